@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from .rollouts import iterate, rollout
     from .rollouts.symmetrised import Symmetrised
     from .solving import play, solve
+    from .training import register_preset
+    from .training.losses import register_loss
     from .training.run import train
+    from .weights import register_model
 
 __all__ = [
     "Automaton",
@@ -53,6 +56,9 @@ __all__ = [
     "make_env",
     "play",
     "register_automaton",
+    "register_loss",
+    "register_model",
+    "register_preset",
     "reproduce",
     "rollout",
     "solve",
@@ -73,6 +79,9 @@ _LAZY = {
     "generate": ".levels",
     **dict.fromkeys(("play", "solve"), ".solving"),
     "reproduce": ".reproduction.run",
+    "register_loss": ".training.losses",
+    "register_model": ".weights",
+    "register_preset": ".training",
     "train": ".training.run",
     **dict.fromkeys(("compile_automaton", "learn_automaton"), ".hinting.run"),
 }

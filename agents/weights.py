@@ -10,20 +10,19 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 
 from maze_nca_gym.files import OTHER_VERSION
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import Registry
 
 from .guarantees import Guarantees
 from .policy import Policy
 from .tensor_files import Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 
-MODELS: dict[str, str | type[Policy]] = {
+_OWN: dict[str, str | type[Policy]] = {
     "NCA": ".learned.nca:NCA",
     "GCN": ".learned.gcn:GCN",
     "GAT": ".learned.gat:GAT",
     "MLP": ".learned.mlp:MLP",
 }
-"""Name of a class -> "module:class", the module relative to this package: what a file may ask for, and what users add
-with `register_model`."""
+"""Name of a class of this package -> "module:class", the module relative to it."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"
 GUARANTEES = "guarantees"
@@ -44,9 +43,7 @@ def model_class(name: str) -> type[Policy]:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    if name not in MODELS:
-        raise ValueError(unknown_name("model", name, MODELS))
-    found = MODELS[name]
+    found = MODELS.find(name)
     if not isinstance(found, str):
         return found
     module, attribute = found.split(":")
@@ -62,13 +59,17 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
     Raises:
         ValueError: it is not a `Policy`, or has the name of a model of this package.
     """
-    name = model.__name__
-    if not issubclass(model, Policy):
-        raise ValueError(f"{name} must be a subclass of Policy")
-    if isinstance(MODELS.get(name), str):
-        raise ValueError(f"this package has a model {name} of its own: choose another name")
-    MODELS[name] = model
+    MODELS.register(getattr(model, "__name__", ""), model)
     return model
+
+
+def _try_out(name: str, model: str | type[Policy]) -> None:
+    if not isinstance(model, type) or not issubclass(model, Policy):
+        raise ValueError(f"{name} must be a subclass of Policy")
+
+
+MODELS: Registry[str | type[Policy]] = Registry("model", _OWN, _try_out)
+"""Name of a class -> the class, or "module:class": what a file may ask for."""
 
 
 def save_model(model: Policy, path: str | Path) -> Path:

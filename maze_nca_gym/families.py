@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.generation import check_size, generate
 from maze_nca_gym.levels import LevelSet, Tiles, level_hashes
-from maze_nca_gym.names import find, is_integer
+from maze_nca_gym.names import Registry, is_integer
 from maze_nca_gym.tasks import Task, find_task
 
 CHUNK = 256
@@ -42,7 +42,7 @@ class Family:
     variants: tuple[Mapping[str, Any], ...] = ({},)
 
 
-FAMILIES = {
+_OWN = {
     "random": Family(
         "random",
         "the paper's mazes: short paths, many ties, much of the map out of reach",
@@ -59,7 +59,32 @@ FAMILIES = {
         tuple({"wall_probability": p} for p in (0.2, 0.3, 0.4, 0.5)),
     ),
 }
-"""The families by name; options are spelt out, so that a generator's new default would not change them."""
+"""The families of this package by name; options are spelt out, so that a generator's new default would not change
+them."""
+
+
+def register_family(name: str, family: Family) -> Family:
+    """Register a family of your own, whose test and validation sets then have its name.
+
+    >>> register_family("dense", Family("random", "walls nearly everywhere", ({"wall_probability": 0.55},)))
+
+    Raises:
+        ValueError: the name of a family of this package, or one of which no levels can be generated.
+    """
+    return FAMILIES.register(name, family)
+
+
+def _try_out(name: str, family: Family) -> None:
+    if not isinstance(family, Family):
+        raise ValueError(f"a Family is expected, got {family!r}")
+    if len(family.variants) not in (1, 2, 4):  # they divide every chunk evenly
+        raise ValueError(f"the family {name} must have 1, 2 or 4 variants, got {len(family.variants)}")
+    for options in family.variants:
+        generate(np.random.default_rng(0), 1, 12, family.generator, **options)
+
+
+FAMILIES: Registry[Family] = Registry("family of levels", _OWN, _try_out)
+"""The families by name."""
 
 
 def test_levels(family: str, size: int, task: str, n: int | None = None) -> LevelSet:  # noqa: PT028 - no test
@@ -126,7 +151,7 @@ def find_family(name: str) -> Family:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    return find("family of levels", name, FAMILIES)
+    return FAMILIES.find(name)
 
 
 def _check_name(family: str, size: int) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import product
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import MOST_TILES, Tile, Tiles, clear_endpoints
-from maze_nca_gym.names import check_count, check_names, find, is_integer
+from maze_nca_gym.names import Registry, check_count, check_names, is_integer
 
 Size: TypeAlias = "int | tuple[int, int]"
 """Inner size of a level: one number for a square, or (rows, cols)."""
@@ -116,7 +117,7 @@ def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True
 
     The arguments, errors and (n, H, W) uint8 result are those of `random`.
     """
-    return _finish(rng, _carve_depth_first(rng, n, size), border, endpoints)
+    return finish(rng, _carve_depth_first(rng, n, size), border, endpoints)
 
 
 def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
@@ -140,7 +141,7 @@ def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True
     levels = _solid(n, height, width)
     order = rng.permuted(np.tile(np.arange(n_walls, dtype=np.int64), (n, 1)), axis=1)
     kernels.carve_kruskal(levels, order)
-    return _finish(rng, levels, border, endpoints)
+    return finish(rng, levels, border, endpoints)
 
 
 def loops(
@@ -172,7 +173,7 @@ def loops(
     between = ((row + col) % 2 == 1) & (row <= last_row) & (col <= last_col)
     # Draw a number for every tile, so that a wall's number does not depend on which other tiles are walls.
     opened = between & (rng.random(levels.shape, dtype=np.float32) < loop_fraction)
-    return _finish(rng, np.where(opened, np.uint8(Tile.EMPTY), levels), border, endpoints)
+    return finish(rng, np.where(opened, np.uint8(Tile.EMPTY), levels), border, endpoints)
 
 
 def rooms(
@@ -202,7 +203,7 @@ def rooms(
     # Each division takes three numbers, and there are fewer divisions than cells to keep apart.
     n_cells = ((height + 1) // 2) * ((width + 1) // 2)
     kernels.divide_into_rooms(levels, rng.random((n, 3 * n_cells)), int(largest_room))
-    return _finish(rng, levels, border, endpoints)
+    return finish(rng, levels, border, endpoints)
 
 
 def caves(
@@ -250,7 +251,7 @@ def caves(
                 f"none of {futile} caves of size {height} x {width} with wall_probability={wall_probability} "
                 "has two tiles; lower it, or enlarge the size"
             )
-    return _finish(rng, np.concatenate(accepted or [_solid(0, height, width)]), border, endpoints)
+    return finish(rng, np.concatenate(accepted or [_solid(0, height, width)]), border, endpoints)
 
 
 def _majority(levels: Tiles) -> Tiles:
@@ -260,14 +261,62 @@ def _majority(levels: Tiles) -> Tiles:
     return (columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5).astype(np.uint8)
 
 
-GENERATORS: dict[str, Callable[..., Tiles]] = {
-    "random": random,
-    "perfect": perfect,
-    "kruskal": kruskal,
-    "loops": loops,
-    "rooms": rooms,
-    "caves": caves,
-}
+def register_generator(name: str, generator: Callable[..., Tiles]) -> Callable[..., Tiles]:
+    """Register a generator of your own, whose name environments, families and commands then take.
+
+    It is called like those of this package, and `finish` adds what they all add:
+
+    >>> def stripes(rng, n, size, *, gap=2, border=True, endpoints=True):
+    ...     rows, cols = check_size(size)
+    ...     levels = np.zeros((n, rows, cols), np.uint8)
+    ...     levels[:, 1::gap, :-1] = Tile.WALL
+    ...     return finish(rng, levels, border, endpoints)
+
+    Args:
+        name: its name.
+        generator: takes rng, n and size, and by keyword at least `border` and `endpoints`; its other keywords are its
+            options, and need defaults. Returns (n, H, W) uint8 tiles.
+
+    Raises:
+        ValueError: the name of a generator of this package, or one whose levels of 12 x 13 tiles are not as they should
+            be.
+    """
+    return GENERATORS.register(name, generator)
+
+
+def _try_out(name: str, generator: Callable[..., Tiles]) -> None:
+    """Check what a generator returns for tiny levels."""
+    given = _keywords(generator)
+    if lacking := {"border", "endpoints"} - given.keys():
+        raise ValueError(f"the generator {name} must take {' and '.join(sorted(lacking))} by keyword")
+    if needed := [option for option, default in given.items() if default is inspect.Parameter.empty]:
+        raise ValueError(f"options of the generator {name} need defaults: {', '.join(needed)}")
+    for border, endpoints in product((False, True), repeat=2):
+        called = f"the generator {name}, called with size (12, 13), border={border} and endpoints={endpoints},"
+        first, again = (_called(called, generator, border, endpoints) for _ in range(2))
+        if first.tobytes() != again.tobytes():
+            raise ValueError(f"{called} returns other levels for the same seed: all randomness must come from rng")
+        if not endpoints and (first == Tile.SOURCE).any():
+            raise ValueError(f"{called} returns levels with a source")
+
+
+def _called(called: str, generator: Callable[..., Tiles], border: bool, endpoints: bool) -> Tiles:
+    try:
+        levels = generator(np.random.default_rng(0), 2, (12, 13), border=border, endpoints=endpoints)
+    except Exception as error:
+        raise ValueError(f"{called} fails: {type(error).__name__}: {error}") from error
+    wanted = (2, 12 + 2 * border, 13 + 2 * border)
+    if not isinstance(levels, np.ndarray) or levels.shape != wanted or levels.dtype != np.uint8:
+        got = f"{levels.dtype} of {levels.shape}" if isinstance(levels, np.ndarray) else repr(levels)
+        raise ValueError(f"{called} must return uint8 tiles of shape {wanted}, got {got}")
+    return levels
+
+
+GENERATORS: Registry[Callable[..., Tiles]] = Registry(
+    "generator",
+    {each.__name__: each for each in (random, perfect, kruskal, loops, rooms, caves)},
+    _try_out,
+)
 """Name -> generator: the names that environments and the command line take."""
 
 
@@ -294,7 +343,7 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
     Raises:
         ValueError: an unknown generator or option; the message lists the known ones.
     """
-    generator = find("generator", name, GENERATORS)
+    generator = GENERATORS.find(name)
     check_names(f"generator {name!r}", options, _keywords(generator), others)
     return generator
 
@@ -352,8 +401,12 @@ def _solid(n: int, height: int, width: int, tile: Tile = Tile.WALL) -> Tiles:
     return levels
 
 
-def _finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bool) -> Tiles:
-    """Add a border and two random connected endpoints, as asked for."""
+def finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bool) -> Tiles:
+    """Return (n, H, W) inner levels with a border and with two random connected endpoints, as asked for.
+
+    Raises:
+        ValueError: a level has no two connected free tiles for its endpoints.
+    """
     if border:
         inner, levels = levels, _solid(len(levels), levels.shape[1] + 2, levels.shape[2] + 2)
         levels[:, 1:-1, 1:-1] = inner

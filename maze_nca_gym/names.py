@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -77,3 +80,69 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     if not is_integer(value, least):
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
     return int(value)
+
+
+class Registry(dict[str, T]):
+    """A table by name: the entries of this package, which stay, and those that users register."""
+
+    def __init__(
+        self, kind: str, own: Mapping[str, T] = MappingProxyType({}), check: Callable[[str, T], None] | None = None
+    ) -> None:
+        """Begin with the package's own entries.
+
+        Args:
+            kind: what is registered, such as "task", for messages.
+            own: the entries of this package; `ship` adds to them.
+            check: raises ValueError for a name and an entry that cannot be used; the package's own are not tried.
+        """
+        super().__init__(own)
+        self.kind = kind
+        self._own = set(own)
+        self._check = check
+        self._modules: dict[str, str] = {}
+
+    def ship(self, name: str, entry: T) -> None:
+        """Add an entry of this package."""
+        self[name] = entry
+        self._own.add(name)
+
+    def ships(self, name: str) -> bool:
+        """Return whether a name is one of the package's own."""
+        return name in self._own
+
+    def register(self, name: str, entry: T) -> T:
+        """Add a user's entry, or replace it, as when a notebook's cell runs again; return it.
+
+        Raises:
+            ValueError: a name that cannot be typed as one word or is one of the package's own, or an entry that the
+                table's check refuses.
+        """
+        if not isinstance(name, str) or re.fullmatch(r"\w[\w.-]*", name) is None:
+            raise ValueError(f"a {self.kind} needs a name such as wide or wide-2, got {name!r}")
+        if self.ships(name):
+            raise ValueError(f"this package has a {self.kind} {name} of its own: choose another name")
+        if self._check is not None:
+            self._check(name, entry)
+        self[name] = entry
+        self._modules[name] = _calling_module()
+        return entry
+
+    def find(self, name: str) -> T:
+        """Return the entry of that name.
+
+        Raises:
+            ValueError: an unknown name; the message lists the known ones.
+        """
+        return find(self.kind, name, self)
+
+    def module(self, name: str) -> str | None:
+        """Return the module that registered an entry, for `--import`; None for one of the package's own."""
+        return self._modules.get(name)
+
+
+def _calling_module() -> str:
+    """Return the name of the innermost module outside of this package whose code runs."""
+    package, frame = __name__.partition(".")[0], sys._getframe(1)
+    while str(frame.f_globals.get("__name__")).partition(".")[0] == package and frame.f_back is not None:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__"))

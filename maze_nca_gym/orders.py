@@ -12,6 +12,8 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Protocol, TypeVar
 
+from maze_nca_gym.names import Registry
+
 USUAL_ORDER = "ULDR"
 """Up, left, down, right."""
 _CODES = {
@@ -65,8 +67,8 @@ class Orderable(Protocol):
         """Return the same in another order; raise ValueError if it has one only."""
 
 
-class Registry(dict[str, T]):
-    """A table by name that also has its entries in all other orders of directions, but lists the usual one alone."""
+class OrderedRegistry(Registry[T]):
+    """A registry that also has its entries in all other orders of directions, but lists the usual one alone."""
 
     def __missing__(self, name: str) -> T:
         usual, order = split_order(name)
@@ -76,3 +78,11 @@ class Registry(dict[str, T]):
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and super().__contains__(split_order(name)[0]))
+
+    def ships(self, name: str) -> bool:
+        """Return whether a name is one of the package's own, in whatever order."""
+        return super().ships(split_order(name)[0])
+
+    def module(self, name: str) -> str | None:
+        """Return the module that registered an entry, in whatever order; None for one of the package's own."""
+        return super().module(name) or super().module(split_order(name)[0])

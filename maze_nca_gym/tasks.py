@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from maze_nca_gym import solvers
 from maze_nca_gym.guidance import STEPS, Guidance, first_steps
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, read_tiles, to_text
-from maze_nca_gym.names import check_count, find
-from maze_nca_gym.orders import USUAL_ORDER, Registry, split_order, with_order
+from maze_nca_gym.names import check_count
+from maze_nca_gym.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.scoring import IsOptimal
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
@@ -207,9 +207,6 @@ DIAMETER = Task(
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
 
-TASKS = Registry({task.name: task for task in (SHORTEST_PATH, DIAMETER)})
-"""All tasks by name; `register_task` adds to them."""
-_BUILT_IN = frozenset(TASKS)
 _TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####"]
 """Levels on which `register_task` tries out a task."""
 
@@ -225,14 +222,12 @@ def register_task(task: Task) -> Task:
     Raises:
         ValueError: the name of a task of this package, or functions that return something else than they should.
     """
-    if task.name in _BUILT_IN:
-        raise ValueError(f"this package has a task {task.name!r} of its own: choose another name")
-    _try_out(task)
-    TASKS[task.name] = task
-    return task
+    if not isinstance(task, Task):
+        raise ValueError(f"a Task is expected, got {task!r}")
+    return TASKS.register(task.name, task)
 
 
-def _try_out(task: Task) -> None:
+def _try_out(name: str, task: Task) -> None:
     """Check what a task's functions return for two tiny levels."""
     tiles = task.prepare(read_tiles(_TINY))
     targets = _called(task, "solve", tiles)
@@ -270,13 +265,17 @@ def _check_result(task: Task, name: str, result: Any, shape: tuple[int, ...], dt
         )
 
 
+TASKS = OrderedRegistry("task", {task.name: task for task in (SHORTEST_PATH, DIAMETER)}, _try_out)
+"""All tasks by name; `register_task` adds to them."""
+
+
 def find_task(name: str, order: str | None = None) -> Task:
     """Return the task of that name, in another order of directions if one is given.
 
     Raises:
         ValueError: unknown name, or no order of that task.
     """
-    task = find("task", name, TASKS)
+    task = TASKS.find(name)
     return task if order is None else task.ordered(order)
 
 

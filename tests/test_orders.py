@@ -88,7 +88,8 @@ class TestTasks:
     @for_each("task", [SHORTEST_PATH, DIAMETER])
     def test_differ_in_nothing_else(self, task: Task) -> None:
         ordered = task.ordered(ORDER)
-        assert replace(ordered, name=task.name, order=task.order, solve=task.solve) == task
+        back = replace(ordered, name=task.name, order=task.order, solve=task.solve, guidance=task.guidance)
+        assert back == task
         assert (ordered.name, ordered.order, ordered.question) == (f"{task.name}-DLRU", ORDER, task.name)
         assert ordered.judge is None
         assert ordered.ordered(ORDER) is ordered

@@ -15,7 +15,7 @@ from maze_nca_gym.agents import evolve, train
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.hinting.config import changes as hint_changes
 from maze_nca_gym.agents.runs import command_line
-from maze_nca_gym.agents.training import PRESETS, changed, preset, register_preset
+from maze_nca_gym.agents.training import PRESETS, changed, preset
 from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.agents.weights import MODELS
 from maze_nca_gym.cli import main
@@ -202,7 +202,3 @@ def test_a_preset_of_ones_own(capsys):
         forget()
         PRESETS.pop("tiny", None)
     assert configuration(there["command"]).to_json() == there["configuration"]
-    with pytest.raises(ValueError, match="this package has a preset fast of its own"):
-        register_preset("fast", n_updates=3)
-    with pytest.raises(ValueError, match="unknown preset 'fats'"):
-        register_preset("mine", "fats")

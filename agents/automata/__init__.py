@@ -15,4 +15,4 @@ from .shortest_path import SHORTEST_PATH
 __all__ = ["AUTOMATA", "DIAMETER", "GALLERY", "HEALING", "SHORTEST_PATH", "Automaton", "register_automaton"]
 
 for _automaton in (SHORTEST_PATH, HEALING, DIAMETER, *GALLERY):
-    register_automaton(_automaton)
+    AUTOMATA.ship(_automaton.name, _automaton)

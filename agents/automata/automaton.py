@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.orders import Registry, order_code, split_order
+from maze_nca_gym.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.tasks import find_task
 
 from ..guarantees import StepBound
@@ -203,21 +203,19 @@ class Automaton:
         return 64 + (16 * n_tiles if self.bound is None else 2 * int(self.bound(n_tiles, n_tiles)))
 
 
-AUTOMATA: Registry[Automaton] = Registry()
-"""Automata by name."""
-
-
 def register_automaton(automaton: Automaton) -> Automaton:
-    """Make an automaton known by its name, and return it.
+    """Register an automaton of your own, whose name `learn_automaton` and `compile_automaton` then take; return it.
 
     Raises:
-        ValueError: it is not an `Automaton`, or another one has its name.
+        ValueError: it is not an `Automaton`, or has the name of one of this package.
     """
     if not isinstance(automaton, Automaton):
         raise ValueError(f"an Automaton is expected, got {automaton!r}")
-    if AUTOMATA.setdefault(automaton.name, automaton) is not automaton:
-        raise ValueError(f"there is another automaton {automaton.name}: choose another name")
-    return automaton
+    return AUTOMATA.register(automaton.name, automaton)
+
+
+AUTOMATA: OrderedRegistry[Automaton] = OrderedRegistry("automaton")
+"""Automata by name."""
 
 
 def automata_of(task: str) -> list[Automaton]:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import reserved_hashes
-from maze_nca_gym.generation import check_size, generate
+from maze_nca_gym.generation import GENERATORS, check_size, generate
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.options import options_of
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.tasks import TASKS, find_task
 from maze_nca_gym.transfer import read_back
 
 from ..levels import generator_options
@@ -32,7 +32,6 @@ from .measure import EvaluatedPolicy
 
 _LEAST_SIZE = 4
 """Smallest inner size for which there are test sets."""
-_OF_GENERATORS = tuple(generator_options({}))
 _OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options_of(mutation))
 
 
@@ -60,7 +59,8 @@ def prepare(
     population = PopulationConfig(**{"capacity": given["n"], **own, "task": task, "mutation_options": of_mutation})
     size = check_size(given["size"])
     reserved = _reserved((size[0],) if size[0] == size[1] >= _LEAST_SIZE else (), task)
-    of_generator = {name: options[name] for name in _OF_GENERATORS if name in options}
+    generators = tuple(generator_options({}))
+    of_generator = {name: options[name] for name in generators if name in options}
 
     def draw(rng: np.random.Generator, n: int) -> Tiles:
         endpoints = find_task(task).has_endpoints
@@ -78,7 +78,7 @@ def prepare(
         "levels": {
             "generator": given["generator"],
             "size": written,
-            **{name: of_generator.get(name) for name in _OF_GENERATORS},
+            **{name: of_generator.get(name) for name in generators},
         },
         "parents": given["parents"],
         "population": asdict(population),
@@ -88,7 +88,8 @@ def prepare(
         for name, value in {**given, "size": written, **options}.items()
         if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
     }
-    imports = import_option([*map(type, found.values()), find_task(task).solve])
+    classes = (type(policy).__module__ for policy in found.values())
+    imports = import_option([*classes, TASKS.module(task), GENERATORS.module(given["generator"])])
     command = command_line(["evolve", *found], {**imports, **changed})
     return Job(given, evaluated, levels, reserved, population, configuration, command)
 

@@ -65,13 +65,13 @@ def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def import_option(things: Iterable[Any]) -> dict[str, str]:
-    """Return the option that imports the modules of classes and functions from outside this package, if there are any.
+def import_option(modules: Iterable[str | None]) -> dict[str, str]:
+    """Return the option that imports modules from outside this package, if there are any; None is ignored.
 
-    A command that uses them needs it to find them again.
+    A command that uses what they define or register needs it to find that again.
     """
-    modules = dict.fromkeys(_importable(thing.__module__) for thing in things)
-    own = [module for module in modules if module.partition(".")[0] != __name__.partition(".")[0]]
+    named = dict.fromkeys(_importable(module) for module in modules if module is not None)
+    own = [module for module in named if module.partition(".")[0] != __name__.partition(".")[0]]
     return {"import": ",".join(own)} if own else {}
 
 

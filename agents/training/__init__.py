@@ -8,9 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .config import TrainingConfig, changed, preset
+from .config import TrainingConfig, changed, preset, register_preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
-from .presets import PRESETS, register_preset
+from .presets import PRESETS
 
 if TYPE_CHECKING:
     from .loop import LEVELS, Intervals, Report, run_updates

@@ -42,7 +42,7 @@ from .options import (
     PoolConfig,
     options_of_model,
 )
-from .presets import SHIPPED_PRESETS, preset_options
+from .presets import PRESETS
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -299,7 +299,7 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
     """
     name = given.get("preset", "fast")
     usual = preset_values(name)
-    is_own = "model" in given or name not in SHIPPED_PRESETS
+    is_own = "model" in given or not PRESETS.ships(name)
     return with_defaults({**(options_of_model(given.get("model", usual["model"])) if is_own else {}), **OPTIONS}, usual)
 
 
@@ -316,7 +316,7 @@ def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
     Raises:
         ValueError: an unknown preset, bad values, or unknown options.
     """
-    before = _with(DEFAULTS, preset_options(start)) if isinstance(start, str) else start.flat()
+    before = _with(DEFAULTS, PRESETS.find(start)) if isinstance(start, str) else start.flat()
     return cast(TrainingConfig, unflattened(TrainingConfig, _with(before, changes)))
 
 
@@ -344,7 +344,7 @@ def preset_values(name: str) -> dict[str, Any]:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    return {**DEFAULTS, **preset_options(name)}
+    return {**DEFAULTS, **PRESETS.find(name)}
 
 
 def preset(name: str) -> TrainingConfig:
@@ -354,3 +354,25 @@ def preset(name: str) -> TrainingConfig:
         ValueError: unknown name; the message lists the known ones.
     """
     return changed(name)
+
+
+def register_preset(name: str, base: str | None = None, **options: Any) -> None:
+    """Register a preset of your own for `train`, `preset` and, with --import, the command line.
+
+    Every option is checked now, and whether they go together when the preset is used, since that loads torch.
+
+    Args:
+        name: its name.
+        base: a preset whose options it inherits, by default none.
+        options: options by name, as `changed` takes them; they replace those of the base.
+
+    Raises:
+        ValueError: the name of a preset of this package, an unknown base or option, or a bad value.
+    """
+    inherited = {} if base is None else PRESETS.find(base)
+    of_model = options_of_model(options["model"]) if "model" in options else {}
+    known = {**of_model, **OPTIONS}
+    check_known(options, {*DEFAULTS, *of_model}, f"the preset {name}")
+    PRESETS.register(
+        name, inherited | {key: known[key].check(value) if key in known else value for key, value in options.items()}
+    )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from maze_nca_gym.names import Registry
+
 from ..policy import PATH
+
+Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""(B, H, W) paths and float targets -> (B,) losses of the levels."""
 
 STEEPNESS = 8.0
 """Steepness of the sigmoid that turns a path value into a probability: 0.5 at 0.5, where rounding has its threshold."""
@@ -28,7 +34,41 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(STEEPNESS * (path - 0.5), target, reduction="none").mean(dim=(1, 2))
 
 
-LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entropy": cross_entropy}
+def register_loss(name: str, loss: Loss) -> Loss:
+    """Register a loss of your own, which `train` then takes by its name.
+
+    >>> register_loss("absolute", lambda path, target: (path - target).abs().mean(dim=(1, 2)))
+
+    Args:
+        name: its name.
+        loss: (B, H, W) paths of any value and float targets, 0 or 1 -> (B,) losses of the levels.
+
+    Raises:
+        ValueError: the name of a loss of this package, or something else than one finite loss a level with a gradient.
+    """
+    return LOSSES.register(name, loss)
+
+
+def _try_out(name: str, loss: Loss) -> None:
+    """Check the losses of two tiny levels, and their gradient."""
+    path = torch.linspace(-0.5, 1.5, 24).reshape(2, 3, 4).requires_grad_()
+    target = torch.eye(3, 4).expand(2, 3, 4).clone()
+    try:
+        losses = loss(path, target)
+        (slope,) = torch.autograd.grad(losses.sum(), path)
+    except Exception as error:
+        raise ValueError(
+            f"the loss {name} fails on paths of shape (2, 3, 4): {type(error).__name__}: {error}"
+        ) from error
+    if losses.shape != (2,) or not bool(losses.isfinite().all() and slope.isfinite().all()):
+        raise ValueError(
+            f"the loss {name} must return 2 finite losses, with finite gradients, for paths of shape (2, 3, 4), got "
+            f"{losses.detach()!r}"
+        )
+
+
+LOSSES: Registry[Loss] = Registry("loss", {"mse": mse, "cross-entropy": cross_entropy}, _try_out)
+"""The losses of the path by name."""
 
 
 def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, damped: bool = False) -> Tensor:

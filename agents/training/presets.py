@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from maze_nca_gym.names import unknown_name
-from maze_nca_gym.options import check
+from maze_nca_gym.names import Registry
 
 _PUBLISHED: dict[str, dict[str, Any]] = {
     "NCA": {"learning_rate": 5e-5, "pool_before_activation": True},
@@ -94,7 +92,7 @@ _GUIDED: dict[str, Any] = dict(
     state_noise=0.0,
 )
 
-PRESETS: dict[str, dict[str, Any]] = {
+_OWN: dict[str, dict[str, Any]] = {
     "paper-shortest-path": _PAPER,
     "paper-diameter": _PAPER_DIAMETER,
     "paper-shortest-path-evolved": {**_PAPER, **_PAPER_EVOLUTION},
@@ -133,7 +131,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "guided": _GUIDED,
     "healing": dict(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
 }
-"""Options by name of a preset; all others have their defaults.
+"""Options by name of a preset of this package; all others have their defaults.
 
 `paper-...-evolved` are those networks of the paper with shared weights that are best on 16x16 test mazes after training
 on levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed training set, where
@@ -141,35 +139,5 @@ others of its networks are better (98.32 % with max-pooling; 71.82 % with cut co
 the paper and its code (`published_recipe`). The others are our own: `fast` and `fast-diameter` for one size,
 `extrapolate`, `extrapolate-diameter`, `guided` and `healing` for several sizes and families.
 """
-SHIPPED_PRESETS = frozenset(PRESETS)
-"""Names of the presets of this package."""
-
-
-def register_preset(name: str, base: str | None = None, **options: Any) -> None:
-    """Register a preset of your own for `train`, `preset` and, with --import, the command line.
-
-    Its options are checked when it is first used.
-
-    Args:
-        name: its name.
-        base: a preset whose options it inherits, by default none.
-        options: options by name, as `changed` takes them; they replace those of the base.
-
-    Raises:
-        ValueError: the name of a preset of this package, a name that cannot be typed as one word, or an unknown base.
-    """
-    check(name not in SHIPPED_PRESETS, f"this package has a preset {name} of its own: choose another name")
-    check(re.fullmatch(r"\w[\w.-]*", name) is not None, f"a preset needs a name such as wide or wide-2, got {name!r}")
-    check(base is None or base in PRESETS, unknown_name("preset", base, PRESETS))
-    PRESETS[name] = {**({} if base is None else PRESETS[base]), **options}
-
-
-def preset_options(name: str) -> dict[str, Any]:
-    """Return the options of a preset that have other values than the defaults.
-
-    Raises:
-        ValueError: unknown name; the message lists the known ones.
-    """
-    if name not in PRESETS:
-        raise ValueError(unknown_name("preset", name, PRESETS))
-    return PRESETS[name]
+PRESETS = Registry("preset", _OWN)
+"""Options by name of a preset; `register_preset` adds to them."""

@@ -11,18 +11,20 @@ from typing import Any
 
 import torch
 
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.options import differences
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.tasks import TASKS
 
 from ..policy import Policy
 from ..registry import load
 from ..rollouts import threads as torch_threads
 from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, command_line, duration, import_option
-from ..weights import load_model, model_class
+from ..weights import MODELS, load_model
 from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
-from .presets import SHIPPED_PRESETS
+from .losses import LOSSES
+from .presets import PRESETS
 from .processes import Workers, find_workers
 from .reports import CURVES, EVENT_FILES, EVENTS, ROLLOUTS, find_tensorboard, reporting
 from .state import MODEL, TrainingState
@@ -106,7 +108,7 @@ def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: boo
 
 
 def _describe(name: str, config: TrainingConfig, workers: Workers, continued: Sequence[int]) -> Mapping[str, object]:
-    base = name if name in SHIPPED_PRESETS else "fast"  # so that the command needs no module that registers a preset
+    base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
     # a run that was continued is made by several commands, one after the other
     parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
     return {
@@ -134,9 +136,18 @@ def _data(config: TrainingConfig) -> str:
 
 
 def _own_modules(config: TrainingConfig) -> dict[str, str]:
-    """Return the option that imports the model's class and the task, if they are not of this package."""
-    start = [] if config.model.start_from is None else [type(load(config.model.start_from))]
-    return import_option([model_class(config.model.model), find_task(config.task).solve, *start])
+    """Return the option that imports what the run uses by name and is not of this package."""
+    start = [] if config.model.start_from is None else [type(load(config.model.start_from)).__module__]
+    families = map(FAMILIES.module, config.levels.families)
+    return import_option(
+        [
+            MODELS.module(config.model.model),
+            TASKS.module(config.task),
+            LOSSES.module(config.loss.loss),
+            *families,
+            *start,
+        ]
+    )
 
 
 def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:

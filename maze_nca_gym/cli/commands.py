@@ -109,8 +109,8 @@ def _import(modules: str | None) -> None:
     """Import modules of one's own.
 
     Args:
-        import: Python module to import first, or several with commas, for the models, tasks, presets and automata that
-            they register.
+        import: Python module to import first, or several with commas, for the models, tasks, losses, generators,
+            families, presets and automata that they register.
     """
     for name in [] if modules is None else modules.split(","):
         import_own(name, "--import")

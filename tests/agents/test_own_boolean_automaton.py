@@ -16,7 +16,6 @@ from tables import for_each
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
 from maze_nca_gym.agents.automata.rules import around
-from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.certificate import certify
 from maze_nca_gym.agents.hinting.run import learn_automaton
 from maze_nca_gym.cli import main
@@ -92,11 +91,6 @@ def registered() -> Iterator[None]:
 def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> None:
     model, certificate = learn_automaton("reach", n_updates=8, n_rounds=0, out=tmp_path)
     assert certify(model) == certificate
-    register_automaton(REACH)
-    with pytest.raises(ValueError, match="there is another automaton reach"):
-        register_automaton(replace(REACH, bound=StepBound(per_move=1)))
-    with pytest.raises(ValueError, match="an Automaton is expected, got 'reach'"):
-        register_automaton("reach")  # type: ignore[arg-type]
 
 
 def test_what_is_no_automaton_is_refused(tmp_path: Path) -> None:

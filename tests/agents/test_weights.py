@@ -11,9 +11,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from tables import for_each
 
-from maze_nca_gym.agents import Policy, load
+from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.weights import KIND, load_model, register_model, save_model
+from maze_nca_gym.agents.weights import KIND, load_model, save_model
 
 
 def contents(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
@@ -159,10 +159,3 @@ def test_weights_that_are_no_finite_floats(saved):
         save_file({**tensors, "biases.0": bad}, saved, metadata)
         with pytest.raises(ValueError, match=f"tensor 'biases.0' {message}"):
             load_model(saved)
-
-
-def test_a_name_that_is_taken_and_what_is_no_policy():
-    with pytest.raises(ValueError, match="this package has a model NCA of its own"):
-        register_model(type("NCA", (Policy,), {}))
-    with pytest.raises(ValueError, match="Layer must be a subclass of Policy"):
-        register_model(type("Layer", (torch.nn.Module,), {}))

@@ -1,0 +1,239 @@
+"""What users register, all by one contract, and a run that uses everything of one's own at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, register_automaton
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.training import PRESETS, changed, register_preset
+from maze_nca_gym.agents.training.losses import LOSSES, mse, register_loss
+from maze_nca_gym.agents.weights import MODELS, register_model
+from maze_nca_gym.cli import main
+from maze_nca_gym.families import FAMILIES, Family, register_family, validation_levels
+from maze_nca_gym.generation import GENERATORS, finish, perfect, register_generator
+from maze_nca_gym.levels import LevelSet, Tile
+from maze_nca_gym.names import Registry
+from maze_nca_gym.tasks import DIAMETER, TASKS, register_task
+
+
+def stripes(rng, n, size, *, gap=2, border=True, endpoints=True):
+    """Walls that leave a way at one end."""
+    rows, cols = (size, size) if isinstance(size, int) else size
+    levels = np.zeros((n, rows, cols), np.uint8)
+    levels[:, 1::gap, :-1] = Tile.WALL
+    return finish(rng, levels, border, endpoints)
+
+
+def unseeded(rng, n, size, *, border=True, endpoints=True):
+    return perfect(np.random.default_rng(), n, size, border=border, endpoints=endpoints)
+
+
+@dataclass
+class Door:
+    """A function that registers, what it registers, and what it refuses."""
+
+    register: Callable[[str, Any], Any]
+    registry: Registry[Any]
+    ours: str
+    good: Any
+    bad: list[tuple[Any, str]]
+
+
+DOORS = {
+    "model": Door(
+        lambda name, model: register_model(type(name, model, {})),
+        MODELS,
+        "NCA",
+        (NCA,),
+        [((torch.nn.Module,), "mine must be a subclass of Policy")],
+    ),
+    "task": Door(
+        lambda name, task: register_task(replace(task, name=name) if isinstance(task, type(DIAMETER)) else task),
+        TASKS,
+        "diameter",
+        DIAMETER,
+        [(3, "a Task is expected, got 3"), (replace(DIAMETER, solve=lambda tiles: tiles), "solve of the task 'mine'")],
+    ),
+    "loss": Door(
+        register_loss,
+        LOSSES,
+        "mse",
+        lambda path, target: (path - target).abs().mean(dim=(1, 2)),
+        [
+            (3, "the loss mine fails on paths of shape .* TypeError"),
+            (lambda path, target: (path - target).abs().mean(), "the loss mine must return 2 finite losses"),
+            (lambda path, target: mse(path, target) / 0, "the loss mine must return 2 finite losses"),
+            (lambda path, target: mse(path.detach(), target), "the loss mine fails on .* RuntimeError"),
+        ],
+    ),
+    "generator": Door(
+        register_generator,
+        GENERATORS,
+        "perfect",
+        stripes,
+        [
+            (lambda rng, n, size: None, "the generator mine must take border and endpoints by keyword"),
+            (
+                lambda rng, n, size, *, border, endpoints: None,
+                "options of the generator mine need defaults: border, end",
+            ),
+            (
+                lambda rng, n, size, *, border=True, endpoints=True: stripes(rng, n, size),
+                r"border=False and endpoints=False, must return uint8 tiles of shape \(2, 12, 13\), got uint8",
+            ),
+            (
+                lambda rng, n, size, *, border=True, endpoints=True: stripes(rng, n, size, border=border),
+                "endpoints=False, returns levels with a source",
+            ),
+            (unseeded, "returns other levels for the same seed"),
+            (lambda rng, n, size, *, border=True, endpoints=True: 1 // 0, "border=False .* fails: ZeroDivisionError"),
+        ],
+    ),
+    "family of levels": Door(
+        register_family,
+        FAMILIES,
+        "caves",
+        Family("perfect", "mine"),
+        [
+            ("perfect", "a Family is expected, got 'perfect'"),
+            (Family("perfct", "mine"), "unknown generator 'perfct'.*Did you mean 'perfect'"),
+            (Family("loops", "mine", ({"loop": 1},)), "generator 'loops' has no option loop"),
+            (Family("loops", "mine", ({}, {}, {})), "the family mine must have 1, 2 or 4 variants, got 3"),
+        ],
+    ),
+    "preset": Door(
+        lambda name, options: register_preset(name, **options),
+        PRESETS,
+        "fast",
+        {"base": "fast", "n_updates": 3},
+        [
+            ({"base": "fats"}, "unknown preset 'fats'"),
+            ({"n_update": 3}, "the preset mine .*n_update"),
+            ({"n_updates": 0}, "n_updates must be from 1"),
+        ],
+    ),
+    "automaton": Door(
+        lambda name, automaton: register_automaton(
+            replace(automaton, name=name) if automaton is SHORTEST_PATH else automaton
+        ),
+        AUTOMATA,
+        SHORTEST_PATH.name,
+        SHORTEST_PATH,
+        [("reach", "an Automaton is expected, got 'reach'")],
+    ),
+}
+
+
+@pytest.fixture(params=DOORS)
+def door(request: pytest.FixtureRequest) -> Iterator[Door]:
+    found = DOORS[request.param]
+    yield found
+    found.registry.pop("mine", None)
+
+
+def test_what_is_registered_is_found_by_name_and_may_be_replaced(door: Door) -> None:
+    for _ in range(2):
+        door.register("mine", door.good)
+        assert "mine" in door.registry
+        assert list(door.registry)[-1] == "mine"
+        assert not door.registry.ships("mine")
+        assert door.registry.module("mine") == __name__
+        assert door.registry.find("mine") is door.registry["mine"]
+    assert door.registry.module(door.ours) is None
+
+
+def test_names_that_are_refused(door: Door) -> None:
+    kind, before = door.registry.kind, dict(door.registry)
+    with pytest.raises(ValueError, match=f"this package has a {kind} {door.ours} of its own: choose another name"):
+        door.register(door.ours, door.good)
+    for name in ("two words", "a:b"):
+        with pytest.raises(ValueError, match=f"a {kind} needs a name such as wide or wide-2, got '{name}'"):
+            door.register(name, door.good)
+    with pytest.raises(ValueError, match=f"unknown {kind} 'nine'; known: "):
+        door.registry.find("nine")
+    assert dict(door.registry) == before
+
+
+def test_entries_that_are_refused(door: Door) -> None:
+    for entry, message in door.bad:
+        with pytest.raises(ValueError, match=message):
+            door.register("mine", entry)
+        assert "mine" not in door.registry
+
+
+MODULE = """
+import numpy as np, torch
+from dataclasses import replace
+from maze_nca_gym.agents import register_automaton, register_loss, register_model, register_preset
+from maze_nca_gym.agents.automata import SHORTEST_PATH as AUTOMATON
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.families import Family, register_family
+from maze_nca_gym.generation import finish, register_generator
+from maze_nca_gym.tasks import SHORTEST_PATH, register_task
+
+def stripes(rng, n, size, *, gap: int = 2, border=True, endpoints=True):
+    rows, cols = (size, size) if isinstance(size, int) else size
+    levels = np.zeros((n, rows, cols), np.uint8)
+    levels[:, 1::gap, : -1 if gap < 9 else 0] = 1
+    levels[:, :, rng.integers(cols)] = 0
+    return finish(rng, levels, border, endpoints)
+
+@register_model
+class Mine(NCA):
+    pass
+
+register_generator("stripes", stripes)
+register_family("striped", Family("stripes", "corridors", ({"gap": 2}, {"gap": 3})))
+register_loss("absolute", lambda path, target: (path - target).abs().mean(dim=(1, 2)))
+register_task(replace(SHORTEST_PATH, name="my-path"))
+register_automaton(replace(AUTOMATON, name="my-automaton"))
+register_preset("small", "fast", model="Mine", task="my-path", loss="absolute", families=("striped", "random"),
+    long_fraction=0.0, n_channels=4, n_iterations=3, n_updates=2, batch_size=8, sizes=(6,))
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("all_of_mine.py").write_text(MODULE)
+    yield "all_of_mine"
+    sys.modules.pop("all_of_mine", None)
+    own = ("Mine", "stripes", "striped", "absolute", "my-path", "my-automaton", "small")
+    for door in DOORS.values():
+        for name in own:
+            door.registry.pop(name, None)
+
+
+def test_a_run_in_which_everything_is_ones_own(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    often = ["--log-every", "1", "--validate-every", "2"]
+    assert main(["train", "small", "--import", module, "--threads", "1", *often]) == 0
+    described = json.loads(Path("runs/train/small/config.json").read_text())
+    assert f"--import {module} " in described["command"]
+    assert type(load("runs/train/small/model.safetensors")).__name__ == "Mine"
+    assert main(["train", "small", "--import", module, "--loss", "absolut"]) == 2
+    assert "Did you mean 'absolute'" in capsys.readouterr().err
+    assert changed("small").loss.loss == "absolute"
+    assert len(validation_levels("striped", 6, "my-path", 8)) == 8
+
+
+def test_commands_take_what_a_module_registers(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = ["generate", "levels.npz", "--generator", "stripes", "--gap", "3", "--n", "3", "--size", "9"]
+    assert main([*drawn, "--import", module]) == 0
+    assert LevelSet.load("levels.npz").config["gap"] == 3
+    assert main(["generate", "--help", "--import", module]) == 0
+    assert "--gap" in capsys.readouterr().out
+    evaluated = ["evaluate", "shortest-path-bfs", "--families", "striped", "--sizes", "6", "--n", "4"]
+    assert main([*evaluated, "--import", module]) == 0
+    assert "striped" in capsys.readouterr().out
