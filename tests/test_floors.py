@@ -18,7 +18,8 @@ PACKAGES = {"maze_nca_gym.agents": "agents", "maze_nca_gym": "maze_nca_gym"}
 """Package -> its folder."""
 
 FLOORS = (
-    ("maze_nca_gym/names.py", "maze_nca_gym/orders.py"),
+    ("maze_nca_gym/names.py",),
+    ("maze_nca_gym/orders.py",),
     (
         "maze_nca_gym/__init__.py",  # registers environments by name, and imports none
         "maze_nca_gym/_kernels",
