@@ -45,7 +45,7 @@ NAME_PARTS = {
     "perfect": "learned on perfect mazes alone, from the general network on",
     "solutions": "learned from solutions alone, without the first move at every tile",
     "aligned": "learned from solutions alone, with exact weights at the start",
-    "hard": "learned from the 1,000 training mazes of maze-hard-30 alone, and the first move at their tiles",
+    "hard": "learned from the 1,000 training mazes of maze-hard-30-redrawn alone, and the first move at their tiles",
     "small": "learned from solutions of random 16x16 mazes alone",
     "baseline": "small, of an architecture of the paper, after 6 % of its updates",
 }

@@ -29,10 +29,7 @@ every tile as well; a *rule* is an automaton that was given, as rules or as its 
 training that was stopped at its best moment on the test mazes.
 
 - **exact label**: every tile is that of the set's one label. Where shortest paths tie, a right answer can be wrong
-  here. The label of `maze-hard-30` is the path of a deterministic A* search. It expands open tiles by moves plus
-  Manhattan distance to the goal, equal ones in the order in which they were found. Neighbours are found up, left,
-  right, down. The labels of `maze-hard-original-30` are those of its authors' files: breadth-first paths from the
-  start, ties in the order down, left, right, up.
+  here. The labels of Maze-Hard are breadth-first paths from the start, ties in the order down, left, right, up.
 - **canonical**: the one shortest path that this package trains on, in the policy's order of directions.
 - **valid**: one line of free tiles from start to goal. **valid and optimal**: that line is as short as can be.
 - **restarted**, **reused**: on edit streams, all 129 mazes of the stream are solved, each by some shortest path. The
