@@ -123,7 +123,8 @@ def automaton_of(policy: Policy) -> Automaton:
     automata = automata_of(policy.task)
     if not automata:
         raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
-    return next((automaton for automaton in automata if automaton.channels == policy.channel_names), automata[0])
+    wanted = policy.channel_names, policy.n_tiles
+    return next((each for each in automata if (each.channels, len(each.kinds)) == wanted), automata[0])
 
 
 def certify(
