@@ -127,6 +127,12 @@ class Policy(nn.Module):
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
         self.update = torch.compile(self.update, *args, **kwargs)  # type: ignore[method-assign]
 
+    def __getstate__(self) -> Any:
+        """Leave out what `compile` made, which would run a copy with the weights of the original."""
+        kept: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        kept.pop("update", None)
+        return kept
+
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return the state after one iteration; the policy itself does not change.
 
