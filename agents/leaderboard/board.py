@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.files import validated_read, write_all
 from maze_nca_gym.options import check
-from maze_nca_gym.tables import Table
+from maze_nca_gym.tables import Table, Tabular
 
 from ..runs import versions
+from ..statistics import as_record
 from .answers import CANONICAL, EXACT, SCORES
 from .rows import RESTARTED, REUSED, Line, Row, lines_of, published, published_beside, scores_of
 
@@ -45,7 +47,7 @@ The higher, the more is solved: equal steps up halve the failures. Rings stand f
 
 
 @dataclass(frozen=True)
-class Board:
+class Board(Tabular):
     """The results of a benchmark.
 
     Attributes:
@@ -63,8 +65,10 @@ class Board:
         ]
         return Table(("set", "policy", "mazes", *scores), rows, numbers=("mazes", *scores))
 
-    def _repr_html_(self) -> str:
-        return self.table().html()
+    def records(self) -> list[dict[str, Any]]:
+        """Return the fields of each measured row, each score with the ends of its interval."""
+        own = ({name: value for name, value in vars(row).items() if name != "scores"} for row in self.rows)
+        return [{**facts, **as_record(row.scores)} for facts, row in zip(own, self.rows, strict=True)]
 
     def markdown(self, picture: bool = False) -> str:
         """Return a page with a table for each set that has a row, published results included.
