@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from .reproduction.run import reproduce
     from .rollouts import iterate, rollout
     from .rollouts.symmetrised import Symmetrised
+    from .runs.listing import list_runs
     from .solving import play, solve
+    from .sweeps.run import sweep
     from .training import register_preset
     from .training.losses import register_loss
     from .training.run import train
@@ -52,6 +54,7 @@ __all__ = [
     "iterate",
     "learn_automaton",
     "list_policies",
+    "list_runs",
     "load",
     "make_env",
     "play",
@@ -62,6 +65,7 @@ __all__ = [
     "reproduce",
     "rollout",
     "solve",
+    "sweep",
     "train",
 ]
 
@@ -79,9 +83,11 @@ _LAZY = {
     "generate": ".levels",
     **dict.fromkeys(("play", "solve"), ".solving"),
     "reproduce": ".reproduction.run",
+    "list_runs": ".runs.listing",
     "register_loss": ".training.losses",
     "register_model": ".weights",
     "register_preset": ".training",
+    "sweep": ".sweeps.run",
     "train": ".training.run",
     **dict.fromkeys(("compile_automaton", "learn_automaton"), ".hinting.run"),
 }

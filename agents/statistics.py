@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 Z = 1.959963984540054
 """Number of standard deviations within which 95 % of a normal distribution lies."""
@@ -30,12 +31,6 @@ class Estimate:
         """Return value and interval in percent: "99.60 (98.98 to 99.84)"."""
         value, low, high = (f"{100 * part:.{digits}f}" for part in (self.value, self.low, self.high))
         return f"{value} ({low} to {high})"
-
-
-def as_record(estimates: Mapping[str, Estimate]) -> dict[str, float]:
-    """Return values and ends of intervals by name: complete, complete_low, complete_high."""
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    return {name + end: getattr(found, part) for name, found in estimates.items() for end, part in ends.items()}
 
 
 def proportion(successes: NDArray[np.bool_]) -> Estimate:
@@ -80,6 +75,17 @@ def standard_error(values: ArrayLike) -> float | None:
     """Return the standard error of the mean of (N,) values; None for fewer than two."""
     spread = deviation(values)
     return None if spread is None else spread / math.sqrt(len(np.asarray(values)))
+
+
+def student(values: ArrayLike) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for few; None for fewer than
+    two."""
+    error = standard_error(values)
+    if error is None:
+        return None
+    sample = np.asarray(values, np.float64)
+    spread = float(stdtrit(len(sample) - 1, 0.975)) * error
+    return float(sample.mean()) - spread, float(sample.mean()) + spread
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -226,6 +226,7 @@ FIRST = {
     "evolve": {"policies": "depth-first"},
     "bench": {"policies": "depth-first"},
     "reproduce": {"which": "1.3"},
+    "sweep": {"what": "sweep.toml"},
     "generate": {"file": "new"},
     "export": {"policy": "depth-first"},
     "levels show": {"source": "FourRooms"},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.families import most_levels, test_levels
 from maze_nca_gym.levels import Tiles
@@ -36,7 +37,31 @@ def heading(column: str, scale: Scale) -> str:
     return COLUMNS[column].format(small=small, large=large)
 
 
-def measure_columns(policy: Policy, config: TrainingConfig, folder: Path, *, scale: Scale) -> dict[str, float]:
+@dataclass(frozen=True)
+class Columns:
+    """What a reproduction measures: all columns.
+
+    Attributes:
+        scale: the scale of the reproduction, which says on which levels to measure.
+    """
+
+    scale: Scale
+
+    @property
+    def about(self) -> str:
+        """What is measured, in a sentence."""
+        return "Measured as in the paper."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the scale by name."""
+        return {"columns": list(COLUMNS), "scale": self.scale.name}
+
+    def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
+        """Return the values of all columns (`measure_columns`)."""
+        return measure_columns(policy, config, folder, self.scale)
+
+
+def measure_columns(policy: Policy, config: TrainingConfig, folder: Path, scale: Scale) -> dict[str, float]:
     """Return the values of all columns, as fractions and tiles.
 
     Accuracies are the paper's. A network that is built for one size, such as the MLP, has a 0 on the larger mazes, as

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..statistics import standard_error
+from ..sweeps.effects import pairs
 from .results import RowResult
-from .rows import Row
 
 EFFECTS: dict[str, tuple[str, Any, Any]] = {
     "shared weights": ("shared_weights", True, False),
@@ -77,18 +77,14 @@ def find_effects(results: Sequence[RowResult]) -> list[Effect]:
 def _effect(results: Sequence[RowResult], name: str, task: str, column: str) -> Effect | None:
     option, with_it, without = EFFECTS[name]
     measured = [r for r in results if r.row.options["task"] == task and r.cells[column].mean is not None]
-    some, others = ([r for r in measured if r.row.options.get(option) == value] for value in (with_it, without))
-    pairs = [(a.cells[column], b.cells[column]) for a, b in product(some, others) if differ_in(a.row, b.row, option)]
-    if not pairs:
+    tables = dict.fromkeys(r.row.table for r in measured)
+    of_tables = [[r for r in measured if r.row.table == table] for table in tables]
+    found = [pair for rows in of_tables for pair in pairs(rows, lambda r: r.row.options, option, with_it, without)]
+    cells = [(a.cells[column], b.cells[column]) for a, b in found]
+    if not cells:
         return None
-    published = np.array([a.published[0] - b.published[0] for a, b in pairs])
-    ours = np.array([(a.mean or 0.0) - (b.mean or 0.0) for a, b in pairs])
+    published = np.array([a.published[0] - b.published[0] for a, b in cells])
+    ours = np.array([(a.mean or 0.0) - (b.mean or 0.0) for a, b in cells])
     n_agreeing = int((published * ours > 0).sum())
     means = float(published.mean()), float(ours.mean())
-    return Effect(name, task, column, len(pairs), *means, standard_error(ours), n_agreeing)
-
-
-def differ_in(first: Row, second: Row, option: str) -> bool:
-    """Return whether two rows are of one table and agree in all options that both have, except this one."""
-    shared = set(first.options) & set(second.options) - {option}
-    return first.table == second.table and all(first.options[name] == second.options[name] for name in shared)
+    return Effect(name, task, column, len(cells), *means, standard_error(ours), n_agreeing)

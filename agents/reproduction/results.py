@@ -10,7 +10,9 @@ import numpy as np
 from maze_nca_gym.tables import Table
 
 from ..statistics import deviation
+from ..sweeps import results
 from ..sweeps.jobs import Job
+from ..sweeps.specification import Sweep
 from .columns import IN_TILES
 from .rows import Row, configurations, run_name
 from .scales import Scale
@@ -95,28 +97,27 @@ class Results:
         return sorted({result.row.table for result in self.rows})
 
 
-def collect(rows: Sequence[Row], jobs: Sequence[Job], scale: Scale, trials: int) -> Results:
+def collect(rows: Sequence[Row], sweep: Sweep, jobs: Sequence[Job], scale: Scale) -> Results:
     """Collect the results of all runs that are finished or given up so far.
 
     Raises:
         ValueError: a file cannot be read.
     """
-    by_name: dict[str, list[Job]] = {}
-    for job in jobs:
-        by_name.setdefault(job.name, []).append(job)
-    return Results(scale, trials, [_collect_row(row, by_name) for row in rows])
+    by_name = {result.name: result for result in results.collect(sweep, jobs)}
+    return Results(scale, len(sweep.seeds), [_of_row(row, by_name) for row in rows])
 
 
-def _collect_row(row: Row, jobs: Mapping[str, Sequence[Job]]) -> RowResult:
-    own = [job for config in configurations(row) for job in jobs[run_name(config)]]
-    found = [job.result() for job in own if job.is_finished]
+def _of_row(row: Row, by_name: Mapping[str, results.RowResult]) -> RowResult:
+    """Return the results of a row, from those of each configuration that it pools."""
+    own = [by_name[run_name(config)] for config in configurations(row)]
+    found = [result for each in own for result in each.found.values()]
     cells = {
         column: _cell([result["figures"][column] for result in found], column, published)
         for column, published in row.published.items()
     }
-    failures = {job: error for job in own if (error := job.failure()) is not None}
+    failures = {job: error for each in own for job, error in each.failures.items()}
     n_weights = float(np.mean([result["n_weights"] for result in found])) if found else None
-    return RowResult(row, n_weights, len(found), len(own), cells, failures)
+    return RowResult(row, n_weights, len(found), sum(each.n_runs for each in own), cells, failures)
 
 
 def _cell(values: Sequence[float], column: str, published: tuple[float, float]) -> Cell:

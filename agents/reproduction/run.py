@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from maze_nca_gym import __version__
 from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
-from ..runs import RunFolder, check_folder, command_line
-from ..runs.executors import EXECUTORS, make_executor
-from ..sweeps.jobs import Job, plan
-from ..sweeps.series import Progress, run_all
-from .columns import measure_columns
+from ..runs import check_folder, command_line
+from ..runs.executors import EXECUTORS
+from ..sweeps.run import Launch, OnChange, Submit, run_series
+from ..sweeps.specification import Sweep
+from .columns import Columns
 from .rows import ALL, Row, configurations, find_rows, run_name
 from .scales import SCALES, Scale, shrink
 
 if TYPE_CHECKING:
     from .results import Results
-
-WRITE_EVERY = 60.0
-"""Least number of seconds between two writings of the tables while runs go on."""
 
 
 @checked
@@ -38,10 +30,8 @@ def reproduce(
     launcher: Annotated[str, OneOf(EXECUTORS)] = "local",
     workers: Annotated[int | None, Between(1)] = None,
     device: str = "auto",
-    submit: Annotated[
-        Mapping[str, int | str] | Iterable[str], Stored(tuple[str, ...]), Shown("NAME=VALUE …", default="none")
-    ] = (),
-    on_change: Annotated[Callable[[Progress], object], Shown(python_only=True)] = lambda _: None,
+    submit: Submit = (),
+    on_change: OnChange = lambda _: None,
 ) -> Results:
     """Re-run the result tables of the paper, and write our results next to the published ones.
 
@@ -77,69 +67,24 @@ def reproduce(
     from .figures import PUBLISHED, draw_behaviour, draw_published
     from .results import collect
 
-    rows, size, folder, parameters = find_rows(which), SCALES[scale], Path(out), _parameters(submit)
+    rows, size, folder = find_rows(which), SCALES[scale], Path(out)
     check_folder("--out", folder)
-    usual = _usual_workers(launcher, device)
-    n_workers = usual if workers is None else workers
-    jobs = jobs_of(rows, trials, size, folder, device)
-    executor = make_executor(launcher, n_workers, folder / "submitit", parameters)
-    run = RunFolder.open(folder, {"scale": scale, "version": __version__}, ("*",), overwrite=None)
+    sweep = sweep_of(rows, trials, size)
+    jobs = sweep.jobs(folder, device)
+
+    def results() -> Results:
+        return collect(rows, sweep, jobs, size)
+
     options = {"trials": trials, "scale": scale, "out": folder, "launcher": launcher, "device": device}
-    run.begin({"command": command_line(["reproduce", *which], options)})
-    n_left, written_at = -1, -WRITE_EVERY
-
-    def report(progress: Progress) -> None:
-        nonlocal n_left, written_at
-        if progress.left != n_left and time.monotonic() - written_at > WRITE_EVERY:
-            tables.save(collect(rows, jobs, size, trials), folder)
-            n_left, written_at = progress.left, time.monotonic()
-        on_change(progress)
-
-    run_all(jobs, executor, report)
-    results = collect(rows, jobs, size, trials)
-    tables.save(results, folder)
-    draw_published(results, folder / PUBLISHED)
+    facts = {"command": command_line(["reproduce", *which], options)}
+    how = Launch(launcher, workers, device, submit)
+    run_series(jobs, folder, {"scale": scale}, facts, how, lambda: tables.save(results(), folder), on_change)
+    draw_published(results(), folder / PUBLISHED)
     draw_behaviour(jobs, size, folder)
-    return results
+    return results()
 
 
-def _parameters(given: Mapping[str, int | str] | Iterable[str]) -> dict[str, int | str]:
-    """Return parameters for submitit by name, given as a mapping or as words such as timeout_min=600."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    found: dict[str, int | str] = {}
-    for word in given:
-        match = re.fullmatch(r"([a-z_]+)=(.+)", word)
-        if match is None:
-            raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
-        found[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
-    return found
-
-
-def jobs_of(rows: Sequence[Row], trials: int, scale: Scale, out: Path, device: str = "cpu") -> list[Job]:
-    """Return the runs that rows need, those of equal configurations once (`jobs.plan`).
-
-    Raises:
-        ValueError: fewer trials than 1.
-    """
+def sweep_of(rows: Sequence[Row], trials: int, scale: Scale) -> Sweep:
+    """Return what rows need: those of equal configurations share their runs. Trials have the seeds from 0 on."""
     configs = {run_name(config): shrink(config, scale) for row in rows for config in configurations(row)}
-    return plan(configs, trials, partial(measure_columns, scale=scale), out, device)
-
-
-def _usual_workers(launcher: str, device: str) -> int:
-    """Return the default number of runs at once.
-
-    Raises:
-        ValueError: no such device, or this is one process of several.
-    """
-    import torch
-
-    from ..training.processes import find_workers
-
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ValueError("a reproduction starts processes of its own: start it without torchrun")
-    if launcher == "slurm":
-        return 256
-    if find_workers(device).device.type == "cuda":
-        return torch.cuda.device_count()
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Sweep(configs, tuple(range(trials)), Columns(scale), {name: {} for name in configs})

@@ -15,6 +15,7 @@ from maze_nca_gym.files import write_all
 from maze_nca_gym.tables import Table as TextTable
 
 from ..runs import write_json
+from ..sweeps.results import kinds_of, list_failures, told_failures
 from .columns import heading
 from .effects import Effect, find_effects
 from .results import Cell, Results, RowResult
@@ -88,14 +89,8 @@ def _row_to_json(result: RowResult, out: Path) -> dict[str, Any]:
             }
             for column, cell in result.cells.items()
         },
-        "failures": [
-            {"run": job.label, "error": error, "log": _relative(job.log, out)} for job, error in result.failures.items()
-        ],
+        "failures": told_failures(result.failures, out),
     }
-
-
-def _relative(path: Path, out: Path) -> str:
-    return path.relative_to(out).as_posix()
 
 
 def headings(table: Table, scale: Scale) -> tuple[list[str], list[str], list[str]]:
@@ -145,8 +140,7 @@ def to_markdown(results: Results, out: Path) -> str:
         parts += ["## Effects", ABOUT_EFFECTS, TextTable(EFFECT_COLUMNS, lines).markdown()]
     failures = {job: error for result in results.rows for job, error in result.failures.items()}
     if failures:
-        told = [f"- {job.label}: {' '.join(e.split())} (`{_relative(job.log, out)}`)" for job, e in failures.items()]
-        parts += ["## Failed runs", "\n".join(told)]
+        parts += ["## Failed runs", list_failures(failures, out)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -166,7 +160,7 @@ def _markdown_cell(cell: Cell, result: RowResult) -> str:
 def _ours(cell: Cell, result: RowResult) -> str:
     """Return our value as text, or why there is none."""
     if cell.mean is None:
-        return "failed" if result.failures else NOTHING
+        return ", ".join(kinds_of(result.failures.values())) or NOTHING
     spread = "" if cell.sd is None else f" ± {cell.sd:.2f}"
     missing = f" [{result.n_finished} of {result.n_runs}]" if result.n_finished < result.n_runs else ""
     return f"{cell.mean:.2f}{spread}{missing}"

@@ -11,54 +11,73 @@ import math
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from maze_nca_gym.files import validated_read
 
-from ..runs import RunFolder, write_json
+from ..registry import import_own
+from ..runs import METRICS, Line, RunFolder, write_json
 
 if TYPE_CHECKING:
     from ..policy import Policy
     from ..training.config import TrainingConfig
 
 RESULT, FAILURE, LOG = "result.json", "failure.json", "log.txt"
-Measure: TypeAlias = "Callable[[Policy, TrainingConfig, Path], Mapping[str, float]]"
-"""A trained network, its configuration and the folder of its run -> measurements by name; it can be pickled."""
+TAIL = 4096
+"""Bytes at the end of a file of metrics that surely hold its last line."""
+
+
+class Measure(Protocol):
+    """What is measured of a trained network; it can be pickled."""
+
+    @property
+    def about(self) -> str:
+        """What is measured, in a sentence."""
+
+    def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> Mapping[str, float]:
+        """Return measurements by name of the network of a run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the measurements depend on, JSON-serialisable; a run is measured again where it has changed."""
+
+
+class Error(NamedTuple):
+    """What ended an attempt: a text, and whether another attempt would end in the same way."""
+
+    text: str
+    is_final: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One run: a configuration, with the seed of a trial.
+    """One run: a configuration with its seed.
 
     Attributes:
-        name: name of the configuration, the same for all trials.
-        trial: number of the trial, from 1.
+        name: name of the configuration, the same for all seeds.
         config: the configuration of the training.
         measure: measures the trained network.
         folder: the folder of the run.
         device: the device on which to train and measure.
+        tensorboard: whether to write events for TensorBoard.
+        modules: modules to import first, for what they register.
     """
 
     name: str
-    trial: int
     config: TrainingConfig
     measure: Measure
     folder: Path
     device: str = "cpu"
+    tensorboard: bool = False
+    modules: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """The run in a few words."""
-        return f"{self.name}, trial {self.trial}"
-
-    @property
-    def kind(self) -> str:
-        """The group to which the run belongs, by task, class of the network, and whether levels evolve."""
-        return f"{self.config.task}, {self.config.model.model}{', evolved levels' if self.config.evolve else ''}"
+        return f"{self.name}, seed {self.config.seed}"
 
     @property
     def log(self) -> Path:
@@ -67,8 +86,12 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run has been measured."""
-        return (self.folder / RESULT).exists()
+        """Whether the run has been measured, as this job measures.
+
+        Raises:
+            ValueError: its result cannot be read.
+        """
+        return (self.folder / RESULT).exists() and self.result()["measure"] == self.measure.to_json()
 
     def check(self) -> None:
         """Check that the folder has no run of another configuration.
@@ -79,7 +102,7 @@ class Job:
         RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
 
     def result(self) -> Mapping[str, Any]:
-        """Return `n_weights`, `figures` by name and `seconds` of a finished run.
+        """Return `n_weights`, `figures` by name, `seconds` and `measure` of a finished run.
 
         Raises:
             ValueError: they cannot be read.
@@ -87,9 +110,19 @@ class Job:
         path = self.folder / RESULT
         with validated_read(path, "is no result of a run"):
             found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            if not all(map(math.isfinite, found["figures"].values())):
-                raise ValueError("its figures must be finite numbers")
+            if not all(map(math.isfinite, found["figures"].values())) or "measure" not in found:
+                raise ValueError("it needs figures that are finite numbers, and how they were measured")
         return found
+
+    def last_line(self) -> Line | None:
+        """Return the latest metrics of the run; None before the first."""
+        try:
+            with (self.folder / METRICS).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+                line: Line = json.loads(file.read().splitlines()[-1])
+        except (OSError, ValueError, IndexError):  # none yet, or half of one
+            return None
+        return line
 
     def failure(self) -> str | None:
         """Return why the run was given up; None if it was not.
@@ -104,36 +137,14 @@ class Job:
             return str(json.loads(path.read_text(encoding="utf-8"))["error"])
 
 
-def plan(
-    configs: Mapping[str, TrainingConfig], trials: int, measure: Measure, out: Path, device: str = "cpu"
-) -> list[Job]:
-    """Return the runs of a series: the first trial of every configuration, then the second ones, and so on.
-
-    Args:
-        configs: configurations by name. Trials differ in the seed of weights and levels.
-        trials: the number of trials of each, at least 1.
-        measure: measures a trained network.
-        out: the folder of the series.
-        device: cpu, cuda, cuda:1 ... or auto.
-
-    Raises:
-        ValueError: fewer trials than 1.
-    """
-    if trials < 1:
-        raise ValueError(f"trials must be at least 1, got {trials}")
-    return [
-        Job(name, trial, replace(config, seed=trial - 1), measure, out / "runs" / name / f"trial-{trial}", device)
-        for trial in range(1, trials + 1)
-        for name, config in configs.items()
-    ]
-
-
-def attempt(job: Job) -> str | None:
-    """Make one attempt at a run, whose output is appended to its log; return the error as text, or None.
+def attempt(job: Job) -> Error | None:
+    """Make one attempt at a run, whose output is appended to its log; return what ended it early, or None.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.
     """
+    from ..training.updates import Diverged
+
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
         with _output_to(job.log):
@@ -143,7 +154,7 @@ def attempt(job: Job) -> str | None:
                 traceback.print_exc()
                 raise
     except Exception as error:  # any error ends this run alone: the others go on, and the tables list it
-        return f"{type(error).__name__}: {error}"
+        return Error(f"{type(error).__name__}: {error}", isinstance(error, Diverged))
     return None
 
 
@@ -174,10 +185,25 @@ def run_job(job: Job) -> None:
     from ..training.processes import find_workers
     from ..training.run import train
 
-    began = time.perf_counter()
-    every = min(25, max(1, job.config.n_updates // 20))
-    policy = train(job.config, out=job.folder, device=job.device, threads=1, log_every=every, validate_every=10 * every)
+    for module in job.modules:
+        import_own(module, "the sweep")
+    began, n_updates = time.perf_counter(), job.config.n_updates
+    every = min(25, max(1, n_updates // 20))
+    policy = train(
+        job.config,
+        out=job.folder,
+        device=job.device,
+        threads=1,
+        log_every=every,
+        validate_every=every * min(10, max(1, n_updates // (10 * every))),
+        tensorboard=job.tensorboard,
+    )
     figures = job.measure(policy.to(find_workers(job.device).device), job.config, job.folder)
-    content = {"n_weights": policy.n_weights, "figures": figures, "seconds": time.perf_counter() - began}
+    content = {
+        "n_weights": policy.n_weights,
+        "figures": figures,
+        "seconds": time.perf_counter() - began,
+        "measure": job.measure.to_json(),
+    }
     # last, since this file marks the run as finished
     write_json(job.folder / RESULT, content)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..runs import write_json
 from ..runs.executors import Executor, Pending
-from .jobs import FAILURE, Job, attempt
+from .jobs import FAILURE, Error, Job, attempt
 
 if TYPE_CHECKING:
     from ..training.config import TrainingConfig
@@ -41,7 +41,6 @@ class Progress:
         self.finished = {job for job in jobs if job.is_finished}
         self.failed: set[Job] = set()
         self.running: Collection[Job] = ()
-        self._before, self._began = frozenset(self.finished), time.monotonic()
         self._efforts: dict[str, float] = {}
 
     @property
@@ -50,10 +49,13 @@ class Progress:
         return len(self.jobs) - len(self.finished) - len(self.failed)
 
     def seconds_left(self) -> float | None:
-        """Return an estimate of the time until all is done, or None before the first run has finished."""
-        done = sum(self._effort(job) for job in self.finished - self._before)
-        rest = sum(self._effort(job) for job in self.jobs if job not in self.finished | self.failed)
-        return rest / done * (time.monotonic() - self._began) if done else None
+        """Return an estimate of the time until all is done, from the runs' own metrics; None before the first."""
+        lines = {job: job.last_line() for job in (*self.finished, *self.running)}
+        parts = {job: line["update"] / job.config.n_updates for job, line in lines.items() if line is not None}
+        done = sum(self._effort(job) * part for job, part in parts.items())
+        spent = sum(line["seconds"] for line in lines.values() if line is not None)
+        rest = sum(self._effort(j) * (1 - parts.get(j, 0)) for j in self.jobs if j not in self.finished | self.failed)
+        return rest * spent / done / max(1, len(self.running)) if done else None
 
     def _effort(self, job: Job) -> float:
         if job.name not in self._efforts:  # once for all trials, which differ in the seed alone
@@ -75,7 +77,7 @@ def effort(config: TrainingConfig) -> float:
 
 
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
-    """Run all jobs that are not finished; one that fails three times is recorded as failed.
+    """Run all jobs that are not finished; one that fails three times, or has diverged, is recorded as failed.
 
     Args:
         jobs: the runs, the most important first.
@@ -83,13 +85,11 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
         on_change: receives the progress when something has changed, and about once a second.
 
     Raises:
-        ValueError: the folder of a run has a run of another configuration.
         OSError: no disk space is left.
         KeyboardInterrupt: after Ctrl-C; the same call goes on.
     """
     progress, told_at = Progress(jobs), -1.0
     for job in jobs:
-        job.check()
         if not job.is_finished:  # one that was given up is tried again
             (job.folder / FAILURE).unlink(missing_ok=True)
     waiting, started = deque(job for job in jobs if not job.is_finished), dict[Job, Pending]()
@@ -106,13 +106,15 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
                 attempts[job] += 1
                 if error is None:
                     progress.finished.add(job)
-                elif any(reason in error for reason in FULL_DISK):
-                    raise OSError(f"no space is left for {job.folder}: {error}; make room, and give the command again")
-                elif attempts[job] < ATTEMPTS:
+                elif any(reason in error.text for reason in FULL_DISK):
+                    raise OSError(
+                        f"no space is left for {job.folder}: {error.text}; make room, and give the command again"
+                    )
+                elif attempts[job] < ATTEMPTS and not error.is_final:
                     waiting.append(job)  # behind all others: by then the cause may be gone
                 else:
                     job.folder.mkdir(parents=True, exist_ok=True)
-                    write_json(job.folder / FAILURE, {"attempts": ATTEMPTS, "error": error})
+                    write_json(job.folder / FAILURE, {"attempts": attempts[job], "error": error.text})
                     progress.failed.add(job)
             if ended or time.monotonic() - told_at > 1:
                 progress.running = [job for job, call in started.items() if executor.runs(call)]
@@ -126,10 +128,10 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
         executor.close()
 
 
-def _error_of(call: Pending) -> str | None:
-    """Return the error of a call of `attempt` that has ended as text, or None."""
+def _error_of(call: Pending) -> Error | None:
+    """Return what ended a call of `attempt` early, or None."""
     died = call.exception()  # `attempt` raises nothing but KeyboardInterrupt: else its process has died
     if died is not None:
-        return f"{type(died).__name__}: {died}"
-    error: str | None = call.result()
+        return Error(f"{type(died).__name__}: {died}")
+    error: Error | None = call.result()
     return error

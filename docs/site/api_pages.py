@@ -44,7 +44,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         *("agents.evaluation.run", "agents.evaluation.metrics", "agents.evaluation.stability"),
         *("agents.evaluation.results", "agents.evolution.run"),
         *("agents.leaderboard.run", "agents.leaderboard.board", "agents.leaderboard.rows"),
-        "agents.reproduction.run",
+        *("agents.sweeps.run", "agents.sweeps.specification", "agents.sweeps.measures", "agents.sweeps.results"),
+        *("agents.runs.listing", "agents.reproduction.run"),
     ),
 }
 """Title -> modules, without the name of the package."""

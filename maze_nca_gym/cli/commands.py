@@ -14,7 +14,7 @@ from tyro.conf import subcommand
 
 from maze_nca_gym import agents
 from maze_nca_gym.agents.registry import import_own
-from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, reproduce, solve, train
+from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
 from maze_nca_gym.cli.reading import named, pairs, read_values
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.options import Option, Shown, further_options, options_of_call
@@ -127,9 +127,11 @@ COMMANDS = Commands(
         "evaluate": Command(evaluate.run, agents.evaluate),
         "evolve": Command(evolve.run, agents.evolve),
         "bench": Command(bench.run, agents.bench),
-        "reproduce": Command(reproduce.run, agents.reproduce),
+        "sweep": Command(sweep.run, agents.sweep),
+        "reproduce": Command(sweep.run_reproduce, agents.reproduce),
         "generate": Command(levels.run, agents.generate),
         "export": Command(policies.run_export, agents.export),
+        "runs": Commands("List runs: what a folder has.", {"list": Command(sweep.run_list, agents.list_runs)}),
         "levels": Commands(
             "List and show levels: named mazes, packs, files.",
             {"list": Command(levels.list_levels), "show": Command(levels.show_levels)},

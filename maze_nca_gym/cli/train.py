@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import train
 from maze_nca_gym.agents.training.run import folder_of
+from maze_nca_gym.cli import sweep
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain
+from maze_nca_gym.options import check, flag, options_of_call
 from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy
 
 
-def run(*, preset: str = "fast", out: Path | None = None, **options: Any) -> int:
-    """Print how good the policy is, and where the files are."""
+def run(*, preset: str = "fast", out: Path | None = None, seeds: int = 1, **options: Any) -> int:
+    """Print how good the policy is, and where the files are.
+
+    Args:
+        seeds: number of runs, with the seeds from 0 on; with more than one, this is the sweep of one row, with its
+            folder in runs/sweep.
+    """
+    if seeds != 1:
+        return _sweep(preset, out, seeds, options)
     from maze_nca_gym.agents.training import Diverged
 
     first = os.environ.get("RANK", "0") == "0"  # only one of torchrun's processes prints the result
@@ -32,6 +41,13 @@ def run(*, preset: str = "fast", out: Path | None = None, **options: Any) -> int
     if first:
         _summarise(policy, folder_of(preset, out))
     return 0
+
+
+def _sweep(preset: str, out: Path | None, seeds: int, options: dict[str, Any]) -> int:
+    own = {name: options.pop(name) for name in options_of_call(train).keys() & options.keys()}
+    refused = own.keys() - {"device", "tensorboard"}
+    check(not refused, f"with --seeds there is no {', '.join(map(flag, sorted(refused)))}")
+    return sweep.run(what={"preset": preset, "options": options, "seeds": seeds}, out=out, **own)
 
 
 def _summarise(policy: Policy, folder: Path) -> None:

@@ -34,6 +34,7 @@ from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.runs.executors import LocalExecutor
 from maze_nca_gym.agents.statistics import spearman
 from maze_nca_gym.agents.sweeps import jobs, series
+from maze_nca_gym.agents.sweeps import run as sweeps_run
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.model import shapes_of
@@ -53,7 +54,7 @@ configs_of = cache(configurations)
 
 
 def make_jobs(which, out, trials=1, scale=LEAST):
-    return run.jobs_of(find_rows(which), trials, scale, Path(out))
+    return run.sweep_of(find_rows(which), trials, scale).jobs(Path(out))
 
 
 def reproduce(which, out, **options):
@@ -86,7 +87,7 @@ class Here:
 
 def let_run_here(patch):
     executor = Here()
-    patch.setattr(run, "make_executor", lambda *_: executor)
+    patch.setattr(sweeps_run, "make_executor", lambda *_: executor)
     patch.setitem(SCALES, "least", LEAST)
     return executor
 
@@ -187,8 +188,8 @@ class TestScales:
 
 def test_rows_share_runs_and_first_trials_come_first(tmp_path):
     found = make_jobs(["2", "3"], tmp_path, trials=2)
-    assert [job.trial for job in found] == [1] * 11 + [2] * 11  # 8 + 6 rows, 3 of which are in both
-    assert found[0].folder == tmp_path / "runs" / found[0].name / "trial-1"
+    assert [job.config.seed for job in found] == [0] * 11 + [1] * 11  # 8 + 6 rows, 3 of which are in both
+    assert found[0].folder == tmp_path / "runs" / found[0].name / "seed-0"
     assert found[11].config == replace(found[0].config, seed=1), "trials differ in the seed alone"
 
 
@@ -249,9 +250,9 @@ class TestReproduce:
         arguments = [*f"reproduce {MLP} {NCA} --trials 1 --scale least --device cpu --out".split(), str(copied)]
         assert main(arguments) == 1
         assert here.n_attempts == 3
-        assert f"failed: {mlp.name}, trial 1: RuntimeError: the moon is full (log: " in capsys.readouterr().err
+        assert f"failed: {mlp.name}, seed 0: RuntimeError: the moon is full (log: " in capsys.readouterr().err
         markdown = (copied / "results.md").read_text()
-        assert "failed (70.69 ± 3.29)" in markdown
+        assert "RuntimeError (70.69 ± 3.29)" in markdown
         log = re.search(r"the moon is full \(`(.*)`\)", markdown)
         assert (copied / log[1]).read_text().count("RuntimeError: the moon is full") == 3
         assert json.loads((copied / "results.json").read_text())["rows"][1]["n_finished"] == 1
@@ -265,7 +266,7 @@ class TestReproduce:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder / "checkpoint.safetensors"))
 
         monkeypatch.setattr(jobs, "run_job", no_space)
-        with pytest.raises(OSError, match=r"no space is left for .*trial-1.*No space left on device.*make room"):
+        with pytest.raises(OSError, match=r"no space is left for .*seed-0.*No space left on device.*make room"):
             reproduce([MLP, NCA], tmp_path / "paper")
         assert here.n_attempts == 1
         assert not list(tmp_path.rglob("failure.json"))
@@ -283,7 +284,7 @@ class TestReproduce:
         with pytest.raises(ValueError, match="is no result of a run"):
             reproduce([MLP], copied)
 
-    @pytest.mark.parametrize(("scale", "version"), [("small", run.__version__), ("tiny", "99.0")])
+    @pytest.mark.parametrize(("scale", "version"), [("small", sweeps_run.__version__), ("tiny", "99.0")])
     def test_a_folder_of_another_scale_or_version_is_refused(self, scale, version, tmp_path):
         content = {"configuration": {"scale": scale, "version": version}}
         (tmp_path / "config.json").write_text(json.dumps(content))

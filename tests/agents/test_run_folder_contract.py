@@ -17,8 +17,8 @@ from command_lines import RUN, files
 from maze_nca_gym.agents import evolve, learn_automaton, reproduce, train
 from maze_nca_gym.agents.evolution.measure import Regret
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.reproduction import run as reproduction
 from maze_nca_gym.agents.runs import RunFolder
+from maze_nca_gym.agents.sweeps import run as sweeps
 from maze_nca_gym.agents.training import loop
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.population import LevelPopulation
@@ -117,7 +117,7 @@ each_that_may_be_overwritten = pytest.mark.parametrize("kind", [KINDS[name] for 
 @pytest.fixture(autouse=True)
 def _folder_without_pictures(command_line, without_pictures, monkeypatch):
     """The runs of a reproduction have tests of their own too."""
-    monkeypatch.setattr(reproduction, "run_all", lambda *_: None)
+    monkeypatch.setattr(sweeps, "run_all", lambda *_: None)
     for name in ("draw_published", "draw_behaviour"):
         monkeypatch.setattr(f"maze_nca_gym.agents.reproduction.figures.{name}", lambda *_: None)
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")

@@ -1,0 +1,95 @@
+"""The figures of a sweep: learning curves of all rows, and a picture for each measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from ..figures import COLOURS, INK, count_axis, curve, figure, fraction_axis, legend, panels
+from ..runs import METRICS, Line, read_metrics
+from .jobs import Job
+from .results import Results
+from .specification import as_folder
+
+CURVES = "curves.png"
+SHOWN = {"loss": "training loss", "complete": "validation, complete", "optimal": "validation, optimal"}
+"""Metrics whose curves are drawn, and their titles."""
+STYLES = tuple(product(("-", "--", ":", "-."), COLOURS))
+"""Line style and colour of one row after the other."""
+
+
+def draw(results: Results, jobs: Iterable[Job]) -> list[Path]:
+    """Write the figures into the folder of the sweep as PNG files; return their paths.
+
+    Args:
+        results: what was measured.
+        jobs: all runs, whose folders have the learning curves.
+    """
+    lines: dict[str, list[Sequence[Line]]] = {}
+    for job in jobs:
+        found = read_metrics(job.folder / METRICS)
+        if found:
+            lines.setdefault(job.name, []).append(found)
+    drawn = [draw_curves(lines, results.out / CURVES)] if lines else []
+    return drawn + [draw_measure(results, name, results.out / f"{as_folder(name)}.png") for name in results.measures]
+
+
+def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path) -> Path:
+    """Write the learning curves: means over seeds, in bands from the lowest to the highest seed; return the path.
+
+    Args:
+        lines: lines of metrics of each run of each row.
+        path: the file.
+    """
+    several = any(len(runs) > 1 for runs in lines.values())
+    with figure(path, 15, 5) as drawn:
+        for axes, (metric, title) in zip(panels(drawn, len(SHOWN), len(SHOWN)), SHOWN.items(), strict=True):
+            for i, (name, runs) in enumerate(lines.items()):
+                style, colour = STYLES[i % len(STYLES)]
+                _draw_band(axes, [_curve_of(run, metric) for run in runs], label=name, color=colour, linestyle=style)
+            axes.set(title=title, xlabel="updates" + ": means, in bands from the lowest seed to the highest" * several)
+            count_axis(axes.xaxis, 5)
+            if metric == "loss":
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+                axes.yaxis.set_minor_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+            else:
+                fraction_axis(axes)
+        legend(drawn)
+    return path
+
+
+def _curve_of(run: Sequence[Line], metric: str) -> dict[float, float]:
+    return {line["update"]: line[metric] for line in run if metric in line}
+
+
+def _draw_band(axes: Axes, curves: Sequence[Mapping[float, float]], **style: str) -> None:
+    """Draw the mean of some curves at the updates that all of them have reached, and their band."""
+    places = sorted(set.intersection(*map(set, curves)))
+    if places:
+        values = np.array([[each[place] for place in places] for each in curves])
+        marker = "o" if len(places) < 3 else ""
+        curve(axes, places, values.mean(axis=0), values.min(axis=0), values.max(axis=0), marker=marker, **style)  # type: ignore[arg-type]
+
+
+def draw_measure(results: Results, name: str, path: Path) -> Path:
+    """Write one measurement of all rows: a dot for each seed, the mean and its 95 % interval; return the path."""
+    rows = [row for row in results.rows if row.by_seed(name)]
+    with figure(path, 8, 1.6 + 0.45 * len(rows), name) as drawn:
+        (axes,) = panels(drawn, 1, 1)
+        for place, row in enumerate(rows):
+            cell, colour = row.cell(name), COLOURS[place % len(COLOURS)]
+            if cell.low is not None and cell.high is not None:
+                axes.hlines(place, cell.low, cell.high, color=colour, linewidth=5, alpha=0.35)
+            axes.plot(cell.values, [place] * len(cell.values), "o", color=colour, markeredgecolor="white")
+            axes.plot(np.mean(cell.values), place, "|", color=INK, markersize=14, markeredgewidth=2)
+        axes.set_yticks(range(len(rows)), [row.name for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+        axes.set_xlabel("dots: seeds; lines: mean and 95 % interval" if len(results.sweep.seeds) > 1 else "")
+    return path

@@ -1,0 +1,122 @@
+"""`maze-nca-gym sweep` and `reproduce`: the progress of their runs, and what they print of the results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maze_nca_gym.agents import list_runs, reproduce, sweep
+from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.tables import Table, percent
+
+if TYPE_CHECKING:
+    from maze_nca_gym.agents.sweeps.jobs import Job
+    from maze_nca_gym.agents.sweeps.series import Progress
+
+PLAIN_EVERY = 30.0
+"""Seconds between two lines where there is no terminal."""
+ROOM = 8
+"""Lines of a terminal that are no runs: headings, rules, and what follows."""
+
+
+def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
+    """Exit with 1 if runs have failed."""
+    with _Watch() as watch:
+        results = sweep(what, on_change=watch.show, **options)
+    for table in results.narrow_tables():
+        table.print()
+    print(results.about)
+    print(f"results: {results.out}")
+    return _verdict(results.failures)
+
+
+def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
+    """Exit with 1 if runs have failed."""
+    with _Watch() as watch:
+        results = reproduce(out=out, on_change=watch.show, **options)
+    print(f"results: {out / 'results.md'}")
+    return _verdict({job: error for row in results.rows for job, error in row.failures.items()})
+
+
+def run_list(**options: Any) -> int:
+    """Print the table."""
+    list_runs(**options).print()
+    return 0
+
+
+def _verdict(failures: Mapping[Job, str]) -> int:
+    for job, error in failures.items():
+        complain(f"failed: {job.label}: {error} (log: {job.log})")
+    return FAILED if failures else 0
+
+
+class _Watch:
+    """A line for each run on a terminal; elsewhere a line now and then for all of them."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._said, self._said_at = "", -PLAIN_EVERY
+
+    def __enter__(self) -> _Watch:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Show the progress."""
+        if self._console.is_terminal:
+            self._live.update(_table(progress, max(1, self._console.height - ROOM)), refresh=True)
+            return
+        text, now = describe(progress), time.monotonic()
+        if text != self._said and (not progress.left or now - self._said_at >= PLAIN_EVERY):
+            self._console.print(text, soft_wrap=True)
+            self._said, self._said_at = text, now
+
+
+def describe(progress: Progress) -> str:
+    """Return the progress as a line."""
+    parts = [f"{len(progress.finished)} of {len(progress.jobs)} runs finished"]
+    if progress.failed:
+        parts.append(f"{len(progress.failed)} failed")
+    if progress.left:
+        parts.append(f"{_left(progress.seconds_left())} left")
+    return ", ".join(parts)
+
+
+def _left(seconds: float | None) -> str:
+    from maze_nca_gym.agents.runs import duration
+
+    return "unknown time" if seconds is None else duration(seconds)
+
+
+def _table(progress: Progress, most: int) -> Table:
+    """Return a line for each run; where there are more than fit, running and failed ones come first."""
+    shown = progress.jobs
+    if len(shown) > most:
+        first = {*progress.running, *progress.failed}
+        shown = sorted(shown, key=lambda job: (job not in first, job in progress.finished))[:most]
+    rows = [_line(job, progress) for job in shown]
+    columns = ("run", "updates", "loss", "complete", "state")
+    return Table(columns, rows, numbers=columns[1:4], title=describe(progress))
+
+
+def _line(job: Job, progress: Progress) -> tuple[str, ...]:
+    if job in progress.finished:
+        return job.label, f"{job.config.n_updates:,}", "", "", "finished"
+    line = job.last_line() or {}
+    state = "failed" if job in progress.failed else "waiting"
+    if job in progress.running:
+        left = line["seconds"] * (job.config.n_updates / line["update"] - 1) if line else None
+        state = f"{_left(left)} left"
+    loss = f"{line['loss']:.4f}" if line.get("loss") is not None else ""
+    complete = percent(line["complete"], 1) if "complete" in line else ""
+    return job.label, f"{line.get('update', 0):,} of {job.config.n_updates:,}", loss, complete, state

@@ -1,0 +1,309 @@
+"""Sweeps of one's own: what their files say, what runs, and what becomes of it as tables and figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.stats import t as student_t
+from tables import for_each
+from test_reproduction import Here
+
+from maze_nca_gym.agents import list_runs, sweep, train
+from maze_nca_gym.agents.statistics import student
+from maze_nca_gym.agents.sweeps import jobs
+from maze_nca_gym.agents.sweeps import run as sweeps_run
+from maze_nca_gym.agents.sweeps.effects import find_effects
+from maze_nca_gym.agents.sweeps.jobs import Error
+from maze_nca_gym.agents.sweeps.results import Cell, RowResult
+from maze_nca_gym.agents.sweeps.specification import as_folder, read_sweep
+from maze_nca_gym.agents.training import TrainingConfig
+from maze_nca_gym.agents.training.updates import Diverged
+from maze_nca_gym.agents.weights import load_model
+from maze_nca_gym.cli import main
+from maze_nca_gym.cli.sweep import _table
+from maze_nca_gym.families import validation_levels
+
+TINY = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 4, "batch_size": 4}
+"""Options of a run of a moment."""
+SWEEP = {
+    "options": TINY,
+    "vary": {"n_channels": [4, 6], "max_pool": [False, True]},
+    "seeds": [0, 5],
+    "measure": {"sizes": [4, 8], "n": 16},
+}
+FILE = """
+seeds = [0, 5]
+[options]
+sizes = 4
+n_iterations = 3
+n_channels = 4
+n_updates = 4
+batch_size = 4
+[vary]
+n_channels = [4, 6]
+max_pool = [false, true]
+[measure]
+sizes = [4, 8]
+n = 16
+"""
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Let sweeps run in this process."""
+    executor = Here()
+    monkeypatch.setattr(sweeps_run, "make_executor", lambda *_: executor)
+    return executor
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A sweep: its results, and how often runs were tried."""
+    executor, out = Here(), tmp_path_factory.mktemp("sweep") / "of" / "mine"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps_run, "make_executor", lambda *_: executor)
+        return sweep(SWEEP, out=out, device="cpu"), executor.n_attempts
+
+
+@pytest.fixture
+def copied(done, tmp_path):
+    """A copy of its folder that a test may change."""
+    return Path(shutil.copytree(done[0].out, tmp_path / "sweep"))
+
+
+class TestSpecification:
+    def test_a_file_is_a_mapping_with_the_same_keys(self, tmp_path):
+        toml, js = tmp_path / "mine.toml", tmp_path / "mine.json"
+        toml.write_text(FILE)
+        js.write_text(json.dumps(SWEEP))
+        assert read_sweep(toml) == read_sweep(js) == read_sweep(SWEEP)
+
+    def test_rows_and_grids_are_combined(self):
+        rows = [{"name": "plain"}, {"name": "evolved", "preset": "paper-shortest-path-evolved"}]
+        found = read_sweep({"options": {"sizes": 6}, "rows": rows, "vary": {"kernel_size": [3, 5]}})
+        names = [f"{row}, kernel_size {side}" for row in ("plain", "evolved") for side in (3, 5)]
+        assert list(found.configs) == names
+        assert [config.evolve for config in found.configs.values()] == [False, False, True, True]
+        assert found.values[names[3]] == {"kernel_size": 5, "preset": "paper-shortest-path-evolved"}
+        jobs = found.jobs(Path("out"))
+        assert [job.config.seed for job in jobs] == [0] * 4 + [1] * 4 + [2] * 4
+        assert jobs[4].config == replace(jobs[0].config, seed=1)
+        assert jobs[4].folder == Path("out/runs/plain-kernel_size-3/seed-1")
+
+    @for_each(
+        ("change", "complaint"),
+        [
+            ({"optons": {}}, "a sweep has no option optons. Did you mean 'options'?"),
+            ({"options": {"n_chanels": 8}}, "options has no option n_chanels. Did you mean 'n_channels'?"),
+            ({"vary": {"lr": [1]}}, "vary has no option lr. Did you mean 'learning_rate'?"),
+            ({"rows": [{"name": "a", "epochs": 1}]}, "row 'a' has no option epochs. Did you mean 'n_updates'?"),
+            ({"rows": [{"name": "a"}, {"name": "a "}]}, "two rows are named 'a', 'a '"),
+            ({"rows": [{"n_channels": 1}]}, "each of the rows needs a name"),
+            ({"vary": {"n_channels": 8}}, "vary.n_channels must be a list of values, got 8"),
+            ({"vary": {"sizes": [4, 5]}, "rows": [{"name": "a", "sizes": 6}]}, "sizes is in vary, and in row 'a'"),
+            ({"vary": {"n_channels": [0]}}, "row 'n_channels 0': n_channels must be from 1 to 65,536, got 0"),
+            ({"vary": {"level_set": ["no.npz"]}}, "row 'level_set no.npz': "),
+            ({"preset": "quick"}, "unknown preset 'quick'"),
+            ({"options": {"seed": 1}}, "options has a seed, but seeds are given by `seeds`"),
+            ({"seeds": [1, 1]}, "seeds must be at least 1, or a list of different ones"),
+            ({"measure": {"metric": []}}, "measure has no option metric. Did you mean 'metrics'?"),
+            ({"measure": {"metrics": ["complet"]}}, "unknown metric 'complet'; .*Did you mean 'complete'?"),
+            ({"measure": {"metrics": ["reused"]}}, "no run can give 'reused'; what runs can give: nothing"),
+            ({"measure": {"benchmarks": ["edits-12"]}, "options": {"task": "diameter"}}, "can give 'edits-12'"),
+            ({"measure": {"sizes": [8]}, "options": {"model": "MLP", "sizes": 6}}, "can give 'random-8'"),
+            ({"measure": {"benchmarks": ["maze-hard-original-30"]}}, "do not ship; name the folder"),
+        ],
+    )
+    def test_what_is_wrong_is_found_before_anything_runs(self, change, complaint, tmp_path):
+        with pytest.raises(ValueError, match=complaint.replace("?", r"\?")):
+            sweep(change, out=tmp_path / "it")
+        assert not list(tmp_path.iterdir())
+
+
+class TestSweep:
+    def test_every_combination_has_its_runs(self, done):
+        results, n_attempts = done
+        assert n_attempts == 8
+        assert [(row.name, row.state) for row in results.rows][1] == ("n_channels 4, max_pool True", "2 of 2")
+        assert {path.name for path in (results.out / "runs").iterdir()} == {as_folder(row.name) for row in results.rows}
+
+    def test_figures_are_those_of_validation_sets(self, done):
+        from maze_nca_gym.agents.evaluation.metrics import measure
+
+        row = done[0].rows[2]
+        model = load_model(done[0].out / "runs" / as_folder(row.name) / "seed-5" / "model.safetensors")
+        expected = measure(model, validation_levels("random", 8, "shortest-path", 16)).final
+        assert row.by_seed("random-8 accuracy")[5] == expected.accuracy.value
+        assert row.by_seed("random-8 complete")[5] == expected.complete.value
+
+    def test_tables_and_files_have_the_same_figures(self, done):
+        results = done[0]
+        written = json.loads((results.out / "results.json").read_text())
+        cell = results.rows[0].cell("random-4 accuracy")
+        found = written["rows"][0]["measures"]["random-4 accuracy"]
+        assert (found["mean"], found["low"]) == (cell.mean, cell.low)
+        assert found["values"] == {"0": cell.values[0], "5": cell.values[1]}
+        with (results.out / "results.csv").open() as file:
+            lines = list(csv.DictReader(file))
+        assert [line["row"] for line in lines] == [row.name for row in results.rows]
+        assert float(lines[0]["random-4 accuracy sd"]) == cell.sd
+        markdown, latex = ((results.out / name).read_text() for name in ("results.md", "results.tex"))
+        text = cell.percent()
+        assert text.replace("\n", " ") in markdown
+        assert text.replace("\n", " ") in latex.replace(r"$\pm$", "±")
+        assert text.replace("\n", "<br>") in results._repr_html_()
+        assert "| max_pool True, not False |" in markdown
+
+    def test_pictures_show_rows_and_measures(self, done):
+        metrics = ("complete", "optimal", "accuracy")
+        names = {"curves.png", *(f"random-{size}-{metric}.png" for size in (4, 8) for metric in metrics)}
+        assert {path.name for path in done[0].out.glob("*.png")} == names
+        for name in names:
+            assert np.asarray(Image.open(done[0].out / name)).std() > 5
+
+    def test_the_same_call_repeats_nothing_and_more_seeds_are_added(self, copied, here):
+        before = (copied / "results.json").read_bytes()
+        sweep(SWEEP, out=copied, device="cpu")
+        assert here.n_attempts == 0
+        assert (copied / "results.json").read_bytes() == before
+        results = sweep({**SWEEP, "vary": {"n_channels": [6, 5], "max_pool": [True]}, "seeds": [5, 7]}, out=copied)
+        assert here.n_attempts == 3, "a seed and a value more"
+        assert [row.name for row in results.rows] == ["n_channels 6, max_pool True", "n_channels 5, max_pool True"]
+
+    def test_other_measurements_need_no_other_training(self, copied, here):
+        models = {path: path.read_bytes() for path in copied.rglob("model.safetensors")}
+        measure = {"benchmarks": ["dt-net-9"], "families": [], "n": 4, "metrics": ["valid"]}
+        results = sweep({**SWEEP, "measure": measure}, out=copied, device="cpu")
+        assert here.n_attempts == 8
+        assert results.measures == ["dt-net-9 valid"]
+        assert {path: path.read_bytes() for path in copied.rglob("model.safetensors")} == models
+
+    def test_a_folder_of_other_options_is_refused(self, copied, here):
+        before = (copied / "config.json").read_text()
+        with pytest.raises(ValueError, match=r"configuration \(n_updates 4 there, 8 here\); choose another --out"):
+            sweep({**SWEEP, "options": TINY | {"n_updates": 8}}, out=copied)
+        assert here.n_attempts == 0
+        assert (copied / "config.json").read_text() == before
+
+    def test_what_has_diverged_is_tried_once_and_says_so(self, here, tmp_path, monkeypatch, capsys):
+        run_job = jobs.run_job
+
+        def diverge(job):
+            if job.config.optimiser.learning_rate > 1:
+                raise Diverged("the loss is nan")
+            run_job(job)
+
+        monkeypatch.setattr(jobs, "run_job", diverge)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COLUMNS", "80")
+        Path("it.json").write_text(json.dumps({"options": TINY, "vary": {"learning_rate": [0.001, 9.0]}, "seeds": 1}))
+        assert main(["sweep", "it.json", "--device", "cpu"]) == 1
+        assert here.n_attempts == 2
+        printed = capsys.readouterr()
+        assert "learning_rate 9.0   │ 0 of 1, Diverged │" in printed.out
+        assert "failed: learning_rate 9.0, seed 0: Diverged: the loss is nan (log: " in printed.err
+        assert "- learning_rate 9.0, seed 0: Diverged" in Path("runs/sweep/it/results.md").read_text()
+
+    def test_networks_of_one_size_have_gaps(self, here, tmp_path):
+        content = {"options": TINY, "vary": {"model": ["NCA", "MLP"]}, "seeds": 1, "measure": {"sizes": [4, 5], "n": 4}}
+        results = sweep(content, out=tmp_path / "it")
+        assert [row.cell("random-5 complete").percent() == "-" for row in results.rows] == [False, True]
+
+    def test_a_run_is_made_again_from_its_folder(self, done, tmp_path):
+        folder = done[0].out / "runs" / as_folder(done[0].rows[3].name) / "seed-5"
+        about = json.loads((folder / "config.json").read_text())
+        train(TrainingConfig.from_json(about["configuration"]), out=tmp_path / "a", device="cpu", threads=1)
+        words = [*shlex.split(about["command"])[1:], "--out", str(tmp_path / "b"), "--threads", str(about["threads"])]
+        assert main([*words, "--device", "cpu"]) == 0
+        made = [(path / "model.safetensors").read_bytes() for path in (folder, tmp_path / "a", tmp_path / "b")]
+        assert made[0] == made[1] == made[2]
+
+    def test_train_with_seeds_is_the_smallest(self, here, tmp_path, capsys):
+        words = ["train", "fast", "--seeds", "2", "--out", str(tmp_path / "it"), "--device", "cpu", "--tensorboard"]
+        words += [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        assert main(words) == 0
+        assert "│ fast │" in capsys.readouterr().out
+        assert len(list((tmp_path / "it").rglob("events.out.tfevents.*"))) == 2
+        assert main(["train", "fast", "--seeds", "2", "--threads", "1"]) == 2
+        assert "with --seeds there is no --threads" in capsys.readouterr().err
+
+
+class TestListing:
+    def test_runs_are_compared_by_the_options_that_differ(self, done):
+        shown = list_runs(done[0].out)
+        assert len(shown.rows) == 8
+        name, options, scores = shown.rows[0]
+        assert name == "runs/n_channels-4-max_pool-False/seed-0"
+        assert set(options.split(",\n")) == {"seed 0", "n_channels 4", "max_pool False"}
+        assert scores.startswith("finished,\nrandom-4 complete 0.")
+
+    def test_runs_of_other_kinds_and_those_that_go_on(self, tmp_path):
+        for i, line in enumerate(['{"update": 2, "loss": 0.5}\n', '{"round": 3}\n', ""]):
+            (tmp_path / str(i)).mkdir()
+            (tmp_path / str(i) / "metrics.jsonl").write_text(line)
+            content = {"configuration": {"a": [i, 1]}, "versions": {}}
+            (tmp_path / str(i) / "config.json").write_text(json.dumps(content))
+        assert list_runs(tmp_path).rows == [
+            ("0", "a 0 1", "update 2,\nloss 0.5000"),
+            ("1", "a 1 1", "round 3"),
+            ("2", "a 2 1", "begun"),
+        ]
+
+    def test_what_cannot_be_listed(self, tmp_path):
+        with pytest.raises(ValueError, match="there is no run in"):
+            list_runs(tmp_path)
+        with pytest.raises(ValueError, match="there is no folder"):
+            list_runs(tmp_path / "not")
+
+
+def row(name, options, values):
+    found = {seed: {"figures": {"m": value}, "n_weights": 1, "seconds": 1} for seed, value in values.items()}
+    return RowResult(name, options, len(values), found, {})
+
+
+class TestStatistics:
+    def test_intervals_are_students(self):
+        values = [0.2, 0.5, 0.4]
+        low, high = student_t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
+        assert student(values) == pytest.approx((low, high))
+        assert student([0.5]) is None
+        cell = Cell.of([0.9, 1.0])
+        assert (cell.high, cell.percent()) == (1.0, "95.00 ± 7.07\n(31.47 to 100.00)")
+        assert (Cell.of([]).percent(), Cell.of([0.5]).percent()) == ("-", "50.00")
+
+    def test_effects_are_differences_of_the_same_seeds(self):
+        rows = [
+            row("a", {"x": 1, "y": 1}, {0: 0.1, 1: 0.2}),
+            row("b", {"x": 2, "y": 1}, {0: 0.3, 1: 0.6, 2: 0.9}),
+            row("c", {"x": 1, "y": [2]}, {0: 0.0}),
+            row("d", {"x": 2, "y": [2]}, {0: 0.4}),
+        ]
+        effect = find_effects(rows, ["m"])[0]
+        assert (effect.option, effect.value, effect.base, effect.n_pairs) == ("x", 2, 1, 2)
+        by_seed = [((0.3 - 0.1) + (0.4 - 0.0)) / 2, 0.6 - 0.2]
+        assert effect.difference == pytest.approx(np.mean(by_seed))
+        assert effect.error == pytest.approx(np.std(by_seed, ddof=1) / np.sqrt(2))
+        assert [(e.option, e.n_pairs) for e in find_effects(rows, ["m"])] == [("x", 2), ("y", 2)]
+        assert find_effects(rows[:1], ["m"]) == find_effects([rows[0], rows[3]], ["m"]) == []
+
+
+def test_watching_shows_a_line_for_each_run(done):
+    from maze_nca_gym.agents.sweeps.series import Progress
+
+    progress = Progress(read_sweep(SWEEP).jobs(done[0].out, "cpu"))
+    progress.running = [progress.jobs[0]]
+    progress.finished -= {progress.jobs[0], progress.jobs[1]}
+    progress.failed = {progress.jobs[1]}
+    rows = _table(progress, 20).rows
+    assert [row[-1] for row in rows] == ["0 s left", "failed", *["finished"] * 6]
+    assert rows[0][1] == "4 of 4"
+    assert [row[0] for row in _table(progress, 2).rows] == [job.label for job in progress.jobs[:2]]
+    assert Error("x").is_final is False
