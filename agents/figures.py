@@ -12,7 +12,7 @@ from itertools import product
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -27,7 +27,7 @@ from matplotlib.transforms import Bbox, IdentityTransform
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.files import atomic_write
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import find, unknown_name
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO = (
     "#0072B2",
@@ -44,6 +44,7 @@ INK, GREY = "#212529", "#6c757d"
 STYLE: dict[Any, Any] = {
     "font.size": 12,
     "axes.titlesize": 13,
+    "figure.titlesize": 14,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -55,6 +56,20 @@ STYLE: dict[Any, Any] = {
 """Settings for `matplotlib.rc_context`."""
 FIGURE_FORMATS = ("png", "pdf", "svg")
 """Suffixes of files of figures."""
+Width: TypeAlias = float | str | None
+"""Width of a figure in print: inches, a name in `WIDTHS`, or None for a large figure on a screen."""
+WIDTHS = {"column": 3.35, "page": 6.9}
+"""Usual widths in inches: one of a page's two columns, or both."""
+PRINTED: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "figure.titlesize": 9,
+    "axes.linewidth": 0.6,
+    "axes.labelpad": 2,
+    "legend.columnspacing": 1.2,
+    "pdf.fonttype": 42,  # as text that can be selected and edited, which some publishers ask for
+}
+"""Settings for `matplotlib.rc_context` of figures in print, whose text is as small as a caption's."""
 _ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130)]
 """Where a text is tried around its point: right, left, below and above first."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -72,6 +87,19 @@ def check_format(name: str) -> str:
     return name
 
 
+def inches(width: Width) -> float | None:
+    """Return a width in print in inches; None for None.
+
+    Raises:
+        ValueError: an unknown name, or not from 1 to 50 inches.
+    """
+    if isinstance(width, str):
+        width = find("width of figures", width, WIDTHS)
+    if width is not None and not 1 <= width <= 50:
+        raise ValueError(f"a width of figures is {', '.join(WIDTHS)} or from 1 to 50 inches, got {width}")
+    return width
+
+
 @contextmanager
 def figure(
     path: str | Path,
@@ -81,42 +109,52 @@ def figure(
     *,
     dpi: int = 120,
     style: dict[Any, Any] | None = None,
+    printed: Width = None,
 ) -> Iterator[Figure]:
     """Yield an empty figure, which is written to a file, atomically, when the block ends without an error.
 
     Args:
         path: the file, whose suffix is one of `FIGURE_FORMATS`.
-        width, height: in inches.
+        width, height: in inches, on a screen.
         title: a line above the panels.
         dpi: pixels per inch, where the format has pixels.
         style: settings that go before those of `STYLE`.
+        printed: width in print, to which the figure shrinks, with the text of `PRINTED`.
 
     Raises:
-        ValueError: another suffix.
+        ValueError: another suffix, or a bad width.
         OSError: the file could not be written.
     """
     path = Path(path)
     kind = check_format(path.suffix.removeprefix("."))
-    with mpl.rc_context({**STYLE, **(style or {})}):
+    in_print = inches(printed)
+    with mpl.rc_context({**STYLE, **(PRINTED if in_print else {}), **(style or {})}):
+        if in_print:  # a little higher, since text shrinks less than panels
+            width, height, dpi = in_print, 1.25 * height * in_print / width, 300
         drawn = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
         FigureCanvasAgg(drawn)
         if title:
-            drawn.suptitle("\n".join(wrap(title, _letters(width, 14))), color=INK, fontsize=14)
+            letters = _letters(width, float(mpl.rcParams["figure.titlesize"]))
+            drawn.suptitle("\n".join(wrap(title, letters)), color=INK)
         yield drawn
         with atomic_write(path) as file:
             drawn.savefig(file, format=kind, metadata=_UNDATED.get(kind))
 
 
-def panels(drawn: Figure, n: int, columns: int, **options: Any) -> list[Axes]:
+def panels(drawn: Figure, n: int, columns: int, narrowest: float = 1.6, **options: Any) -> list[Axes]:
     """Return n panels, row by row; the rest of the last row stays empty.
 
     Args:
-        drawn: the figure.
+        drawn: the figure, which gets higher if it is too narrow for that many columns.
         n: at least 1.
-        columns: panels in a row, at the most.
+        columns: panels in a row, at the most; exactly so many if they share horizontal axes.
+        narrowest: width of a panel, in inches, below which there are fewer columns.
         options: of `Figure.subplots`, such as `sharey`.
     """
     columns = min(n, columns)
+    if "sharex" not in options:
+        wanted, columns = columns, max(1, min(columns, int(drawn.get_figwidth() / narrowest)))
+        drawn.set_figheight(drawn.get_figheight() * ceil(n / columns) / ceil(n / wanted) * wanted / columns)
     made = list(drawn.subplots(ceil(n / columns), columns, squeeze=False, **options).flat)
     for axes in made[n:]:
         axes.set_visible(False)
@@ -146,15 +184,23 @@ def curve(
     """
     if low is not None and high is not None:
         axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
-    axes.plot(x, y, color=color, **{"linewidth": 1.8, "markeredgecolor": "white", **options})
+    thickness = 0.15 * mpl.rcParams["font.size"]
+    axes.plot(x, y, color=color, **{"linewidth": thickness, "markeredgecolor": "white", **options})
     if end:
         axes.plot(x[-1:], y[-1:], "o", color=color, markersize=end, markeredgecolor="white", zorder=3)
 
 
 def bar_places(axes: Axes, labels: Sequence[str], n: int) -> tuple[NDArray[np.float64], float]:
-    """Label groups of n bars each; return the (n, len(labels)) middles of the bars, and the width of each."""
+    """Label groups of n bars each; return the (n, len(labels)) middles of the bars, and the width of each.
+
+    Labels that would overlap in print are turned.
+    """
     width = 0.8 / n
     axes.set_xticks(range(len(labels)), labels)
+    size, columns = float(mpl.rcParams["font.size"]), axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
+    room = axes.get_figure().get_figwidth() / columns / len(labels)  # type: ignore[union-attr]
+    if size == PRINTED["font.size"] and max(map(len, "\n".join(labels).split("\n"))) > room * 72 / (0.5 * size):
+        axes.set_xticks(range(len(labels)), [label.replace("\n", " ") for label in labels], rotation=90)
     axes.grid(axis="x", visible=False)
     return np.arange(len(labels)) + width * (np.arange(n)[:, None] - (n - 1) / 2), 0.9 * width
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,7 @@ class Guarantees:
         needs_border: whether it fails on mazes without a wall around them.
         family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
         size: the inner size of the levels that it is meant for; None for any.
+        also: other tasks to which it is exact with the same weights, and its bound for each (`Policy.asked`).
 
     Raises:
         ValueError: a value of the wrong type or out of range.
@@ -76,6 +77,7 @@ class Guarantees:
     needs_border: bool = False
     family: str | None = None
     size: int | None = None
+    also: Mapping[str, StepBound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("exact", "needs_border"):
@@ -89,6 +91,11 @@ class Guarantees:
             raise ValueError(f"family must be the name of a family of levels or None, got {self.family!r}")
         if self.exact and self.bound is None:
             raise ValueError("an exact policy must state a bound of its iterations")
+
+    def asked(self, task: str) -> Guarantees:
+        """Return the guarantees of the same weights for another task."""
+        bound = self.also.get(task)
+        return replace(self, exact=bound is not None, bound=bound, n_iterations=None, also={})
 
     def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
         """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.
@@ -111,8 +118,11 @@ class Guarantees:
         known = {field.name for field in fields(cls)}
         if not isinstance(content, Mapping) or not content.keys() <= known:
             raise ValueError(f"guarantees must be a table of {', '.join(sorted(known))}, got {content!r}")
-        bound = content.get("bound")
-        return cls(**{**content, "bound": None if bound is None else _read_bound(bound)})
+        bound, also = content.get("bound"), content.get("also", {})
+        if not isinstance(also, Mapping):
+            raise ValueError(f"also must be a table of bounds by task, got {also!r}")
+        bounds = {task: _read_bound(each) for task, each in also.items()}
+        return cls(**{**content, "bound": None if bound is None else _read_bound(bound), "also": bounds})
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-serialisable table."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,8 @@ class Policy(nn.Module):
 
     Attributes:
         task: a name in `maze_nca_gym.tasks.TASKS`.
-        n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (the first two).
+        n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (the first two). Where
+            mazes of its task have fewer kinds of tile, the other channels are 0.
         channel_names: the meaning of each state channel; the first is "path".
         n_channels: state channels that it needs.
         guarantees: what the policy states about its weights; a model file keeps it.
@@ -85,8 +87,8 @@ class Policy(nn.Module):
 
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
-        if find_task(task).n_tiles != n_tiles:
-            raise ValueError(f"n_tiles must be {find_task(task).n_tiles} for the task {task}, got {n_tiles}")
+        if n_tiles < find_task(task).n_tiles:
+            raise ValueError(f"n_tiles must be at least {find_task(task).n_tiles} for the task {task}, got {n_tiles}")
         if not channel_names or channel_names[PATH] != "path":
             raise ValueError(f"the first channel must be called 'path', got {tuple(channel_names)}")
         self.task = task
@@ -125,11 +127,17 @@ class Policy(nn.Module):
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
         self.update = torch.compile(self.update, *args, **kwargs)  # type: ignore[method-assign]
 
+    def __getstate__(self) -> Any:
+        """Leave out what `compile` made, which would run a copy with the weights of the original."""
+        kept: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        kept.pop("update", None)
+        return kept
+
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return the state after one iteration; the policy itself does not change.
 
         Args:
-            maze: (B, n_tiles, H, W) floats, the one-hot tiles.
+            maze: (B, n_tiles, H, W) floats, the one-hot tiles, or as many channels as mazes of its task have.
             state: (B, C, H, W) of the same dtype. Channels beyond `n_channels` are ignored and become zero.
             step: iterations since the episode began, for weights that differ from iteration to iteration.
 
@@ -140,20 +148,21 @@ class Policy(nn.Module):
             ValueError: fewer state channels than needed, another number of maze channels than read, or
                 shapes or dtypes that do not match.
         """
-        self._check(maze, state)
+        maze = self._checked(maze, state)
         extra = state.shape[1] - self.n_channels
         if extra:
             return F.pad(self.forward(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
         with tf32(allowed=False) if self.guarantees.exact and not state.is_cpu else nullcontext():
             return self.update(self.encode_maze(maze), state, step)
 
-    def _check(self, maze: Tensor, state: Tensor) -> None:
+    def _checked(self, maze: Tensor, state: Tensor) -> Tensor:
+        """Return the (B, n_tiles, H, W) maze, with zeros for the kinds of tile that mazes of the task do not have."""
         tiles, values = tuple(maze.shape), tuple(state.shape)
         if len(tiles) != 4 or len(values) != 4:
             raise ValueError(f"maze and state must have shapes (B, T, H, W) and (B, C, H, W), got {tiles} and {values}")
         if 0 in tiles[2:]:
             raise ValueError(f"a maze needs at least one tile, got shape {tiles}")
-        if tiles[1] != self.n_tiles:
+        if tiles[1] not in (self.n_tiles, find_task(self.task).n_tiles):
             raise ValueError(
                 f"the policy reads {self.n_tiles} maze channels, got {tiles[1]}: "
                 f"it is for the task {self.task}; {self._fitting_environment()}"
@@ -166,11 +175,31 @@ class Policy(nn.Module):
             raise ValueError(f"maze and state must agree in batch, height and width, got {tiles} and {values}")
         if maze.dtype != state.dtype or not state.is_floating_point():
             raise ValueError(f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}")
+        return F.pad(maze, (0, 0, 0, 0, 0, self.n_tiles - tiles[1])) if tiles[1] < self.n_tiles else maze
 
     def _fitting_environment(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in order_option(self.task).items())
         call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels}{options})"
         return f"make its environment with policy.make_env() or {call}"
+
+    def asked(self, task: str) -> Policy:
+        """Return the policy as one for another task, with the same weights, not copied.
+
+        It keeps the guarantees that it has for that task (`Guarantees.also`).
+
+        >>> load("diameter:runs/compile-automaton/model.safetensors")  # the same by name
+
+        Raises:
+            ValueError: an unknown task, or one whose mazes have more kinds of tile than the policy reads.
+        """
+        other, wanted = copy(self), find_task(task)
+        if wanted.n_tiles > self.n_tiles:
+            raise ValueError(
+                f"mazes of the task {task} have {wanted.n_tiles} kinds of tile, and the policy reads {self.n_tiles}"
+            )
+        if task != self.task:
+            other.task, other.guarantees = task, self.guarantees.asked(task)
+        return other
 
     def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
         """Make an environment in which the policy can run; arguments as of `agents.make_env`.
@@ -292,7 +321,7 @@ def facts(policy: Policy) -> dict[str, str]:
     iterations = f"at most {stated.bound}, for L moves on the path and A tiles" if stated.bound else usual
     levels = _levels(policy)
     return {
-        "task": policy.task,
+        "task": " and ".join([policy.task, *stated.also]),
         "maze channels": str(policy.n_tiles),
         "state channels": f"{policy.n_channels}: {', '.join(policy.channel_names)}",
         "weights": f"{policy.n_weights:,}, as the paper counts them",

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.tasks import TASKS
 
 from . import environments
 from .pretrained import cards
@@ -45,7 +46,7 @@ NAME_PARTS = {
     "perfect": "learned on perfect mazes alone, from the general network on",
     "solutions": "learned from solutions alone, without the first move at every tile",
     "aligned": "learned from solutions alone, with exact weights at the start",
-    "hard": "learned from the 1,000 training mazes of maze-hard-30 alone, and the first move at their tiles",
+    "hard": "learned from the 1,000 training mazes of maze-hard-30-redrawn alone, and the first move at their tiles",
     "small": "learned from solutions of random 16x16 mazes alone",
     "baseline": "small, of an architecture of the paper, after 6 % of its updates",
 }
@@ -132,23 +133,35 @@ def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
     }
 
 
+def split_prefix(name: str) -> tuple[str, str]:
+    """Return what comes before the name of a policy, and that name.
+
+    What comes before is "symmetrised:", or a task and a colon such as "diameter:", or else empty.
+    """
+    before, colon, rest = name.partition(":")
+    known = colon and (before + colon == SYMMETRISED or before in TASKS)
+    return (before + colon, rest) if known else ("", name)
+
+
 def find_policy(name: str) -> PolicyInfo:
     """Return the row of a policy, made for the purpose if the policy is a model file or a class of your own.
 
     Args:
         name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
-            or "module:class" for a class of your own; any of them after "symmetrised:".
+            or "module:class" for a class of your own; any of them after "symmetrised:", or after a task, as in
+            "diameter:NAME".
 
     Raises:
         ValueError: unknown name (the message lists the known ones), no such file or class, or something that is not a
             policy. Also a policy whose weights do not ship; the message says how to train it.
     """
-    if name.startswith(SYMMETRISED):
-        given = find_policy(name.removeprefix(SYMMETRISED))
+    before, rest = split_prefix(name)
+    if before == SYMMETRISED:
+        given = find_policy(rest)
         return replace(given, description=f"{given.description}; the best of eight orientations", scores={})
-    if name.endswith(MODEL_FILE) or ":" in name:
+    if before or name.endswith(MODEL_FILE) or ":" in name:
         policy = load(name)
-        kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
+        kind = "from a module of your own" if ":" in rest else "from a file" if rest.endswith(MODEL_FILE) else rest
         description = f"a model of class {type(policy).__name__}, {kind}"
         stated = policy.guarantees
         return PolicyInfo(policy.task, description, constructor="", exact=stated.exact, family=stated.family)
@@ -172,14 +185,18 @@ def load(name: str, **options: Any) -> Policy:
     Args:
         name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
             "module:name" for a class of your own, or a function that returns a policy; the module is imported. Any of
-            them after "symmetrised:" is run in eight orientations (`Symmetrised`).
+            them after "symmetrised:" is run in eight orientations (`Symmetrised`), and after a task, as in
+            "diameter:NAME", is asked that question (`Policy.asked`).
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
         ValueError: an error of `find_policy`, or an option with an unknown value.
     """
-    if name.startswith(SYMMETRISED):
-        return _make(".rollouts.symmetrised:Symmetrised", {"policy": load(name.removeprefix(SYMMETRISED), **options)})
+    before, rest = split_prefix(name)
+    if before == SYMMETRISED:
+        return _make(".rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
+    if before:
+        return load(rest, **options).asked(before.removesuffix(":"))
     if name.endswith(MODEL_FILE):
         if not Path(name).is_file():
             raise ValueError(f"there is no model file {name}")

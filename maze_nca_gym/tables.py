@@ -1,11 +1,16 @@
-"""Tables of texts for a terminal, a notebook, Markdown and LaTeX."""
+"""Tables of texts for a terminal, a notebook, Markdown, LaTeX and CSV; results as records, for CSV and pandas."""
 
 from __future__ import annotations
 
+import csv
+import io
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from gymnasium.error import DependencyNotInstalled
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -35,6 +40,13 @@ class Table:
     def of_facts(cls, facts: Mapping[str, str]) -> Table:
         """Return a table without headings, with one fact in each row."""
         return cls((), list(facts.items()))
+
+    @classmethod
+    def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Table:
+        """Return a table with a row for each record and a column for each name in any; what is missing is empty."""
+        columns = list(dict.fromkeys(name for record in records for name in record))
+        texts = ({name: "" if value is None else str(value) for name, value in record.items()} for record in records)
+        return cls(columns, [[row.get(column, "") for column in columns] for row in texts])
 
     def print(self, width: int | None = None) -> None:
         """Print the table.
@@ -94,6 +106,12 @@ class Table:
             ]
         )
 
+    def csv(self) -> str:
+        """Return the table as comma-separated values, each row with a line break."""
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows([self.columns, *self.rows] if self.columns else self.rows)
+        return file.getvalue()
+
     def html(self) -> str:
         """Return the table as HTML."""
         title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""
@@ -114,6 +132,37 @@ class Table:
     @property
     def _sides(self) -> list[Literal["left", "right"]]:
         return ["right" if column in self.numbers else "left" for column in self.columns or ("", "")]
+
+
+class Tabular(ABC):
+    """Results that have a table, and numbers in a record for each of its rows."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """Return a table to read."""
+
+    @abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """Return the numbers and names of each row."""
+
+    def to_frame(self) -> Any:
+        """Return the records as a pandas.DataFrame.
+
+        Raises:
+            DependencyNotInstalled: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise DependencyNotInstalled("to_frame needs pandas: run `pip install pandas`") from error
+        return pandas.DataFrame(self.records())
+
+    def csv(self) -> str:
+        """Return the records as comma-separated values."""
+        return Table.of_records(self.records()).csv()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
 
 def percent(fraction: float, digits: int = 2) -> str:

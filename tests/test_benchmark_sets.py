@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from itertools import count, islice
+from itertools import islice
 
 import gymnasium as gym
 import networkx as nx
@@ -22,12 +22,12 @@ from maze_nca_gym.benchmark_sets import (
     original,
     streams,
 )
-from maze_nca_gym.benchmark_sets.tokens import to_tokens
+from maze_nca_gym.benchmark_sets.tokens import to_tokens, write_csv
 from maze_nca_gym.cli import main
 from maze_nca_gym.families import is_reserved, reserved_hashes
-from maze_nca_gym.levels import Tile, has_border, parse, to_text
+from maze_nca_gym.levels import Tile, has_border, to_text
 from maze_nca_gym.loading import load_levels
-from maze_nca_gym.solvers import is_optimal, shortest_path
+from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.tasks import SHORTEST_PATH
 
 EQR = {
@@ -44,14 +44,26 @@ EQR = {
 PINNED = {
     "maze-unique-30": "2d3cb8ef9222904e",
     "maze-unique-train-30": "71127aff1ffb7683",
-    "maze-hard-30": "ef9e4a33860e16c8",
-    "maze-hard-train-30": "90439075bc526220",
+    "maze-hard-30-redrawn": "ef9e4a33860e16c8",
+    "maze-hard-train-30-redrawn": "90439075bc526220",
     "ctm-39": "72d0b31c27eea6c8",
     "ctm-99": "4caf7de299fd77e1",
     "dt-net-9": "bb2d5f76fe0ae683",
     "dt-net-13": "2f754cfa46cef504",
     "dt-net-59": "20354f4a45d995b7",
     "dt-net-201": "cef9ae567fd8af00",
+    "dt-net-rooted-9": "b0b5c1648f943ba5",
+    "dt-net-rooted-13": "67ac8192946b2f26",
+    "dt-net-rooted-59": "30f8796ec9b05895",
+    "dt-net-rooted-201": "82545dd70d7cff07",
+    "dt-net-free-9": "9d2e4e671014c593",
+    "dt-net-free-59": "a7b4b021523de97f",
+    "dt-net-loops-9": "b480cb426e2a2d69",
+    "dt-net-loops-59": "35ddab92b4b65f1e",
+    "1s-maze-23": "196e7820923ef727",
+    "1s-maze-59": "1e22b40959191cc4",
+    "news-15": "d3fad7fa9fe59c7c",
+    "news-28": "6a3d485abc9b4cef",
     "paper-16": "bff93f3d720fe3bb",
     "paper-32": "0b10af4ce67c5622",
     "paper-64": "7af0e5d13bf3ce43",
@@ -61,7 +73,7 @@ PINNED = {
     "edits-101": "9a26624ebf4ea9f4",
 }
 """Set -> the first 16 digits of the SHA-256 of its tiles."""
-FROM_FILES = ("maze-hard-original-30", "maze-hard-original-train-30")
+FROM_FILES = {"maze-hard-30": "test", "maze-hard-train-30": "train"}
 SHORT = {
     name: min(each.n, 20 if each.side < 60 else 3)
     for name, each in BENCHMARK_SETS.items()
@@ -93,16 +105,17 @@ class TestAllSets:
         assert SHORTEST_PATH.solve_all(levels.tiles).any(axis=(1, 2)).all()
         np.testing.assert_array_equal(tiles_of(name)[: len(levels)], levels.tiles)
         bordered = has_border(levels.tiles)
-        assert bordered.all() if "hard" not in name else not bordered.any()
-        family, size = name.rsplit("-", 1)
+        assert not bordered.any() if "hard" in name or name == "news-28" else bordered.all()
+        size = next(word for word in name.split("-") if word.isdigit())
+        family = name.replace(f"-{size}", "")
         expected = {"set": "benchmark", "name": name, "family": family, "size": int(size), "n": SHORT[name]}
         assert levels.config == {**expected, "source": BENCHMARK_SETS[name].source}
 
     @for_each("n", [0, 1001, True, "3"])
     def test_another_number_of_levels_is_explained(self, n):
-        message = f"the set maze-hard-30 has 1,000 instances: n must be from 1 to 1000, got {n!r}"
+        message = f"the set maze-hard-30-redrawn has 1,000 instances: n must be from 1 to 1000, got {n!r}"
         with pytest.raises(ValueError, match=message):
-            find_benchmark_set("maze-hard-30").levels(n)
+            find_benchmark_set("maze-hard-30-redrawn").levels(n)
 
     def test_unknown_names_are_explained(self):
         with pytest.raises(ValueError, match="unknown benchmark set 'maze-hard'; known: maze-unique-30"):
@@ -111,7 +124,7 @@ class TestAllSets:
             load_levels("maze-hard-31")
 
     def test_two_of_the_sets_are_for_training(self):
-        assert list_benchmark_sets(for_training=True) == ["maze-unique-train-30", "maze-hard-train-30"]
+        assert list_benchmark_sets(for_training=True) == ["maze-unique-train-30", "maze-hard-train-30-redrawn"]
         assert len(list_benchmark_sets()) == len(PINNED) - 2
 
 
@@ -133,27 +146,30 @@ class TestOriginal:
 
     @pytest.fixture
     def folder(self, tmp_path, monkeypatch):
-        tiles = tiles_of("maze-hard-30")
+        """A folder with arrays of the test split, and a table of it in a folder of its own."""
+        tiles = tiles_of("maze-hard-30-redrawn")
         (tmp_path / "test").mkdir()
+        (tmp_path / "tables").mkdir()
         arrays = {original.INPUTS: to_tokens(tiles), original.LABELS: to_tokens(tiles, shortest_path(tiles))}
         for name, tokens in arrays.items():
             np.save(tmp_path / "test" / name, tokens)
             monkeypatch.setitem(original.HASHES["test"], name, hashlib.sha256(tokens.tobytes()).hexdigest())
+        write_csv(tmp_path / "tables" / "test.csv", tiles, shortest_path(tiles))
         return tmp_path
 
     def test_levels_and_labels_are_those_of_the_files(self, folder):
-        tiles = tiles_of("maze-hard-30")
-        for place in (folder, folder / "test"):
-            read = find_benchmark_set("maze-hard-original-30").from_files(place)
+        tiles = tiles_of("maze-hard-30-redrawn")
+        for place in (folder, folder / "test", folder / "tables"):
+            read = find_benchmark_set("maze-hard-30").from_files(place)
             levels = read.levels(20)
             np.testing.assert_array_equal(read.levels().tiles, tiles)
             np.testing.assert_array_equal(read.label(levels.tiles), shortest_path(tiles[:20]))
             assert levels.config["source"].startswith("HRM")
-        drawn = find_benchmark_set("maze-hard-30")
+        drawn = find_benchmark_set("maze-hard-30-redrawn")
         assert drawn.from_files(folder) is drawn
 
     @pytest.mark.parametrize("file", [original.INPUTS, original.LABELS])
-    def test_other_files_are_explained(self, folder, file):
+    def test_other_arrays_are_explained(self, folder, file):
         path, wanted = folder / "test" / file, original.HASHES["test"][file]
         changed = np.load(path)
         changed[0, 0] = 5
@@ -168,88 +184,130 @@ class TestOriginal:
             with pytest.raises(ValueError, match=message):
                 original.read_original("test", folder)
         path.unlink()
-        with pytest.raises(FileNotFoundError, match=file):
+        missing = FileNotFoundError if file == original.LABELS else ValueError
+        with pytest.raises(missing, match=f"{file}"):
             original.read_original("test", folder)
 
-    @for_each("name", FROM_FILES)
-    def test_levels_without_files_are_refused(self, name):
+    def test_another_table_is_explained(self, folder):
+        path = folder / "tables" / "test.csv"
+        path.write_text("\n".join(path.read_text().splitlines()[:-1]))
+        with pytest.raises(ValueError, match=r"test.csv is not of the original Maze-Hard: .* must be .*, and is "):
+            original.read_original("test", path.parent)
+
+    @for_each(("name", "split"), FROM_FILES.items())
+    def test_levels_without_files_are_refused(self, name, split, tmp_path):
         for read in (load_levels, lambda name: find_benchmark_set(name).levels()):
-            with pytest.raises(ValueError, match=f"the mazes of {name} do not ship; .*--data FOLDER"):
+            with pytest.raises(
+                ValueError, match=f"the mazes of {name} do not ship: bench --data FOLDER reads test.csv"
+            ):
                 read(name)
+        with pytest.raises(ValueError, match=f"has neither {split}.csv nor {split}/all__inputs.npy: give a folder"):
+            find_benchmark_set(name).from_files(tmp_path)
+
+
+REDRAWN = {"maze-hard-30-redrawn": ("test", 111), "maze-hard-train-30-redrawn": ("train", 111)}
 
 
 class TestMazeHard:
-    @for_each("name", ["maze-hard-30", "maze-hard-train-30"])
+    @for_each("name", REDRAWN)
     def test_levels_are_as_defined(self, name):
-        tiles = tiles_of(name)
+        tiles, least = tiles_of(name), REDRAWN[name][1]
         walls = (tiles == Tile.WALL).sum(axis=(1, 2))
         assert walls.min() >= 270
         assert walls.max() <= 450
-        assert all(distance(level) > 110 for level in tiles[::50])
-        assert (shortest_path(tiles).sum(axis=(1, 2)) > 111).all()
+        assert all(distance(level) >= least for level in tiles[::50])
+        assert shortest_path(tiles).sum(axis=(1, 2)).min() == least + 1
 
     def test_no_layout_is_in_both_sets_or_repeats(self):
-        layouts = [
-            (level == Tile.WALL).tobytes()
-            for name in ("maze-hard-30", "maze-hard-train-30")
-            for level in tiles_of(name)
-        ]
+        layouts = [(level == Tile.WALL).tobytes() for name in REDRAWN for level in tiles_of(name)]
         assert len(set(layouts)) == len(layouts) == 2000
 
     def test_stored_candidates_are_the_first_that_are_kept(self):
-        stored = hard.candidates()["maze-hard-30"]
-        assert tuple(islice(hard.search_candidates("maze-hard-30"), 2)) == stored[:2]
+        stored = hard.candidates()["test"]
+        assert tuple(islice(hard.search_candidates("test"), 2)) == stored[:2]
         assert len(stored) == len(set(stored)) == 1000
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["maze-hard-30", "maze-hard-train-30"])
-    def test_many_stored_candidates_are_the_first_that_are_kept(self, name):
-        assert tuple(islice(hard.search_candidates(name), 40)) == hard.candidates()[name][:40]
+    @pytest.mark.parametrize("split", ["test", "train"])
+    def test_many_stored_candidates_are_the_first_that_are_kept(self, split):
+        assert tuple(islice(hard.search_candidates(split), 40)) == hard.candidates()[split][:40]
 
-    def test_labels_follow_the_stated_tie_rule(self):
-        tiles = tiles_of("maze-hard-30")[:12]
-        labels = hard.label_hard(tiles)
-        assert is_optimal(tiles, labels).all()
+    def test_the_label_is_the_breadth_first_path_that_looks_down_left_right_and_up(self):
+        tiles = tiles_of("maze-hard-30-redrawn")[:12]
+        labels = BENCHMARK_SETS["maze-hard-30-redrawn"].label(tiles)
         for level, label in zip(tiles, labels, strict=True):
-            assert to_text(level, label) == to_text(level, naive_label(level))
-        assert (labels != shortest_path(tiles)).any(axis=(1, 2)).all()
-
-    def test_the_label_of_an_open_room_is_the_first_in_first_out_of_equal_estimates(self):
-        level = parse("S..\n...\n..T")
-        assert to_text(level, hard.label_hard(level[None])[0]) == "S**\n..*\n..T"
-
-    @for_each(
-        ("drawing", "message"),
-        [("S#T", "unsolvable"), ("S..", "exactly one target, and the level has 0"), ("SST", "one source.* has 2")],
-    )
-    def test_levels_without_a_label_are_explained(self, drawing, message):
-        with pytest.raises(ValueError, match=message):
-            hard.label_hard(parse(drawing)[None])
+            assert to_text(level, label) == to_text(level, breadth_first(level))
 
 
-def naive_label(level):
-    """The stated tie rule without a heap: the whole list of open tiles is looked through at every step."""
-    graph, source, target = grid_graph(level), place_of(level, Tile.SOURCE), place_of(level, Tile.TARGET)
-    moves, parents, found, open_tiles = {source: 0}, {}, {source: 0}, [source]
-    order = count(1)
-
-    def estimate(tile):
-        return moves[tile] + abs(tile[0] - target[0]) + abs(tile[1] - target[1])
-
-    while True:
-        tile = min(open_tiles, key=lambda each: (estimate(each), found[each]))
-        open_tiles.remove(tile)
-        if tile == target:
-            break
-        for other in sorted(graph[tile]):
-            if moves[tile] + 1 < moves.get(other, 10**6):
-                moves[other], parents[other], found[other] = moves[tile] + 1, tile, next(order)
-                open_tiles = [each for each in open_tiles if each != other] + [other]
+def breadth_first(level):
+    """The path of a breadth-first search from the source; a tile's parent is the first that found it."""
+    source, target, free = place_of(level, Tile.SOURCE), place_of(level, Tile.TARGET), set(grid_graph(level))
+    parents, found = {source: source}, [source]
+    for row, col in found:
+        for other in ((row + 1, col), (row, col - 1), (row, col + 1), (row - 1, col)):
+            if other in free and other not in parents:
+                parents[other] = (row, col)
+                found.append(other)
     path = np.zeros(level.shape, np.bool_)
-    while tile != source:
+    tile = target
+    while not path[tile]:
         path[tile], tile = True, parents[tile]
-    path[source] = True
     return path
+
+
+def ancestors(level, root):
+    """The tiles on the way from a cell to each other one, in a maze without loops."""
+    graph = grid_graph(level).to_undirected()
+    return {tile: set(path) for tile, path in nx.single_source_shortest_path(graph, root).items()}
+
+
+def carved_from(level):
+    """The cells from which a depth-first walk can have carved a maze.
+
+    Of two neighbours, carved from such a cell, one lies on the way to the other, whether or not a wall parts them.
+    """
+    cells = [(row, col) for row in range(1, len(level), 2) for col in range(1, len(level), 2)]
+    sides = [((row, col), other) for row, col in cells for other in ((row + 2, col), (row, col + 2)) if other in cells]
+    ways = ((root, ancestors(level, root)) for root in cells)
+    return {root for root, way in ways if all(a in way[b] or b in way[a] for a, b in sides)}
+
+
+class TestMazesOfCells:
+    @for_each("name", ["dt-net-rooted-9", "dt-net-free-9"])
+    def test_they_are_carved_depth_first_from_the_start_or_another_cell(self, name):
+        from_start = 0
+        for level in tiles_of(name)[:15]:
+            assert nx.is_tree(grid_graph(level).to_undirected())
+            roots, start = carved_from(level), place_of(level, Tile.SOURCE)
+            assert roots
+            assert {start[0] % 2, start[1] % 2} == {1} == {axis % 2 for axis in place_of(level, Tile.TARGET)}
+            from_start += start in roots
+        assert (from_start == 15) == ("rooted" in name)
+
+    def test_a_start_is_a_dead_end_where_the_maze_is_carved_from_it(self):
+        def dead_ends(name):
+            tiles = tiles_of(name)
+            row, col = np.argwhere(tiles == Tile.SOURCE)[:, 1:].T
+            i = np.arange(len(tiles))
+            around = [tiles[i, row + down, col + right] for down, right in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+            return (np.sum(np.array(around) != Tile.WALL, axis=0) == 1).mean()
+
+        assert dead_ends("dt-net-rooted-59") > 0.9
+        assert dead_ends("dt-net-free-59") < 0.25
+
+    def test_a_tenth_of_the_walls_between_cells_is_open(self):
+        tiles, cells = tiles_of("dt-net-loops-59") != Tile.WALL, 30
+        passages, walls = tiles.sum() / len(tiles) - cells**2, 2 * cells * (cells - 1) - (cells**2 - 1)
+        assert (passages - (cells**2 - 1)) / walls == pytest.approx(0.1, abs=0.005)
+
+    @for_each("side", [15, 28])
+    def test_any_share_of_the_tiles_of_news_is_open(self, side):
+        walls = tiles_of(f"news-{side}") == Tile.WALL
+        outside = np.r_[walls[:, 0].ravel(), walls[:, :, 0].ravel()]
+        assert outside.all()
+        assert walls[:, -1].all() == walls[:, :, -1].all() == (side == 15)
+        pillars = walls[:, 2:-2:2, 2:-2:2]  # corners of cells, which no walk carves
+        assert np.histogram(pillars.mean(axis=(1, 2)), [0, 0.25, 0.5, 0.75, 1])[0] == pytest.approx(250, abs=75)
 
 
 class TestEditStreams:
@@ -284,16 +342,17 @@ class TestHeldOut:
     def test_levels_without_a_border_are_reserved_and_those_for_training_are_not(self):
         sets = held_out_levels([28], "shortest-path")
         hashes = reserved_hashes([levels for levels in sets if levels.config["set"] == "benchmark"])
-        for name in ("maze-hard", "maze-unique"):
-            assert is_reserved(tiles_of(f"{name}-30")[:50], hashes).all()
-            assert not is_reserved(tiles_of(f"{name}-train-30")[:50], hashes).any()
+        for test, training in (REDRAWN, EQR):
+            assert is_reserved(tiles_of(test)[:50], hashes).all()
+            assert not is_reserved(tiles_of(training)[:50], hashes).any()
 
     def test_sets_have_source_and_target_so_the_diameter_is_not_concerned(self):
-        assert len(held_out_levels([9], "shortest-path")) == len(held_out_levels([9], "diameter")) + 1
+        mazes = [name for name in PINNED if name.endswith("-9")]
+        assert len(held_out_levels([9], "shortest-path")) == len(held_out_levels([9], "diameter")) + len(mazes)
 
 
 def test_environments_take_levels_without_a_border_by_their_name():
-    env = gym.make("MazeShortestPath-v0", levels="maze-hard-30")
+    env = gym.make("MazeShortestPath-v0", levels="maze-hard-30-redrawn")
     observation, _ = env.reset(seed=0)
     assert observation["maze"].shape == (4, 30, 30)
     env.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from command_lines import files
+from gymnasium.error import DependencyNotInstalled
 from oracles import canonical_shortest_path
 from PIL import Image
 
@@ -63,7 +65,8 @@ class TestEndToEnd:
     def test_tables_figures_and_json(self, capsys):
         assert main(["evaluate", "shortest-path-bfs", "depth-first", *SMALL, "--details", "--stability"]) == 0
         assert files() == [
-            f"runs/evaluate/{name}" for name in ("iterations.png", "results.json", "sizes.png", "stability.png")
+            f"runs/evaluate/{name}"
+            for name in ("iterations.png", "results.csv", "results.json", "sizes.png", "stability.png")
         ]
         for name in FIGURES:
             with Image.open(f"runs/evaluate/{name}.png") as image:
@@ -132,7 +135,7 @@ class TestEndToEnd:
         Path("runs/evaluate").mkdir(parents=True)
         Path("runs/evaluate/sizes.png").write_text("old", encoding="utf-8")
         assert main(["evaluate", "shortest-path-bfs", "--sizes", "5", "--n", "3"]) == 0
-        assert files() == ["runs/evaluate/iterations.png", "runs/evaluate/results.json"]
+        assert files() == [f"runs/evaluate/{name}" for name in ("iterations.png", "results.csv", "results.json")]
         assert results()["results"][0]["stability"] is None
 
     def test_commas_or_spaces(self):
@@ -141,6 +144,32 @@ class TestEndToEnd:
             assert main(["evaluate", "depth-first", *options]) == 0
             names = [row["levels"]["name"] for row in results()["results"]]
             assert names == ["random-5", "random-6", "rooms-5", "rooms-6"]
+
+    @pytest.mark.parametrize("file", ["mine.txt", "mine.csv", "mine.npz"])
+    def test_levels_of_ones_own(self, file, capsys):
+        assert main(["generate", file, "--n", "5", "--size", "6"]) == 0
+        options = ["--levels", file, "--format", "pdf", "--figure-width", "column"]
+        assert main(["evaluate", "shortest-path-bfs", *options]) == 0
+        assert f"│ {file}-6 │" in capsys.readouterr().out
+        (row,) = results()["results"]
+        assert (row["n_levels"], row["metrics"]["optimal"]["value"]) == (5, 1)
+        assert b"/MediaBox [ 0 0 241.2 " in Path("runs/evaluate/iterations.pdf").read_bytes()
+
+    def test_numbers_for_other_programs(self, monkeypatch):
+        found = evaluate(["shortest-path-bfs", "depth-first"], sizes=5, n=6, out="runs")
+        names, *rows = csv.reader(Path("runs/results.csv").read_text(encoding="utf-8").splitlines())
+        assert [dict(zip(names, row, strict=True))["policy"] for row in rows] == [row.policy for row in found]
+        record = found.records()[0]
+        assert [type(value)(text) for text, value in zip(rows[0], record.values(), strict=True)] == [*record.values()]
+        assert (record["levels"], record["complete_low"]) == ("random-5", found[0].metrics.complete.low)
+        assert found._repr_html_() == found.table().html()
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(DependencyNotInstalled, match=r"to_frame needs pandas: run `pip install pandas`"):
+            found.to_frame()
+        monkeypatch.delitem(sys.modules, "pandas")
+        pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+        frame = found.to_frame()
+        pandas.testing.assert_frame_equal(pandas.read_csv("runs/results.csv"), frame, check_dtype=False)
 
     def test_the_diameter(self):
         assert main(["evaluate", "diameter", "--families", "loops", "--sizes", "5", "--n", "6", "--stability"]) == 0
@@ -173,7 +202,7 @@ class TestEndToEnd:
         assert main(["evaluate", *policies, "--sizes", "5", "--families", "random", "--n", "3", "--format", "svg"]) == 0
         names = ["mine", "lr=0.1/model.safetensors", "exact"]
         assert [row["policy"] for row in results()["results"]] == results()["configuration"]["policies"] == names
-        assert runs() == ["runs/evaluate/iterations.svg", "runs/evaluate/results.json"]
+        assert runs() == [f"runs/evaluate/{name}" for name in ("iterations.svg", "results.csv", "results.json")]
         assert "figure: runs/evaluate/iterations.svg" in capsys.readouterr().out
         assert Path("runs/evaluate/iterations.svg").read_text(encoding="utf-8").startswith("<?xml")
 
@@ -195,7 +224,9 @@ class TestEndToEnd:
         assert seen == [results()]
         message = "maze-nca-gym: stopped; runs/evaluate/results.json has 2 of 4 results, and the figures show them\n"
         assert capsys.readouterr().err.endswith(message)
-        assert runs() == [f"runs/evaluate/{name}" for name in ("iterations.png", "results.json", "sizes.png")]
+        assert runs() == [
+            f"runs/evaluate/{name}" for name in ("iterations.png", "results.csv", "results.json", "sizes.png")
+        ]
 
 
 class TestFailure:

@@ -32,6 +32,12 @@ def test_html_is_escaped():
     assert Table.of_facts({"a": "b"}).html().count("<tr>") == 1
 
 
+def test_csv_and_records():
+    assert TABLE.csv() == 'policy,mean ± sd\na_b,1.0 ± 0.1\nc,"<50 %\n0 to 90"\n'
+    assert Table.of_records([{"a": 1, "b": None}, {"a": 0.5, "c": "x, y"}]).csv() == 'a,b,c\n1,,\n0.5,,"x, y"\n'
+    assert Table.of_facts({"a": "b"}).csv() == "a,b\n"
+
+
 @for_each("width", [30, 80])
 def test_a_narrow_terminal_shows_names_whole_and_other_texts_in_lines(width: int, capsys: pytest.CaptureFixture[str]):
     words = "words that go on in further lines"

@@ -363,5 +363,5 @@ class TestModels:
                 load_model(path)
 
     def test_a_task_with_other_tiles(self):
-        with pytest.raises(ValueError, match="n_tiles must be 2 for the task diameter, got 4"):
-            NCA(4, 2, task="diameter")
+        with pytest.raises(ValueError, match="n_tiles must be at least 4 for the task shortest-path, got 2"):
+            NCA(2, 2, task="shortest-path")

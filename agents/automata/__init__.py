@@ -1,18 +1,19 @@
 """Automata on named booleans: local rules that networks learn (`hinting`), and are proven to follow.
 
-Three solve the tasks: the canonical `shortest_path`, the same with `healing`, and the `diameter`. The `gallery` has
-others. To add one of your own, make an `Automaton` and call `register_automaton`.
+Four solve the tasks: the canonical `shortest_path`, the same with `healing`, the `diameter`, and `both` in one. The
+`gallery` has others. To add one of your own, make an `Automaton` and call `register_automaton`.
 """
 
 from __future__ import annotations
 
 from .automaton import AUTOMATA, Automaton, register_automaton
+from .both import BOTH
 from .diameter import DIAMETER
 from .gallery import GALLERY
 from .healing import HEALING
 from .shortest_path import SHORTEST_PATH
 
-__all__ = ["AUTOMATA", "DIAMETER", "GALLERY", "HEALING", "SHORTEST_PATH", "Automaton", "register_automaton"]
+__all__ = ["AUTOMATA", "BOTH", "DIAMETER", "GALLERY", "HEALING", "SHORTEST_PATH", "Automaton", "register_automaton"]
 
-for _automaton in (SHORTEST_PATH, HEALING, DIAMETER, *GALLERY):
+for _automaton in (SHORTEST_PATH, HEALING, DIAMETER, BOTH, *GALLERY):
     AUTOMATA.ship(_automaton.name, _automaton)

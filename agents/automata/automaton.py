@@ -44,6 +44,7 @@ class Automaton:
             the corners.
         bound: the iterations within which it solves every maze that does not change; None if it does not, or if no such
             bound is known.
+        also: other tasks that it solves too, and its bound for each.
         pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
         everywhere: signals that are the same at every tile; the pooled one is among them.
         parts: groups of signals that `hinting.worlds` treats as independent: any state of a group may occur with any of
@@ -69,6 +70,7 @@ class Automaton:
     rules: Mapping[IntEnum, Rule]
     neighbourhood: int = 5
     bound: StepBound | None = None
+    also: Mapping[str, StepBound] = field(default_factory=dict)
     pooled: IntEnum | None = None
     everywhere: tuple[IntEnum, ...] = ()
     parts: tuple[tuple[IntEnum, ...], ...] = ()
@@ -80,7 +82,9 @@ class Automaton:
     learning: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        find_task(self.task)
+        for task in self.tasks:
+            if find_task(task).n_tiles > len(self.kinds):
+                raise ValueError(f"mazes of the task {task} have more kinds of tile than {self.name} reads")
         signals = tuple(self.signals)
         if [int(signal) for signal in signals] != list(range(len(signals))) or signals[0].name != "PATH":
             raise ValueError(f"the signals of {self.name} must count from 0, and the first must be PATH")
@@ -118,6 +122,11 @@ class Automaton:
         if self.in_order is None:
             raise ValueError(f"the automaton {self.name} has one order of directions only: its `in_order` is None")
         return self.in_order(order)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that it solves."""
+        return self.task, *self.also
 
     @property
     def kinds(self) -> tuple[Tile, ...]:
@@ -200,7 +209,8 @@ class Automaton:
         if not self.settles:
             return UNSETTLED
         # a path has at most as many moves as there are tiles
-        return 64 + (16 * n_tiles if self.bound is None else 2 * int(self.bound(n_tiles, n_tiles)))
+        bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
+        return 64 + max([2 * bound(n_tiles, n_tiles) for bound in bounds], default=16 * n_tiles)
 
 
 def register_automaton(automaton: Automaton) -> Automaton:
@@ -222,8 +232,8 @@ def automata_of(task: str) -> list[Automaton]:
     """Return all known automata of a task, in the order of directions of that task."""
     question, order = split_order(task)
     known = AUTOMATA.values()
-    in_order = [each.ordered(order) for each in known if each.task == question != task and each.in_order is not None]
-    return [each for each in known if each.task == task] + in_order
+    other = [each for each in known if question in each.tasks and each.in_order is not None] if question != task else []
+    return [each for each in known if task in each.tasks] + [each.ordered(order) for each in other]
 
 
 class MapView:

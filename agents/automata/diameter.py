@@ -24,10 +24,10 @@ Only a wave that lasts longer than all before moves END, so of several tiles wit
 first, as the canonical solution demands. A wave takes about 2 max(e, b) + 6 iterations. Before each wave, RESET wipes
 WET and TOKEN.
 
-What a tile can hold follows from the rules, and from what `_invariant` says of the one path and the one walker. TICK is
-on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of BETTER, GROW and OVER is on. At odd
-ones MOVES is about A, and RESET or CALLED can be on, after OVER. The invariant, and that the path is right, is argued
-here. It is tested on all 9,418 mazes of up to 3 x 4 or 4 x 3 tiles.
+What a tile can hold follows from the rules, and from what the invariant says of the one path and the one walker. TICK
+is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of BETTER, GROW and OVER is on. At
+odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. The invariant, and that the path is right, is
+argued here. It is tested on all 9,418 mazes of up to 3 x 4 or 4 x 3 tiles.
 """
 
 from __future__ import annotations
@@ -176,9 +176,9 @@ RULES: dict[IntEnum, Rule] = {
 }
 
 
-def _invariant(see: View) -> Bits:
-    """Return what holds at every tile because there is one path, and one walker, which launches where it waits."""
-    return CANONICAL.invariant(see) & ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
+def one_walker(see: View) -> Bits:
+    """Return what holds at every tile, `Bits`, because there is one walker, which launches where it waits."""
+    return ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
 
 def _automaton(order: str) -> Automaton:
@@ -191,7 +191,7 @@ def _automaton(order: str) -> Automaton:
         pooled=S.MOVES,
         everywhere=EVERYWHERE,
         parts=((S.PATH,), WAVE_A, WAVE_B, RETURN, (*VISITED, *WALKER)),
-        invariant=_invariant,
+        invariant=lambda see: CANONICAL.invariant(see) & one_walker(see),
         in_order=_automaton,
         learning={
             "sizes": (4, 5, 6),

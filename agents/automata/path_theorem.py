@@ -25,7 +25,7 @@ from maze_nca_gym.solvers import distances, shortest_path
 
 from ..neighbours import DIRECTIONS, OPPOSITE, Offset
 from .canonical_path import CanonicalPath
-from .theorem import CENTRE, Number, Picture, Theorem, Truth, implies, moved
+from .theorem import CENTRE, Claim, Number, Picture, Steps, Theorem, Truth, implies, moved
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
@@ -121,10 +121,14 @@ class PathSignals:
     Attributes:
         path: the rule, with the signals that it has.
         others: (picture, at, t) -> the automaton's other signals but PATH; by default none.
+        further: further claims, as `Theorem` has them.
+        shown: what they add to the answer, in words.
     """
 
     path: CanonicalPath
     others: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]] = lambda picture, at, t: {}
+    further: Callable[[Steps], Iterable[Claim]] = lambda steps: ()
+    shown: str = ""
 
     @property
     def theorem(self) -> Theorem:
@@ -133,8 +137,10 @@ class PathSignals:
             partial(axioms, self.path.order),
             self._signals,
             partial(ghosts, self.path.order),
+            self.shown,
             answer=lambda picture, at: picture.true(ON_PATH, at),
             n_moves=lambda picture: picture.of_map(LENGTH),
+            further=self.further,
         )
 
     def _signals(self, picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:

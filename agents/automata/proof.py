@@ -12,9 +12,10 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from maze_nca_gym.levels import Tile, Tiles
 
 from ..neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
-from .theorem import CENTRE, MazePicture, Number, Theorem, Truth, moved
+from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
@@ -92,10 +93,11 @@ def proof_in_words(automaton: Automaton) -> str:
     except ImportError as error:
         return f"not tried: {error}"
     if proof.holds:
-        right = f"right on every maze within {automaton.bound} iterations"
-        said = right if theorem.answer else f"after t iterations PATH shows {theorem.shown}, on every maze"
-        known = "" if automaton.invariant is None else ", and its invariant holds"
-        return f"{said}{known}: proven in {len(proof.lemmas)} lemmas"
+        said = [f"after t iterations PATH shows {theorem.shown}, on every maze"]
+        if theorem.answer is not None:
+            said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
+        known = [] if automaton.invariant is None else ["and its invariant holds"]
+        return f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas"
     return "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
 
 
@@ -118,12 +120,12 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
 class _Symbols:
     """A picture of symbols, each made at its first use."""
 
-    def __init__(self, z3: Any) -> None:
-        self._z3, self.made = z3, dict[tuple[str, Offset | None], Any]()
+    def __init__(self, z3: Any, prefix: str = "") -> None:
+        self._z3, self._prefix, self.made = z3, prefix, dict[tuple[str, Offset | None], Any]()
 
     def _symbol(self, sort: str, name: str, at: Offset | None = None) -> Any:
         if (name, at) not in self.made:
-            self.made[name, at] = getattr(self._z3, sort)(name if at is None else f"{name} {at[0]} {at[1]}")
+            self.made[name, at] = getattr(self._z3, sort)(self._prefix + _placed(name, at))
         return self.made[name, at]
 
     def kind(self, at: Offset) -> Number:
@@ -139,49 +141,77 @@ class _Symbols:
         return self._symbol("Bool", ghost, at) & self.inside(at)
 
     def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
-        return self._symbol("Int", ghost, at) if when is None else self._changing(f"{ghost} {at[0]} {at[1]}", when)
+        return self._symbol("Int", ghost, at) if when is None else self._changing(_placed(ghost, at), when)
 
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
         return self._symbol("Int", ghost) if when is None else self._changing(ghost, when)
 
     def _changing(self, name: str, when: Number) -> Number:
-        return self._z3.Function(name, self._z3.IntSort(), self._z3.IntSort())(when)
+        return self._z3.Function(self._prefix + name, self._z3.IntSort(), self._z3.IntSort())(when)
+
+
+def _placed(name: str, at: Offset | None) -> str:
+    return name if at is None else f"{name} {at[0]} {at[1]}"
 
 
 class _See:
-    """A view of a picture for rules; the signals that tiles hold are given by tap."""
+    """A view of a picture for rules at a tile."""
 
-    def __init__(self, picture: _Symbols, held: Mapping[str, Mapping[IntEnum, Truth]]) -> None:
-        self._picture, self._held = picture, held
+    def __init__(self, picture: Picture, state: State, at: Offset = CENTRE) -> None:
+        self._picture, self._state, self._at = picture, state, at
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
-        return self._held[tap][signal]
+        return self._state(moved(self._at, tap))[signal]
 
     def tile(self, kind: Tile, tap: str = "C") -> Truth:
-        return self._picture.tile(kind, moved(CENTRE, tap))
+        return self._picture.tile(kind, moved(self._at, tap))
 
 
 class _Prover:
     def __init__(self, automaton: Automaton, theorem: Theorem) -> None:
         self._z3 = _import_z3()
         self._automaton, self._theorem = automaton, theorem
-        self._picture = picture = _Symbols(self._z3)
-        self._t = picture.of_map("t")
-        places = [moved(CENTRE, tap) for tap in automaton.taps]
-        facts = [fact for at in places for fact in theorem.axioms(picture, at, self._t).values()]
-        drawn = [at for name, at in picture.made if name == "kind" and at is not None]
-        kinds = [fact for at in drawn for fact in (picture.kind(at) >= -1, picture.kind(at) < len(automaton.kinds))]
-        self._axioms = [self._t >= 0, *kinds, *facts]
+        self._places = [moved(CENTRE, tap) for tap in automaton.taps]
+        self.picture = _Symbols(self._z3)
+        self.t = self.picture.of_map("t")
+        self._axioms = [self.t >= 0, *self._axioms_of(self.picture)]
+
+    def _axioms_of(self, picture: _Symbols) -> list[Truth]:
+        facts = [fact for at in self._places for fact in self._theorem.axioms(picture, at, self.t).values()]
+        kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
+        return [*(fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))), *facts]
+
+    def maze(self, name: str) -> _Symbols:
+        """Return another maze of the same size, see `Steps`."""
+        picture = _Symbols(self._z3, f"{name} ")
+        self._axioms += self._axioms_of(picture)
+        places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
+        self._axioms += [picture.inside(at) == self.picture.inside(at) for at in places]
+        return picture
+
+    def state(self, name: str) -> State:
+        """Return any state, see `Steps`."""
+
+        def holds(signal: IntEnum, at: Offset) -> Truth:
+            where = None if signal in self._automaton.everywhere else at
+            return self._z3.Bool(_placed(f"{name} {signal.name}", where)) & self.picture.inside(at)
+
+        return cache(lambda at: {signal: holds(signal, at) for signal in self._automaton.signals})
+
+    def after(self, picture: Picture, state: State) -> State:
+        """Return the state after an iteration, see `Steps`."""
+        rules = self._automaton.rules.items()
+        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in rules})
 
     def lemmas(self) -> Iterator[Lemma]:
         """Yield the steps of the proof."""
-        z3, picture, theorem, rules = self._z3, self._picture, self._theorem, self._automaton.rules
-        inside, t, path = picture.inside(), self._t, self._automaton.signals(0)
+        z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
+        inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
         yield self._possible()
         first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
         yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
         yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
-        see = _See(picture, {tap: theorem.signals(picture, moved(CENTRE, tap), t) for tap in self._automaton.taps})
+        see = _See(picture, cache(lambda at: theorem.signals(picture, at, t)))
         for signal, said in after.items():
             # a pooled signal must be off: one tile suffices to show that none switches it on, not that some tile does
             told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
@@ -192,38 +222,42 @@ class _Prover:
             yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
             yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
         if self._automaton.invariant is not None:
-            held = _See(picture, {"C": {**after, path: shown}})
+            held = _See(picture, lambda at: {**after, path: shown})
             yield self._lemma("the invariant holds", self._automaton.invariant(held), inside)
+        for words, given, then in theorem.further(self):
+            supposed = [inside, *given]
+            if self._solver(*supposed).check() == z3.unsat:  # anything would follow
+                yield Lemma(words, False, 0.0, "what it supposes never occurs")
+            else:
+                yield self._lemma(words, z3.And(*then), *supposed)
 
     def _is_due(self) -> Truth:
         """Return whether the answer is due after the next iteration: the bound is then reached."""
         bound = self._automaton.bound
         assert bound is not None
-        return self._t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self._picture)
+        return self.t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self.picture)
 
     def _possible(self) -> Lemma:
         """Check that the axioms allow something to happen: contradictory axioms would prove anything."""
-        began, solver, path = time.perf_counter(), self._solver(), self._automaton.signals(0)
+        began, path = time.perf_counter(), self._automaton.signals(0)
         if self._theorem.answer is not None:
-            claim, happens = "the axioms allow an answer", self._theorem.answer(self._picture, CENTRE) & self._is_due()
+            claim, happens = "the axioms allow an answer", self._theorem.answer(self.picture, CENTRE) & self._is_due()
         else:
             claim = "the axioms allow a path that is shown"
-            happens = self._theorem.signals(self._picture, CENTRE, self._t)[path]
-        solver.add(happens)
-        return Lemma(claim, solver.check() == self._z3.sat, time.perf_counter() - began)
+            happens = self._theorem.signals(self.picture, CENTRE, self.t)[path]
+        return Lemma(claim, self._solver(happens).check() == self._z3.sat, time.perf_counter() - began)
 
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
-        z3, began, solver = self._z3, time.perf_counter(), self._solver()
-        solver.add(*given, z3.Not(statement))
+        z3, began, solver = self._z3, time.perf_counter(), self._solver(*given, self._z3.Not(statement))
         found = solver.check()
-        drawn = _draw(self._picture, solver.model()) if found == z3.sat else ""
+        drawn = _draw(self.picture, solver.model()) if found == z3.sat else ""
         holds = None if found == z3.unknown else found == z3.unsat
         return Lemma(claim, holds, time.perf_counter() - began, drawn)
 
-    def _solver(self) -> Any:
+    def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()
         solver.set("timeout", int(1000 * PATIENCE))
-        solver.add(*self._axioms)
+        solver.add(*self._axioms, *facts)
         return solver
 
 

@@ -7,10 +7,10 @@ a solver, with which `proof` proves it, and on the arrays of real mazes, on whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,39 @@ class Picture(Protocol):
         """Return a ghost that is an integer of the whole map."""
 
 
+State: TypeAlias = Callable[[Offset], Mapping[IntEnum, Truth]]
+"""What every tile holds."""
+
+
+class Steps(Protocol):
+    """What the claims of further steps of a proof are made of."""
+
+    @property
+    def picture(self) -> Picture:
+        """The maze of the theorem."""
+
+    @property
+    def t(self) -> Number:
+        """Any number of iterations."""
+
+    def maze(self, name: str) -> Picture:
+        """Return another maze of the same size, for which the axioms hold too."""
+
+    def state(self, name: str) -> State:
+        """Return any state in which signals that are the same everywhere are so."""
+
+    def after(self, picture: Picture, state: State) -> State:
+        """Return the state after an iteration on a maze; of a pooled signal, whether the tile switches it on."""
+
+
+class Claim(NamedTuple):
+    """A further step of a proof: in words, what is supposed, which must be possible, and what follows."""
+
+    words: str
+    given: Iterable[Truth]
+    then: Iterable[Truth]
+
+
 @dataclass(frozen=True)
 class Theorem:
     """What an automaton's signals are after t iterations on a maze that does not change, starting with all of them off.
@@ -58,10 +91,11 @@ class Theorem:
         signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there is an answer.
         ghosts: (H, W) tiles -> the ghosts by name, found by other means than the automaton: (H, W) bools or integers,
             or one integer. One that changes has an axis of iterations in front.
-        shown: what PATH shows after t iterations, in words; needed if there is no answer.
+        shown: what PATH shows after t iterations, in words; if there is an answer, what the further claims add to it.
         answer: (picture, at) -> whether a tile is part of the answer. PATH never shows anything else, and all of it
             from the automaton's bound on. None if `signals` states PATH.
         n_moves: (picture) -> the number of moves of the answer, on which the automaton's bound depends.
+        further: (steps) -> further claims, such as what follows once the maze has changed.
     """
 
     axioms: Callable[[Picture, Offset, Number], Mapping[str, Truth]]
@@ -70,6 +104,7 @@ class Theorem:
     shown: str = ""
     answer: Callable[[Picture, Offset], Truth] | None = None
     n_moves: Callable[[Picture], Number] = lambda picture: 0
+    further: Callable[[Steps], Iterable[Claim]] = lambda steps: ()
 
 
 def moved(at: Offset, tap: str) -> Offset:

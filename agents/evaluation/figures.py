@@ -16,6 +16,7 @@ from ..figures import (
     COLOURS,
     GREY,
     INK,
+    Width,
     bar_places,
     count_axis,
     curve,
@@ -39,21 +40,21 @@ FIGURES = ("iterations", "sizes", "stability")
 """Names of the files, without the suffix of their format."""
 
 
-def draw(results: Sequence[Result], folder: Path, format: str) -> list[Path]:
-    """Write the figures for which there are results into a folder; return their paths."""
+def draw(results: Sequence[Result], folder: Path, format: str, width: Width = None) -> list[Path]:
+    """Write the figures for which there are results into a folder, with their width in print; return their paths."""
     several_sizes = len({result.size for result in results}) > 1
     disturbed = any(result.stability is not None for result in results)
     wanted = zip(FIGURES, (draw_iterations, draw_sizes, draw_stability), (True, several_sizes, disturbed), strict=True)
-    return [draws(results, folder / f"{name}.{format}") for name, draws, shows in wanted if shows]
+    return [draws(results, folder / f"{name}.{format}", width) for name, draws, shows in wanted if shows]
 
 
-def draw_iterations(results: Sequence[Result], path: str | Path) -> Path:
+def draw_iterations(results: Sequence[Result], path: str | Path, width: Width = None) -> Path:
     """Write accuracy and complete against iterations, one column per family; return the path.
 
     Where stability was measured, a dotted line goes on to the end of its long run.
     """
     families = _distinct(result.family for result in results)
-    with figure(path, 1.2 + 4.2 * len(families), 6.6, dpi=130) as drawn:
+    with figure(path, 1.2 + 4.2 * len(families), 6.6, dpi=130, printed=width) as drawn:
         grid = np.array(panels(drawn, 2 * len(families), len(families), sharex="col", sharey="row")).reshape(2, -1)
         looks = _Looks(results, ("policy", "size"))
         for row, metric in zip(grid, ("accuracy", "complete"), strict=True):
@@ -93,10 +94,10 @@ def _estimate(metrics: Metrics, metric: str) -> Estimate:
     return estimate
 
 
-def draw_sizes(results: Sequence[Result], path: str | Path) -> Path:
+def draw_sizes(results: Sequence[Result], path: str | Path, width: Width = None) -> Path:
     """Write accuracy, complete and optimal against the levels' size; return the path."""
     sizes = sorted({result.size for result in results})
-    with figure(path, 13.2, 4.2, dpi=130) as drawn:
+    with figure(path, 13.2, 4.2, dpi=130, printed=width) as drawn:
         looks = _Looks(results, ("policy", "family"))
         for axes, metric in zip(panels(drawn, len(METRICS), len(METRICS), sharey=True), METRICS, strict=True):
             for policy, family in _distinct((r.policy, r.family) for r in results):
@@ -116,7 +117,7 @@ def _draw_line(axes: Axes, results: Sequence[Result], metric: str, looks: _Looks
     curve(axes, *np.array(rows, dtype=float).T, color=colour, linestyle=dash, marker=marker, markersize=6)
 
 
-def draw_stability(results: Sequence[Result], path: str | Path) -> Path:
+def draw_stability(results: Sequence[Result], path: str | Path, width: Width = None) -> Path:
     """Write bars of complete after each disturbance, one panel per set of levels; return the path.
 
     Where the maze is edited, a line across the bar shows what a fresh start reaches.
@@ -124,13 +125,15 @@ def draw_stability(results: Sequence[Result], path: str | Path) -> Path:
     shown = [result for result in results if result.stability is not None]
     sets = _distinct((result.family, result.size) for result in shown)
     columns = min(2, len(sets))
-    with figure(path, 1 + 7 * columns, 0.4 + 3.4 * -(-len(sets) // columns), dpi=130) as drawn:
+    height = 0.4 + 3.4 * -(-len(sets) // columns)
+    with figure(path, 1 + 7 * columns, height, dpi=130, printed=width) as drawn:
         looks = _Looks(shown, ("policy",))
-        for (family, size), axes in zip(sets, panels(drawn, len(sets), columns, sharey=True), strict=True):
+        for (family, size), axes in zip(sets, panels(drawn, len(sets), columns, 2.5, sharey=True), strict=True):
             _draw_bars(axes, [r for r in shown if (r.family, r.size) == (family, size)], looks)
             axes.set_title(f"{family}-{size}")
-        for axes in drawn.axes[::columns]:
-            axes.set_ylabel("complete")
+        for axes in drawn.axes:
+            place = axes.get_subplotspec()
+            axes.set_ylabel("complete" if place is not None and place.is_first_col() else "")
         legend(drawn, looks.handles() | _grey("a fresh start", "-"))
     return Path(path)
 
@@ -145,7 +148,7 @@ def _draw_bars(axes: Axes, results: Sequence[Result], looks: _Looks) -> None:
             axes.errorbar(place, estimate.value, ends, color=INK, linewidth=1, capsize=2)
             if fresh is not None:
                 axes.hlines(fresh.value, place - 0.55 * width, place + 0.55 * width, color=GREY, linewidth=2.5)
-    axes.tick_params(axis="x", labelsize=10)
+    axes.tick_params(axis="x", labelsize="small")
     fraction_axis(axes)
     axes.set_ylim(0, 1.05)
 

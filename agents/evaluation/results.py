@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from maze_nca_gym.tables import Table
+from maze_nca_gym.files import atomic_write
+from maze_nca_gym.tables import Table, Tabular
 
-from ..figures import FIGURE_FORMATS, check_format
+from ..figures import FIGURE_FORMATS, Width, check_format, inches
 from ..runs import save_results
+from ..statistics import as_record
 from .cells import Result
 from .figures import FIGURES, draw
 
 
 @dataclass(frozen=True)
-class Results(Sequence[Result]):
+class Results(Tabular, Sequence[Result]):
     """A sequence with a result for each policy and set of levels, policy by policy.
 
     Attributes:
@@ -48,36 +50,50 @@ class Results(Sequence[Result]):
         columns = ("policy", "levels", "n", "iterations", "complete", "optimal", "accuracy")
         return Table(columns, [_cells(row) for row in self.rows], numbers=columns[2:])
 
-    def _repr_html_(self) -> str:
-        return self.table().html()
+    def records(self) -> list[dict[str, Any]]:
+        """Return the numbers of each result: each metric after the last iteration, with the ends of its interval."""
+        return [
+            {
+                "policy": row.policy,
+                "levels": row.levels["name"],
+                "family": row.family,
+                "size": row.size,
+                "n_levels": row.evaluation.n_levels,
+                "n_steps": row.evaluation.n_steps,
+                **as_record(vars(row.metrics)),
+            }
+            for row in self.rows
+        ]
 
-    def save(self, folder: str | Path, format: str = "png") -> dict[str, list[Path]]:
-        """Write `results.json` and the figures for which there are results, in place of those of an earlier evaluation.
+    def save(self, folder: str | Path, format: str = "png", width: Width = None) -> dict[str, list[Path]]:
+        """Write `results.json`, `results.csv` and the figures for which there are results, in place of earlier ones.
 
         Args:
             folder: the folder, which is made if missing.
             format: file type of the figures: png, pdf or svg.
+            width: their width in print; see `figures.Width`.
 
         Returns:
             "results" and "figure" -> the files.
 
         Raises:
-            ValueError: an unknown format.
+            ValueError: an unknown format or width.
             OSError: a file could not be written.
         """
         check_format(format)
+        inches(width)
         return {
-            "results": [self.save_numbers(folder)],
-            "figure": draw(self.rows, Path(folder), format) if self.rows else [],
+            "results": self.save_numbers(folder),
+            "figure": draw(self.rows, Path(folder), format, width) if self.rows else [],
         }
 
-    def save_numbers(self, folder: str | Path) -> Path:
-        """Write `results.json` and return its path; the figures of an earlier evaluation are deleted.
+    def save_numbers(self, folder: str | Path) -> list[Path]:
+        """Write `results.json` and `results.csv`; the figures of an earlier evaluation are deleted.
 
         Raises:
             OSError: it could not be written.
         """
-        return save_results(
+        path = save_results(
             Path(folder),
             self.configuration,
             [f"{name}.{suffix}" for name in FIGURES for suffix in FIGURE_FORMATS],
@@ -85,6 +101,9 @@ class Results(Sequence[Result]):
             missing=[{"policy": policy, "levels": name} for policy, name in self.missing],
             timing={"seconds": self.seconds},
         )
+        with atomic_write(path.with_suffix(".csv")) as file:
+            file.write(self.csv().encode())
+        return [path, path.with_suffix(".csv")]
 
 
 def _cells(result: Result) -> tuple[str, ...]:

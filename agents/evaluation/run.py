@@ -46,6 +46,7 @@ def evaluate(
     device: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     format: Annotated[str, OneOf(_figure_formats, "format of figures")] = "png",
+    figure_width: Annotated[float | str | None, Shown("INCHES|column|page")] = None,
 ) -> Results:
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables and figures.
 
@@ -71,9 +72,11 @@ def evaluate(
         batch: number of levels that run at once, by default 256, or fewer if they are large.
         device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
             name.
-        out: folder for results.json, which is rewritten after each result, and the figures; they replace those of an
-            earlier run. In Python, nothing is written by default.
+        out: folder for results.json and results.csv, which are rewritten after each result, and the figures; they
+            replace those of an earlier run. In Python, nothing is written by default.
         format: file type of the figures: png, pdf or svg.
+        figure_width: width of the figures in print, with the text of a caption: inches, column (3.35) or page (6.9). By
+            default they are large ones, for a screen.
 
     Returns:
         A result for each policy and set.
@@ -84,6 +87,7 @@ def evaluate(
         OSError: a file could not be written.
         KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
     """
+    from ..figures import inches
     from ..policy import common_task
     from .cells import measure_cell, on_device, own_levels, prepare
     from .iterations import keep_iterations
@@ -91,6 +95,7 @@ def evaluate(
 
     if out is not None:
         check_folder("--out", Path(out))
+    inches(figure_width)  # raises ValueError before the work begins
     found = on_device(named_policies(policies), device)
     task = common_task(found)
     free = levels is None and steps is None
@@ -132,9 +137,9 @@ def evaluate(
     except KeyboardInterrupt:
         if out is None or not results.rows:
             raise
-        results.save(out, format)
+        results.save(out, format, figure_width)
         had = f"{len(results)} of {len(cells)} results"
         raise KeyboardInterrupt(f"stopped; {Path(out) / RESULTS} has {had}, and the figures show them") from None
     if out is not None:
-        results.save(out, format)
+        results.save(out, format, figure_width)
     return results

@@ -6,9 +6,9 @@ fast convolutions (`learned.convolving`). It does not prove two things:
 - that the automaton solves mazes;
 - that the automaton's invariant, if it has one, holds at every tile. `assumed` says whether the proof relies on it.
 
-`automata.proof` proves both for the shortest path; for the automaton that heals, it proves that paths are right while
-mazes stay as they are. The rest is argued in the automata's modules. All of it is tested on all mazes of up to 3 x 4 or
-4 x 3 tiles, 287,852 with a source and a target and 9,418 of the diameter, in `tests/agents/test_hinting_exhaustive.py`.
+`automata.proof` proves both for automata that bring a theorem, which are all of this package but the diameter. For that
+one, both are argued in its module. All of it is tested on all mazes of up to 3 x 4 or 4 x 3 tiles, 287,852 with a
+source and a target and 9,418 of the diameter, in `tests/agents/test_hinting_exhaustive.py`.
 
 The proof is an induction over iterations. Suppose that at some iteration:
 
@@ -123,7 +123,8 @@ def automaton_of(policy: Policy) -> Automaton:
     automata = automata_of(policy.task)
     if not automata:
         raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
-    return next((automaton for automaton in automata if automaton.channels == policy.channel_names), automata[0])
+    wanted = policy.channel_names, policy.n_tiles
+    return next((each for each in automata if (each.channels, len(each.kinds)) == wanted), automata[0])
 
 
 def certify(

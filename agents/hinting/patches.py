@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import groupby
+from itertools import groupby, product
 from typing import TypeAlias
 
 import numpy as np
@@ -143,8 +143,8 @@ def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
 
 def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig) -> Iterator[Tiles]:
     """Yield the levels of a run in batches of one shape, (N, H, W) uint8, with and without a border."""
-    endpoints = find_task(automaton.task).has_endpoints
-    for size in config.sizes:
+    for task, size in product(automaton.tasks, config.sizes):
+        endpoints = find_task(task).has_endpoints
         batches = [
             generate(rng, config.n_levels // 2, size, family.generator, border=border, endpoints=endpoints, **options)
             for family in (FAMILIES[name] for name in config.families)

@@ -146,7 +146,7 @@ def compile_automaton(
 
 def _guarantee(automaton: Automaton, model: NCA, certificate: Certificate) -> None:
     exact = certificate.holds and automaton.bound is not None
-    model.guarantees = Guarantees(exact=exact, bound=automaton.bound)
+    model.guarantees = Guarantees(exact=exact, bound=automaton.bound, also=automaton.also if exact else {})
 
 
 def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certificate) -> None:

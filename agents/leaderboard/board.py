@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.files import validated_read, write_all
 from maze_nca_gym.options import check
-from maze_nca_gym.tables import Table
+from maze_nca_gym.tables import Table, Tabular
 
 from ..runs import versions
+from ..statistics import as_record
 from .answers import CANONICAL, EXACT, SCORES
 from .rows import RESTARTED, REUSED, Line, Row, lines_of, published, published_beside, scores_of
 
@@ -29,10 +31,7 @@ every tile as well; a *rule* is an automaton that was given, as rules or as its 
 training that was stopped at its best moment on the test mazes.
 
 - **exact label**: every tile is that of the set's one label. Where shortest paths tie, a right answer can be wrong
-  here. The label of `maze-hard-30` is the path of a deterministic A* search. It expands open tiles by moves plus
-  Manhattan distance to the goal, equal ones in the order in which they were found. Neighbours are found up, left,
-  right, down. The labels of `maze-hard-original-30` are those of its authors' files: breadth-first paths from the
-  start, ties in the order down, left, right, up.
+  here. The labels of Maze-Hard are breadth-first paths from the start, ties in the order down, left, right, up.
 - **canonical**: the one shortest path that this package trains on, in the policy's order of directions.
 - **valid**: one line of free tiles from start to goal. **valid and optimal**: that line is as short as can be.
 - **restarted**, **reused**: on edit streams, all 129 mazes of the stream are solved, each by some shortest path. The
@@ -48,7 +47,7 @@ The higher, the more is solved: equal steps up halve the failures. Rings stand f
 
 
 @dataclass(frozen=True)
-class Board:
+class Board(Tabular):
     """The results of a benchmark.
 
     Attributes:
@@ -66,8 +65,10 @@ class Board:
         ]
         return Table(("set", "policy", "mazes", *scores), rows, numbers=("mazes", *scores))
 
-    def _repr_html_(self) -> str:
-        return self.table().html()
+    def records(self) -> list[dict[str, Any]]:
+        """Return the fields of each measured row, each score with the ends of its interval."""
+        own = ({name: value for name, value in vars(row).items() if name != "scores"} for row in self.rows)
+        return [{**facts, **as_record(row.scores)} for facts, row in zip(own, self.rows, strict=True)]
 
     def markdown(self, picture: bool = False) -> str:
         """Return a page with a table for each set that has a row, published results included.

@@ -19,7 +19,7 @@ from maze_nca_gym.tasks import SHORTEST_PATH
 from ..evaluation.cells import Cell
 from ..policy import Policy, cost_note
 from ..pretrained import cards
-from ..registry import MODEL_FILE, SYMMETRISED, by_label, list_policies, load
+from ..registry import MODEL_FILE, by_label, list_policies, load, split_prefix
 from ..rollouts import encode, find_paths, path_of, run_to_end
 from ..runs import DESCRIPTION
 from ..statistics import proportion
@@ -77,7 +77,7 @@ def learned_from(name: str | None) -> tuple[str, str]:
 
     Its card says so or, for a model file, the description of its run.
     """
-    name = (name or "").removeprefix(SYMMETRISED)
+    name = split_prefix(name or "")[1]
     try:
         if name in list_policies() and name not in cards():
             return "by hand", "no mazes"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..policy import Policy
     from .board import Board
 
-SETS = ("maze-unique-30", "maze-hard-30")
+SETS = ("maze-unique-30", "maze-hard-30-redrawn")
 """The sets on which most published solvers are measured."""
 
 
@@ -47,7 +47,7 @@ def bench(
     The page leaderboard.md and its data, leaderboard.json, keep the rows of earlier runs on other sets or of other
     policies.
 
-    >>> bench("maze-hard-30", policies=["nca-shortest-path", "predictions.csv"]).rows[0].scores["canonical"]
+    >>> bench("maze-hard-30-redrawn", policies=["nca-shortest-path", "predictions.csv"]).rows[0].scores["canonical"]
 
     Args:
         sets: names of sets; `maze-nca-gym levels list --details` describes them.
@@ -61,8 +61,8 @@ def bench(
         batch: number of mazes that run at once, by default 256, or fewer if they are large.
         device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
             name.
-        data: folder that has the files of maze-hard-original-30, test/all__inputs.npy and test/all__labels.npy; no
-            other test set needs one.
+        data: folder with the files of maze-hard-30, which does not ship: HRM's test.csv, or test/all__inputs.npy and
+            test/all__labels.npy, which its build_maze_dataset.py makes of it.
         out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
             by default.
         plot: write leaderboard.png to that folder too: weights against percent, of all rows that the folder has.

@@ -95,7 +95,7 @@ def rollout(
         raise ValueError(f"n_returned must be from 1 to {policy.n_channels}, got {n_returned}")
     if not growth >= 0:
         raise ValueError(f"growth must be at least 0, got {growth}")
-    first = _first_state(policy, maze, state)
+    maze, first = _first(policy, maze, state)
     if not keep[-1]:
         return first[:, :n_returned]
     given = None if state is None else first
@@ -103,14 +103,16 @@ def rollout(
     return states if several else states[-1]
 
 
-def _first_state(policy: Policy, maze: Tensor, state: Tensor | None) -> Tensor:
-    """Return the (B, C, H, W) state from which a rollout starts, by default zeros, after checking maze and state."""
+def _first(policy: Policy, maze: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the maze as the policy reads it, and the (B, C, H, W) state from which a rollout starts, by default zeros.
+
+    Both are checked.
+    """
     if maze.ndim != 4:
         raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
     if state is None:
         state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
-    policy._check(maze, state)
-    return state[:, : policy.n_channels]
+    return policy._checked(maze, state), state[:, : policy.n_channels]
 
 
 def iterate(
@@ -141,7 +143,7 @@ def iterate(
     Raises:
         ValueError: a negative number of iterations, or as `Policy.forward`.
     """
-    first = _first_state(policy, maze, state)
+    maze, first = _first(policy, maze, state)
     if isinstance(steps, Iterable):
         return _iterate(policy, maze, steps, state, start_step, until_finished, undisturbed or state is None)
     if steps is not None and steps < 0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.guidance import Guidance
@@ -77,9 +77,10 @@ class TrainingConfig:
     """Number format: float32; tf32, which rounds the inputs of matrix products on a GPU and equals float32 on a CPU; or
     bfloat16 (autocast). The last two are faster on hardware that supports them, such as CPUs with AVX512_BF16.
     Elsewhere bfloat16 is slower."""
-    compile: bool = False
-    """Compile the model's iterations with torch.compile. For GPUs: compiling takes half a minute, and a CPU gains
-    nothing."""
+    compile: bool | Literal["auto"] = False
+    """Compile the model's iterations with torch.compile, which takes half a minute: True, False, or auto, which times
+    an update both ways, says how long each takes, and compiles if that is at least 1.1 times as fast. It has no effect
+    on models that run in machine code, such as an NCA with shared weights on a CPU."""
     seed: Annotated[int, Between(0, 2**63 - 1)] = 0
     """Seed of all randomness, at least 0: initial weights, levels and pool."""
     evolve: bool = False

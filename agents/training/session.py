@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from ..registry import load
 from ..rollouts import threads as torch_threads
 from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, command_line, duration, import_option
 from ..weights import MODELS, load_model
+from .compiling import compile_if_faster
 from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
@@ -80,15 +82,18 @@ def run_session(
         if run.continues and run.found is not None:
             state = fresh
             state.continue_run(load_model(folder / MODEL), run.lines[-1], run.found["continued"])
+            _compile(state, workers, run.found["compiled"])
             state.save(run)  # before the description: if it is interrupted here, the finished run is still one
         else:
             state = TrainingState.load(run, config, workers.device) or fresh
-        run.begin(_describe(name, config, workers, state.continued), state.update)
         if run.writes:
             _announce(run, state, workers)
+        if state is fresh and not run.continues:
+            _compile(state, workers, config.compile)
+        run.begin(_describe(name, state, workers), state.update)
         _make_updates(run, state, workers, intervals, tensorboard, on_update)
         run.finish()
-    return state.best_model.eval().cpu()
+    return copy.deepcopy(state.best_model).eval().cpu()  # a copy is not compiled: it may run on any size
 
 
 def _cores() -> int:
@@ -107,13 +112,25 @@ def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: boo
     return opened() if run is None else run
 
 
-def _describe(name: str, config: TrainingConfig, workers: Workers, continued: Sequence[int]) -> Mapping[str, object]:
+def _compile(state: TrainingState, workers: Workers, wanted: bool | str) -> None:
+    """Compile the model as the configuration wants it, or "auto" if it is faster; say what was measured."""
+    if wanted == "auto":
+        said = compile_if_faster(state, workers)
+        if not workers.rank:
+            print(said)
+    elif wanted:
+        state.compile()
+
+
+def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str, object]:
+    config, continued = replace(state.config, compile=state.compiled), state.continued
     base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
     # a run that was continued is made by several commands, one after the other
     parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
     return {
         "command": " && ".join(command_line(["train", base], {**own_modules(config), **part}) for part in parts),
         "continued": list(continued),
+        "compiled": state.compiled,
         "preset": name,
         "data": _data(config),
         "device": str(workers.device),
@@ -156,8 +173,6 @@ def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
         f"{run.path}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} updates of "
         f"{config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
     )
-    if config.compile and workers.device.type == "cpu":
-        print("compile is for GPUs: on a CPU it makes updates slower, some three times")
     if state.update == state.begin > 0:
         print(f"the run was finished after {state.update:,} updates; {_afresh(config)}")
     elif state.update:

@@ -34,6 +34,7 @@ class TrainingState:
         average: a model with the moving average of the weights, or None if the configuration has none.
         pools: inner size -> levels with their states.
         evolution: the population of a configuration whose levels evolve, else None.
+        compiled: whether `torch.compile` compiles the model's iterations.
         update: number of updates made.
         continued: updates at which the run was finished, and continued with a fresh optimiser and schedule.
         seconds: the time that they took, over all sessions.
@@ -49,6 +50,7 @@ class TrainingState:
     average: Policy | None
     pools: dict[int, StatePool] = field(default_factory=dict)
     evolution: EvolvingLevels | None = None
+    compiled: bool = False
     update: int = 0
     continued: tuple[int, ...] = ()
     seconds: float = 0.0
@@ -71,10 +73,13 @@ class TrainingState:
     def _without_levels(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
         model = config.make_model().to(device)
         average = copy.deepcopy(model) if config.optimiser.ema_decay else None
-        if config.compile:
-            model.compile()
         optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
         return cls(config, model, optimiser, average)
+
+    def compile(self) -> None:
+        """Compile the model's iterations with `torch.compile`."""
+        self.model.compile()
+        self.compiled = True
 
     def continue_run(self, policy: Policy, line: Line, continued: Sequence[int]) -> None:
         """Begin where a finished run ended: with its weights, and a fresh optimiser, schedule, pool and population.
@@ -119,6 +124,7 @@ class TrainingState:
         numbers = {
             "update": self.update,
             "continued": self.continued,
+            "compiled": self.compiled,
             "seconds": self.seconds,
             "losses": self.losses,
             "line_seconds": self.line_seconds,
@@ -159,6 +165,8 @@ class TrainingState:
         state.update, state.seconds = numbers["update"], numbers["seconds"]
         state.continued = tuple(numbers["continued"])
         state.losses, state.line_seconds = numbers["losses"], numbers["line_seconds"]
+        if numbers["compiled"]:
+            state.compile()
         state.model.load_state_dict(parts["model"])
         if state.average is not None:
             state.average.load_state_dict(parts["average"])

@@ -116,7 +116,7 @@ def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers
     assert config.model.n_iterations is not None
     share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide)
     ages = torch.zeros(len(share), device=workers.device)
-    return _backward(state, share, None, ages, config.model.n_iterations)
+    return backward(state, share, None, ages, config.model.n_iterations)
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
@@ -134,7 +134,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     batch, states, ages = pool.take(places)
     if config.pool.state_noise:
         states = states + config.pool.state_noise * _noise(state, states)
-    loss, after = _backward(state, batch[part], states[part], ages[part], n_steps)
+    loss, after = backward(state, batch[part], states[part], ages[part], n_steps)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
         pool.put(members, reached, n_steps)
@@ -156,7 +156,7 @@ def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.de
     return state.pools[size]
 
 
-def _backward(
+def backward(
     state: TrainingState, batch: DeviceBatch, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
     """Compute the gradients of a rollout; return its loss and last state, of which without a pool only the channels

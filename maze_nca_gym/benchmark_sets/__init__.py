@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import hard, original, streams, unique
-from maze_nca_gym.families import FAMILIES, named_seed, number_of, test_levels, validation_levels
+from maze_nca_gym.benchmark_sets.cells import cell_levels, news_levels, rngs
+from maze_nca_gym.benchmark_sets.streams import STREAM, stream_levels
+from maze_nca_gym.families import FAMILIES, number_of, test_levels, validation_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.names import find
@@ -31,7 +34,7 @@ class BenchmarkSet:
     """A set of levels that are all of one size.
 
     Attributes:
-        name: its family and size, such as "maze-unique-30".
+        name: its family and size, such as "maze-unique-30", and what is special about it.
         stands_for: what its levels are, in one line.
         source: where the levels come from.
         n: number of instances, which are levels or streams of levels.
@@ -75,28 +78,43 @@ class BenchmarkSet:
             ValueError: another number of instances than the set has, or a set that must be read from files first.
         """
         count = number_of(f"the set {self.name}", "instances", self.n, n)
-        family, size = self.name.rsplit("-", 1)
+        words = self.name.split("-")
+        size = next(word for word in words if word.isdigit())
+        family = "-".join(word for word in words if word != size)
         config = {"set": "benchmark", "name": self.name, "family": family, "size": int(size), "n": count}
         return LevelSet(self.draw(count * self.stream), {**config, "source": self.source})
 
 
-def _drawn(name: str, generator: str, size: int, n: int) -> Tiles:
-    """Return the first `n` levels of a generator with a border; each has a seed of its own."""
-    rngs = (np.random.default_rng(named_seed(f"benchmark {name}", i)) for i in range(n))
-    return np.concatenate([generate(rng, 1, size, generator) for rng in rngs])
+def _drawn(
+    family: str,
+    size: int,
+    n: int,
+    draw: Callable[[str, int], Tiles],
+    stands_for: str,
+    source: str,
+    *,
+    frame: int = 2,
+    **options: Any,
+) -> BenchmarkSet:
+    """Return a set that is drawn by its name; its mazes have `frame` rows and columns more than their size."""
+    name = f"{family}-{size}"
+    return BenchmarkSet(
+        name=name, stands_for=stands_for, source=source, n=n, side=size + frame, draw=partial(draw, name), **options
+    )
 
 
-def _generated(family: str, side: int, n: int, generator: str, size: int, stands_for: str, source: str) -> BenchmarkSet:
-    name = f"{family}-{side}"
-    draw = partial(_drawn, name, generator, size)
-    return BenchmarkSet(name=name, stands_for=stands_for, source=source, n=n, side=size + 2, draw=draw)
+def _generated(generator: str, size: int) -> Callable[[str, int], Tiles]:
+    """Return a draw of the levels of a generator with a border; each has a seed of its own."""
+
+    def draw(name: str, n: int) -> Tiles:
+        return np.concatenate([generate(rng, 1, size, generator) for rng in rngs(name, n)])
+
+    return draw
 
 
-def _original(split: str, family: str) -> BenchmarkSet:
-    name = f"{family}-{hard.SIDE}"
-
+def _original(name: str, split: str) -> BenchmarkSet:
     def refuse(n: int) -> Tiles:
-        raise ValueError(f"the mazes of {name} do not ship; name the folder that has their files: bench --data FOLDER")
+        raise ValueError(f"the mazes of {name} do not ship: bench --data FOLDER reads {original.FILES}")
 
     return BenchmarkSet(
         name=name,
@@ -105,28 +123,47 @@ def _original(split: str, family: str) -> BenchmarkSet:
         n=original.N,
         side=hard.SIDE,
         draw=refuse,
+        label=partial(shortest_path, order=hard.ORDER),
         for_training=split == "train",
         read=partial(original.read_original, split),
     )
 
 
-def _streams(size: int, n: int) -> BenchmarkSet:
+def _redrawn(like: str, split: str, stands_for: str, redraws: str | None = None) -> BenchmarkSet:
     return BenchmarkSet(
-        name=f"edits-{size}",
-        stands_for=f"a random maze and then {streams.EDITS} edits of a wall in a row, the state kept",
-        source="drawn here",
-        n=n,
-        side=size + 2,
-        draw=partial(streams.stream_levels, f"edits-{size}", size),
-        stream=streams.STREAM,
+        name=f"{like}-redrawn",
+        stands_for=stands_for.format(hard.LEAST_MOVES[split]),
+        source="procedure of Searchformer, arXiv 2402.14083, and HRM, arXiv 2506.21734; drawn here",
+        n=1000,
+        side=hard.SIDE,
+        draw=partial(hard.hard_levels, split),
+        label=partial(shortest_path, order=hard.ORDER),
+        for_training=split == "train",
+        redraws=redraws,
     )
 
 
 _UNIQUE = "perfect maze with a border, its only path of 100 to 140 moves"
-_HARD = "no border, 30 to 50 % walls at random, more than 110 moves, ties everywhere"
+_HARD = "no border, 30 to 50 % walls at random, at least {} moves, ties everywhere"
 _EQR = "EqR, arXiv 2605.21488: the same levels"
-_HRM = "procedure of Searchformer, arXiv 2402.14083, and HRM, arXiv 2506.21734; drawn here"
 _PERFECT = "perfect maze with a border, any two tiles"
+_ROOTED = "perfect maze with a border, carved from its start, which is nearly always a dead end; any cell as goal"
+_FREE = "perfect maze with a border, any two cells, the start mostly no dead end"
+_LOOPS = "maze with a border, a tenth of the walls between cells open, any two cells"
+_THIRD = "perfect maze with a border, any two cells, carved from a third one"
+_NEWS = "maze of cells, any share of its tiles open, any two ends; if its side is even, two sides have no border"
+_RANDOM = "random maze, half of it walls"
+_EDITS = f"a random maze and then {streams.EDITS} edits of a wall in a row, the state kept"
+_CTM = "size of CTM's, arXiv 2505.05522; drawn here"
+_DT_NET = "{} of DT-Net's, arXiv 2202.05826; drawn here"
+_KNUTSON = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
+_SOLVER = "rule of NeuralSolver's, arXiv 2402.15393; drawn here"
+_GPPN = "rule of GPPN's for moves to north, east, west and south, arXiv 1806.06408; drawn here"
+
+
+def _cells(size: int, root: str, loops: float = 0.0) -> Callable[[str, int], Tiles]:
+    return partial(cell_levels, (size + 1) // 2, root, loops)
+
 
 _ALL = (
     BenchmarkSet(
@@ -141,41 +178,48 @@ _ALL = (
         draw=unique.train_levels,
         for_training=True,
     ),
-    BenchmarkSet(
-        name="maze-hard-30",
-        stands_for=_HARD,
-        source=_HRM,
-        n=1000,
-        side=30,
-        draw=partial(hard.hard_levels, "maze-hard-30"),
-        label=hard.label_hard,
-        redraws="maze-hard-original-30",
-    ),
-    BenchmarkSet(
-        name="maze-hard-train-30",
-        stands_for=f"{_HARD}; for training",
-        source=_HRM,
-        n=1000,
-        side=30,
-        draw=partial(hard.hard_levels, "maze-hard-train-30"),
-        label=hard.label_hard,
-        for_training=True,
-    ),
-    _original("test", "maze-hard-original"),
-    _original("train", "maze-hard-original-train"),
+    _original("maze-hard-30", "test"),
+    _original("maze-hard-train-30", "train"),
+    _redrawn("maze-hard-30", "test", _HARD, redraws="maze-hard-30"),
+    _redrawn("maze-hard-train-30", "train", f"{_HARD}; for training"),
     *(
-        _generated("ctm", side, n, "perfect", side - 2, _PERFECT, "size of CTM's, arXiv 2505.05522; drawn here")
-        for side, n in ((39, 1000), (99, 200))
+        _drawn("ctm", size, n, _generated("perfect", size - 2), _PERFECT, _CTM, frame=0)
+        for size, n in ((39, 1000), (99, 200))
     ),
     *(
-        _generated("dt-net", size, n, "perfect", size, _PERFECT, "size of DT-Net's, arXiv 2202.05826; drawn here")
+        each
         for size, n in ((9, 1000), (13, 1000), (59, 500), (201, 100))
+        for each in (
+            _drawn("dt-net-rooted", size, n, _cells(size, "start"), _ROOTED, _DT_NET.format("rule")),
+            _drawn(
+                "dt-net",
+                size,
+                n,
+                _generated("perfect", size),
+                _PERFECT,
+                _DT_NET.format("size"),
+                redraws=f"dt-net-rooted-{size}",
+            ),
+        )
     ),
     *(
-        _generated("paper", size, n, "random", size, "random maze, half of it walls", "the paper's mazes; drawn here")
+        each
+        for size, n in ((9, 1000), (59, 500))
+        for each in (
+            _drawn("dt-net-free", size, n, _cells(size, "any"), _FREE, _KNUTSON),
+            _drawn("dt-net-loops", size, n, _cells(size, "any", 0.1), _LOOPS, _KNUTSON),
+        )
+    ),
+    *(_drawn("1s-maze", size, n, _cells(size, "third"), _THIRD, _SOLVER) for size, n in ((23, 1000), (59, 500))),
+    *(_drawn("news", side, 1000, partial(news_levels, side), _NEWS, _GPPN, frame=0) for side in (15, 28)),
+    *(
+        _drawn("paper", size, n, _generated("random", size), _RANDOM, "the paper's mazes; drawn here")
         for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200))
     ),
-    *(_streams(size, n) for size, n in ((12, 100), (20, 100), (101, 10))),
+    *(
+        _drawn("edits", size, n, partial(stream_levels, size), _EDITS, "drawn here", stream=STREAM)
+        for size, n in ((12, 100), (20, 100), (101, 10))
+    ),
 )
 BENCHMARK_SETS = {each.name: each for each in _ALL}
 """The sets by name."""

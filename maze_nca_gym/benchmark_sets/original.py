@@ -1,7 +1,7 @@
-"""The original Maze-Hard of HRM (arXiv 2506.21734), read from its published arrays.
+"""The original Maze-Hard of HRM (arXiv 2506.21734), read from its published tables or from arrays made of them.
 
-The authors state no licence for these mazes, so the package holds only the hashes of the arrays, and reads them from a
-folder that the user names.
+The authors state no licence for these mazes, so the package holds only hashes, and reads the files from a folder that
+the user names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets.hard import SIDE
-from maze_nca_gym.benchmark_sets.tokens import GOAL, PATH, START, to_tiles
+from maze_nca_gym.benchmark_sets.tokens import GOAL, PATH, START, read_csv, to_tiles
 from maze_nca_gym.files import validated_read
 from maze_nca_gym.levels import Tiles
 
@@ -32,6 +32,12 @@ HASHES = {
     },
 }
 """Split -> file -> SHA-256 of the bytes of its array, without the header of the file."""
+FILES = (
+    "test.csv and train.csv of the data set sapientinc/maze-30x30-hard-1k on Hugging Face, or the arrays that HRM's "
+    "build_maze_dataset.py makes of them, as in data/maze-30x30-hard-1k of github.com/satwikshirsat04/HRM-CPU"
+)
+"""Where the mazes can be had."""
+_COMPLAINT = "is not of the original Maze-Hard"
 
 
 def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.bool_]]:
@@ -39,27 +45,41 @@ def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.boo
 
     Args:
         split: "test" or "train".
-        folder: the folder of the two files, or the one that has it as a folder named like the split.
+        folder: the folder of the split's table, such as test.csv, or of its two arrays, or the one that has these in a
+            folder named like the split.
 
     Raises:
-        ValueError: a file with another content; the message has the expected hash and the one that was found.
+        ValueError: a folder without such files, or a file with another content; the message has the expected hash and
+            the one that was found.
         OSError: a file is missing or cannot be read.
     """
-    below = Path(folder) / split
+    table, below = Path(folder) / f"{split}.csv", Path(folder) / split
     parent = below if below.is_dir() else Path(folder)
-    inputs, labels = (_read(parent / name, HASHES[split][name]) for name in (INPUTS, LABELS))
+    if table.exists():
+        read = read_csv(table)
+        with validated_read(table, _COMPLAINT):
+            inputs, labels = map(_checked, read, HASHES[split].values())
+    elif (parent / INPUTS).exists():
+        inputs, labels = (_read_array(parent / name, expected) for name, expected in HASHES[split].items())
+    else:
+        raise ValueError(f"{folder} has neither {table.name} nor {split}/{INPUTS}: give a folder with {FILES}")
     return to_tiles(inputs, SIDE), np.isin(labels, (START, GOAL, PATH)).reshape(-1, SIDE, SIDE)
 
 
-def _read(path: Path, expected: str) -> NDArray[np.uint8]:
-    with validated_read(path, "is not of the original Maze-Hard"):
+def _read_array(path: Path, expected: str) -> NDArray[np.uint8]:
+    with validated_read(path, _COMPLAINT):
         try:
             array = np.lib.format.open_memmap(path, mode="r")  # a map: a false header cannot ask for memory
         except OSError:
             raise
         except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
             raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
-        found = hashlib.sha256(array.tobytes()).hexdigest()
-        if found != expected:
-            raise ValueError(f"the SHA-256 of its array must be {expected}, and is {found}")
-        return np.asarray(array)
+        return _checked(np.asarray(array), expected)
+
+
+def _checked(array: NDArray[np.uint8], expected: str) -> NDArray[np.uint8]:
+    """Return an array of which the bytes have the expected hash."""
+    found = hashlib.sha256(array.tobytes()).hexdigest()
+    if found != expected:
+        raise ValueError(f"the SHA-256 of its tokens must be {expected}, and is {found}")
+    return array

@@ -22,12 +22,12 @@ WALLS = 0.4
 most."""
 
 
-def stream_levels(name: str, size: int, n: int) -> Tiles:
+def stream_levels(size: int, name: str, n: int) -> Tiles:
     """Return the first `n` levels of streams one after the other, (n, size + 2, size + 2) uint8.
 
     Args:
-        name: the name of the set, which seeds it; each stream has its own seed.
         size: inner size; the levels have a border.
+        name: the name of the set, which seeds it; each stream has its own seed.
         n: a multiple of `STREAM`.
     """
     streams = [_draw(np.random.default_rng(named_seed(f"benchmark {name}", i)), size) for i in range(n // STREAM)]

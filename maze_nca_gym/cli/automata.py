@@ -45,10 +45,11 @@ def _summarise(
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 
+    tasks = " and ".join(automaton.tasks)
     n_used = int(next(iter(model.parameters())).count_nonzero())
     Table.of_facts(
         {
-            "policy": f"NCA, {model.task}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
+            "policy": f"NCA, {tasks}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
             **more,
             "certificate": _in_words(certificate),
             "automaton": json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]["automaton"],

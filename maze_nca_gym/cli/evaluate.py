@@ -50,7 +50,7 @@ def run(
             print(f"{name} {DRAWINGS[policy.output].note}")
         if policy.engine_hints.passes > 1:
             print(f"{name}: {cost_note(policy)}")
-    print(f"results: {out / 'results.json'}")
+    print(f"results: {out / 'results.json'}, {out / 'results.csv'}")
     for path in filter(Path.exists, (out / f"{name}.{format}" for name in FIGURES)):
         print(f"figure: {path}")
     return max(map(_verdict, results))

@@ -103,7 +103,7 @@ def _normalised(options: Mapping[str, Option], words: Sequence[str]) -> Iterator
             yield typed + equals + value
         elif (option := flags.get(typed) or flags.get(positive)) is not None and _is_switch(option):
             on = typed in flags
-            if equals or (rest and rest[0] in (*_SWITCH, "None")):
+            if equals or (rest and rest[0] in ("None", *_switch_words(option))):
                 value = value if equals else rest.pop(0)
                 yield from (_shown(option), value if on or value == "None" else str(value != "True"))
             else:
@@ -181,6 +181,12 @@ def _is_switch(option: Option) -> bool:
     return bool in (option.type, *get_args(option.type))
 
 
+def _switch_words(option: Option) -> list[str]:
+    """Return the values of a switch as they are typed: True, False, and further ones of its type."""
+    further = [name for kind in get_args(option.type) if get_origin(kind) is Literal for name in get_args(kind)]
+    return [*_SWITCH, *further]
+
+
 def _is_plain(option: Option) -> bool:
     """Return whether an option is a switch without a value, since no preset changes its default."""
     return option.type is bool and not option.style.takes_value
@@ -209,7 +215,7 @@ def _metavar(option: Option) -> str:
     if names := _names(option):
         return "{" + ",".join(names) + "}" + " …" * _several(option)
     if _is_switch(option):
-        return "{" + "None," * option.optional + "True,False}"
+        return "{" + ",".join(["None"] * option.optional + _switch_words(option)) + "}"
     kinds = [kind for kind in get_args(option.type) if kind is not Ellipsis] or [option.type]
     return " ".join(_METAVARS.get(kind, type_name(kind).upper()) for kind in kinds if kind is not type(None)) + (
         " …" * _several(option)

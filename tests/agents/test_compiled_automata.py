@@ -6,6 +6,7 @@ import json
 from collections import deque
 from enum import IntEnum
 from functools import cache
+from itertools import chain, islice, product, repeat
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +15,20 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
-from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton
+from maze_nca_gym.agents.automata import AUTOMATA, BOTH, DIAMETER, SHORTEST_PATH, Automaton
 from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
 from maze_nca_gym.agents.automata.rules import at_least
 from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.certificate import certify
 from maze_nca_gym.agents.hinting.linear import separated
 from maze_nca_gym.agents.hinting.run import learn_automaton
+from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.levels import Tile, clear_endpoints, one_hot
 from maze_nca_gym.solvers import distances, shortest_path
+from maze_nca_gym.tasks import DIAMETER as DIAMETER_TASK
+from maze_nca_gym.tasks import SHORTEST_PATH as SHORTEST_PATH_TASK
 from maze_nca_gym.tasks import find_task
 
 N_STEPS = 40
@@ -60,6 +64,42 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
                 assert ((state[:, 0].numpy() > 0.5) == signals[:, 0]).all(), f"after {t} iterations"
     model.biases[0].data[1] += 1
     assert not certify(model, certificate.largest, 0.0, automaton=automaton).holds
+
+
+def test_the_automaton_of_both_tasks_is_one_or_the_other():
+    # all mazes of up to 3 x 4 tiles agree too, after some minutes
+    levels = np.array(list(product(range(2), repeat=6)), np.uint8).reshape(-1, 2, 3)
+    for tiles in (levels, clear_endpoints(mazes(BOTH))):
+        for one, other, _ in zip(BOTH.trace(tiles), DIAMETER.trace(tiles), range(300), strict=False):
+            np.testing.assert_array_equal(one, other)
+    shared = list(SHORTEST_PATH.signals)
+    same = [DIAMETER.signals[signal.name] for signal in shared]
+    for tiles in (mazes(BOTH), mazes(BOTH, "caves", border=False)):
+        _, _, *paths = SHORTEST_PATH.trace(tiles)
+        for one, other in zip(islice(BOTH.trace(tiles), 4, None), chain(paths, repeat(paths[-1])), strict=False):
+            np.testing.assert_array_equal(one[:, same], other[:, shared])
+
+
+def test_one_network_answers_both_questions(tmp_path: Path):
+    model, _ = compiled(BOTH)
+    file = save_model(model, tmp_path / "both")
+    for name, task in ((str(file), SHORTEST_PATH_TASK), (f"diameter:{file}", DIAMETER_TASK)):
+        policy = load(name)
+        assert (policy.task, policy.n_tiles, policy.guarantees.exact) == (task.name, 4, True)
+        assert certify(policy, 20, 0.0).holds
+        observation, _ = policy.make_env(num_envs=2, size=4).reset(seed=1)
+        maze = torch.from_numpy(observation["maze"])
+        assert maze.shape[1] == task.n_tiles
+        np.testing.assert_array_equal(policy.predict(observation)[0], policy(maze, torch.zeros(2, 75, 6, 6)).detach())
+        with torch.no_grad():
+            drawn = rollout(policy, maze, policy.guarantees.enough_steps(6, 6, 8))[:, 0] > 0.5
+        np.testing.assert_array_equal(drawn, task.solve(maze.argmax(dim=1).numpy().astype(np.uint8)))
+    assert torch.equal(load(f"diameter:{file}").weights[0], model.weights[0])
+    assert not load(f"diameter-DLRU:{file}").guarantees.exact
+    with pytest.raises(ValueError, match="shortest-path have 4 kinds of tile, and the policy reads 2"):
+        load("shortest-path:nca-diameter-hinted")
+    with pytest.raises(ValueError, match="unknown policy 'bth'"):
+        load("diameter:bth")
 
 
 def test_reachable_tiles_are_those_with_a_distance():

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from rollout_samples import assert_near, gradients, mazes, network
-from torch import Tensor
+from torch import Tensor, nn
 
-from maze_nca_gym.agents import learned
+from maze_nca_gym.agents import learned, train
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import Request
+from maze_nca_gym.agents.training import compiling, loop
+from maze_nca_gym.agents.weights import MODELS, register_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
 N_STEPS = 12
@@ -69,3 +74,87 @@ def test_other_policies_get_a_function_for_each_iteration(backend):
     pytest.importorskip("torch_geometric")
     check(learned.GCN(4, 5, shared_weights=False, n_iterations=N_STEPS))
     assert backend.n_runs >= 2 * N_STEPS
+
+
+def test_a_copy_is_not_compiled_and_has_weights_of_its_own(backend):
+    model = network(5)
+    model.compile()
+    other = copy.deepcopy(model)
+    assert "update" not in vars(other)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.zero_()
+        assert not other(mazes(2, 4, 5), torch.zeros(2, 5, 4, 5)).any()
+
+
+class Leaky(Policy):
+    """A network that no machine code runs."""
+
+    stationary_from = 0
+
+    def __init__(self, n_tiles: int, n_channels: int, n_iterations: int = 4, generator: Any = None) -> None:
+        super().__init__("shortest-path", n_tiles, ["path", *map(str, range(1, n_channels))])
+        self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels}
+        self.conv = nn.Conv2d(n_tiles + n_channels, n_channels, 3, padding=1)
+        nn.init.uniform_(self.conv.weight, -0.2, 0.2, generator)
+        nn.init.zeros_(self.conv.bias)
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        return nn.functional.leaky_relu(self.conv(torch.cat([maze, state], 1)))
+
+
+@pytest.fixture
+def leaky(monkeypatch, tmp_path, without_pictures):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(MODELS, "Leaky", "")
+    MODELS.pop("Leaky")
+    register_model(Leaky)
+
+
+def trained(out: str, compile: Any = "auto", **options: Any) -> tuple[bytes, dict[str, Any]]:
+    size = {"sizes": (5, 6), "n_channels": 4, "n_iterations": 3, "batch_size": 4, "n_updates": 4, "validate_every": 25}
+    train("fast", out=out, device="cpu", threads=1, compile=compile, **{"model": "Leaky", **size, **options})
+    folder = Path(out)
+    return (folder / "model.safetensors").read_bytes(), json.loads((folder / "config.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("factor", "compiled", "said"),
+    [
+        (1.7, True, "compiled: 1.70 times as fast (850 ms an update without it, 500 ms with it, after "),
+        (1.05, False, "not compiled: 1.05 times as fast (525 ms an update without it, 500 ms with it, after "),
+        (None, False, "not compiled: torch.compile fails here: no compiler\n"),
+    ],
+)
+def test_what_is_faster_is_used_and_kept_when_the_run_goes_on(
+    factor, compiled, said, backend, leaky, monkeypatch, capsys
+):
+    def seconds(run: Any, batches: Any) -> float:
+        assert [len(batch) for batch in batches] == [4, 4]
+        if factor is None and run.compiled:
+            raise RuntimeError("\nno compiler\nafter all")
+        return 1.0 if run.compiled else factor
+
+    monkeypatch.setattr(compiling, "_seconds", seconds)
+    whole, described = trained("whole")
+    assert said in capsys.readouterr().out
+    assert (described["compiled"], described["configuration"]["compile"]) == (compiled, "auto")
+    assert ("--compile True" in described["command"]) == compiled, "a command that does the same everywhere"
+    assert (backend.n_runs > 0) == compiled
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "update", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            trained("killed")
+    monkeypatch.setattr(compiling, "_seconds", lambda *_: 1 / 0)
+    assert trained("killed")[0] == whole
+    assert trained("same", compiled)[0] == whole
+
+
+def test_the_measurement_changes_nothing_and_machine_code_needs_none(backend, leaky, monkeypatch, capsys):
+    monkeypatch.setattr(compiling, "ENOUGH", 1e9)
+    options = {"pool_size": 8, "pool_steps": (2, 3)}
+    assert trained("measured", **options)[0] == trained("plain", False, **options)[0]
+    assert "not compiled: " in capsys.readouterr().out
+    assert backend.n_runs > 0
+    trained("nca", model="NCA")
+    assert "not compiled: PyTorch does not run this model, but the engine MachineCode" in capsys.readouterr().out

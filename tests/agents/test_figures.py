@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.lines import Line2D
@@ -50,6 +52,28 @@ def test_a_figure_is_the_same_file_in_every_format(tmp_path, suffix, start):
         contents.append((tmp_path / f"any.{suffix}").read_bytes())
     assert contents[0].startswith(start)
     assert contents[0] == contents[1]
+
+
+@for_each(("printed", "inches"), [("column", 3.35), ("page", 6.9), (2, 2)])
+def test_in_print_a_figure_is_as_wide_as_asked_for_and_its_text_as_large_as_a_captions(tmp_path, printed, inches):
+    shapes = []
+    for width in (None, printed):
+        with figure(tmp_path / "any.pdf", 13, 4, "a title", printed=width) as drawn:
+            shown = panels(drawn, 3, 3)
+            bar_places(shown[2], ["one\nthing", "another\nthing", "more", "and\nmore"], 2)
+        shapes.append(shown[0].get_gridspec().ncols)
+        sizes = [text.get_fontsize() for axes in shown for text in (*axes.get_yticklabels(), *axes.get_xticklabels())]
+    assert b"/MediaBox [ 0 0 %g " % (72 * inches) in (tmp_path / "any.pdf").read_bytes()
+    assert shapes == [3, min(3, int(inches / 1.6))]
+    assert set(sizes) == {8}
+    boxes = [label.get_window_extent() for label in shown[2].get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+@for_each("printed", ["colum", 0.5, float("nan")])
+def test_bad_widths(tmp_path, printed):
+    with pytest.raises(ValueError, match=r"unknown width of figures 'colum'.*'column'|is column, page or from 1 to 50"):
+        figure(tmp_path / "any.pdf", 4, 3, printed=printed).__enter__()
 
 
 def test_other_formats_and_errors_leave_no_file(tmp_path):

@@ -58,7 +58,10 @@ class TestGuarantees:
         with pytest.raises(ValueError, match=message):
             Guarantees(**values)
 
-    @for_each("content", [[], {"nice": True}, {"bound": 3}, {"bound": {"per_year": 1}}])
+    @for_each(
+        "content",
+        [[], {"nice": True}, {"bound": 3}, {"bound": {"per_year": 1}}, {"also": 3}, {"also": {"diameter": 3}}],
+    )
     def test_what_is_refused_from_a_file(self, content):
         with pytest.raises(ValueError, match="must be a table of"):
             Guarantees.from_json(content)

@@ -15,7 +15,8 @@ from maze_nca_gym.agents.automata.rules import Rule, View, around
 from maze_nca_gym.agents.hinting import worlds
 from maze_nca_gym.agents.hinting.patches import KIND_BITS, labels, mask_of, patches_seen
 from maze_nca_gym.agents.hinting.worlds import World, find_worlds
-from maze_nca_gym.levels import Tile, clear_endpoints
+from maze_nca_gym.levels import Tile
+from maze_nca_gym.tasks import find_task
 
 
 class Signal(IntEnum):
@@ -82,9 +83,7 @@ def test_what_is_found_is_what_brute_force_finds(seed: int) -> None:
 def test_all_tiles_that_occur_are_found(automaton: Automaton) -> None:
     found, everywhere = find_worlds(automaton).worlds, mask_of(automaton.everywhere)
     tiles = np.concatenate([sample(np.random.default_rng(6), family, 4, 5, 6) for family in ("loops", "random 0.3")])
-    codes = np.unique(
-        patches_seen(automaton, [tiles if SHORTEST_PATH.task == automaton.task else clear_endpoints(tiles)])
-    )
+    codes = np.unique(patches_seen(automaton, [find_task(task).prepare(tiles) for task in automaton.tasks]))
     assert all(any(allows(world, code) for world in found) for code in codes[codes > 0].tolist())
     assert len({code & everywhere for code in codes.tolist()}) == len(found)
 

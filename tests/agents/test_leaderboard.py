@@ -6,6 +6,7 @@ import json
 import math
 import os
 from dataclasses import asdict, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,13 +26,14 @@ from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, lines_of, pu
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard, original
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, original
 from maze_nca_gym.benchmark_sets.tokens import to_tokens
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import is_optimal, shortest_path
 
+LABEL = partial(shortest_path, order="RDLU")
 SMALL = BenchmarkSet(
     name="small-9",
     stands_for="mazes of a test",
@@ -39,7 +41,7 @@ SMALL = BenchmarkSet(
     n=12,
     side=9,
     draw=lambda n: generate(np.random.default_rng(3), 12, 7, "random", wall_probability=0.2)[:n],
-    label=hard.label_hard,
+    label=LABEL,
 )
 
 
@@ -79,7 +81,7 @@ class TestScores:
     )
     def test_answers_that_are_drawn(self, level, answer, wanted):
         tiles = parse(level)[None]
-        found = judge(tiles, marks(answer), hard.label_hard(tiles))
+        found = judge(tiles, marks(answer), LABEL(tiles))
         assert {score for score, right in found.items() if right[0]} == wanted
         assert list(found) == list(SCORES)
 
@@ -98,7 +100,7 @@ class TestScores:
 
     def test_exact_tokens_have_walls_right_too(self):
         level = parse(self.ROOM)[None]
-        label = hard.label_hard(level)
+        label = LABEL(level)
         tokens = to_tokens(level, label)
         assert all(judge_tokens(level, tokens, label)[score][0] for score in (EXACT, VALID, OPTIMAL))
         tokens[0, 8] = 1  # a wall of a prediction does not matter to a path where none is
@@ -186,10 +188,10 @@ class TestPredictions:
 
 class TestPolicies:
     def test_an_exact_policy_is_right_with_and_without_a_border(self):
-        rows = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=2).rows
+        rows = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs", n=2).rows
         assert [(row.set, row.name, row.n) for row in rows] == [
             ("maze-unique-30", "shortest-path-bfs", 2),
-            ("maze-hard-30", "shortest-path-bfs", 2),
+            ("maze-hard-30-redrawn", "shortest-path-bfs", 2),
         ]
         for row in rows:
             assert all(row.scores[score].value == 1 for score in (CANONICAL, VALID, OPTIMAL))
@@ -199,23 +201,24 @@ class TestPolicies:
 
     @pytest.mark.slow
     def test_an_exact_policy_is_right_on_all_levels(self):
-        rows = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs").rows
+        rows = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs").rows
         assert [row.n for row in rows] == [1000, 1000]
         assert all(row.scores[score].value == 1 for row in rows for score in (CANONICAL, VALID, OPTIMAL))
 
     def test_a_set_that_does_not_ship_is_read_from_a_folder(self, monkeypatch, tmp_path):
-        tiles = BENCHMARK_SETS["maze-hard-30"].levels().tiles
+        redrawn = BENCHMARK_SETS["maze-hard-30-redrawn"]
+        tiles = redrawn.levels().tiles
         for name, tokens in (
             (original.INPUTS, to_tokens(tiles)),
-            (original.LABELS, to_tokens(tiles, hard.label_hard(tiles))),
+            (original.LABELS, to_tokens(tiles, redrawn.label(tiles))),
         ):
             np.save(tmp_path / name, tokens)
             monkeypatch.setitem(original.HASHES["test"], name, sha256(tokens.tobytes()).hexdigest())
-        names = ["maze-hard-original-30", "maze-hard-30"]
+        names = ["maze-hard-30", "maze-hard-30-redrawn"]
         read, drawn = bench(names, policies="shortest-path-bfs", n=2, data=tmp_path).rows
         assert [read.set, drawn.set] == names
         assert read.scores == drawn.scores
-        with pytest.raises(ValueError, match=r"maze-hard-original-30 do not ship; .*--data"):
+        with pytest.raises(ValueError, match=r"maze-hard-30 do not ship: bench --data FOLDER reads test.csv"):
             bench(names, policies="shortest-path-bfs", n=2)
         with pytest.raises(ValueError, match="--data is for a set that does not ship, and none of dt-net-9 is one"):
             bench("dt-net-9", policies="shortest-path-bfs", n=2, data=tmp_path)
@@ -225,7 +228,7 @@ class TestPolicies:
 
     def test_a_policy_that_needs_a_border_is_announced_and_measured(self):
         with pytest.warns(UserWarning, match="nca-shortest-path-small needs a wall around every level"):
-            row = bench("maze-hard-30", policies="nca-shortest-path-small", n=1, steps=3).rows[0]
+            row = bench("maze-hard-30-redrawn", policies="nca-shortest-path-small", n=1, steps=3).rows[0]
         assert row.n_steps == 3
         assert row.trained_on == cards()["nca-shortest-path-small"]["data"]
 
@@ -351,10 +354,14 @@ class TestBoard:
         assert [(row.set, row.n) for row in Board.load(tmp_path).rows] == [("small-9", 2)]
 
     def test_the_page_has_measured_and_published_rows(self, tmp_path):
-        files = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=10).save(tmp_path, plot=True)
+        files = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs", n=10).save(
+            tmp_path, plot=True
+        )
         assert [path.name for path in files] == ["leaderboard.json", "leaderboard.md", "leaderboard.png"]
         page = (tmp_path / "leaderboard.md").read_text()
-        assert page.index("](leaderboard.png)") < page.index("## maze-unique-30") < page.index("## maze-hard-30")
+        assert (
+            page.index("](leaderboard.png)") < page.index("## maze-unique-30") < page.index("## maze-hard-30-redrawn")
+        )
         line = next(line for line in page.splitlines() if line.startswith("| `shortest-path-bfs` |"))
         assert line == "| `shortest-path-bfs` | 1,485 | by hand |" + " 100.0 (72.2 to 100) |" * 2
         assert "| UFM, 100 runs | 8,400,000 | answers, search, peak | 92 ± 0.5 |  |".replace(" ± 0.5", "") in page
@@ -399,7 +406,7 @@ class TestBoard:
         docs = Path(__file__).parents[2] / "docs"
         board = Board.load(docs)
         assert (docs / "leaderboard.md").read_text() == board.markdown(picture=True)
-        assert {row.set for row in board.rows} >= {"maze-unique-30", "maze-hard-30"}
+        assert {row.set for row in board.rows} >= {"maze-unique-30", "maze-hard-30-redrawn"}
 
     def test_published_rows_say_everything_that_a_comparison_needs(self):
         rows = [asdict(each) for each in published()]
@@ -410,8 +417,8 @@ class TestBoard:
         assert all(row["search"].isprintable() and row["seeds"] != 0 for row in rows)
         figures = {(each.set, each.name, each.score): each.value for each in published()}
         assert len(figures) == len(rows) == 31
-        assert figures["maze-hard-original-30", "aNCA", OPTIMAL] == 94.18
-        assert published_beside("maze-hard-30") == published_beside("maze-hard-original-30")
+        assert figures["maze-hard-30", "aNCA", OPTIMAL] == 94.18
+        assert published_beside("maze-hard-30-redrawn") == published_beside("maze-hard-30")
 
     @for_each(
         ("field", "value", "message"),
@@ -431,14 +438,14 @@ class TestBoard:
 class TestCommand:
     def test_tables_fit_a_terminal_and_files_are_written(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("COLUMNS", "80")
-        out = tmp_path / "board"
-        words = ["bench", "maze-hard-30", "dt-net-9", "--policies", "shortest-path-bfs", "--n", "2", "--out", str(out)]
+        out, sets = tmp_path / "board", ["maze-hard-30-redrawn", "dt-net-9"]
+        words = ["bench", *sets, "--policies", "shortest-path-bfs", "--n", "2", "--out", str(out)]
         assert main(words) == 0
         text = capsys.readouterr().out
-        assert "maze-hard-30: % of instances" in text
+        assert "maze-hard-30-redrawn: % of instances" in text
         assert "TRM (published)" in text
         assert "UFM: 8,400,000 weights, exact label 89.3 ± 0.5; best moment on the test mazes; " in text
         assert "shortest-path-bfs: 1,485 weights, exact label " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
         assert max(map(len, table)) <= 80
-        assert [row.set for row in Board.load(out).rows] == ["maze-hard-30", "dt-net-9"]
+        assert [row.set for row in Board.load(out).rows] == sets

@@ -52,7 +52,7 @@ def test_a_policy_describes_itself():
     ("task", "n_tiles", "names", "message"),
     [
         ("sudoku", 4, ["path"], "unknown task 'sudoku'; known: shortest-path, diameter"),
-        ("diameter", 3, ["path"], "n_tiles must be 2 for the task diameter, got 3"),
+        ("shortest-path", 2, ["path"], "n_tiles must be at least 4 for the task shortest-path, got 2"),
         ("diameter", 2, ["age", "path"], "first channel must be called 'path'"),
         ("diameter", 2, [], "first channel must be called 'path'"),
     ],

@@ -225,8 +225,8 @@ def test_a_run_validates_on_its_own_validation_set(tmp_path):
         ),
         ({"validation_set": "nowhere.npz"}, "neither a file, a known name nor a drawing"),
         (
-            {"validation_set": "maze-hard-30", "level_set": None, "sizes": (28,)},
-            "1,000 of 1,000 levels of maze-hard-30 are in test sets",
+            {"validation_set": "maze-hard-30-redrawn", "level_set": None, "sizes": (28,)},
+            "1,000 of 1,000 levels of maze-hard-30-redrawn are in test sets",
         ),
     ],
 )
@@ -277,7 +277,7 @@ def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
 
 
 def test_levels_of_benchmarks_are_held_out():
-    for name in ("dt-net-9", "maze-hard-30"):
+    for name in ("dt-net-9", "maze-hard-30-redrawn"):
         tiles = BENCHMARK_SETS[name].levels(40).tiles
         assert data.is_held_out(tiles, "shortest-path").all()
         assert not data.is_held_out(tiles[:, ::-1].copy(), "shortest-path").any()
