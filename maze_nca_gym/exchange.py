@@ -1,14 +1,15 @@
-"""Levels in the forms of other packages, both ways: Minigrid, JaxUED and maze-dataset, and files of text and tokens.
+"""Levels in the forms of other packages, both ways: Minigrid, JaxUED and maze-dataset, and files of text and of tokens.
 
-Each function takes or returns one level, (H, W) tiles, or a batch, (N, H, W). None needs the other package. There and
-back again gives the same tiles. What a form cannot represent is a ValueError that says where and why.
+Each function takes or returns one level, (H, W) tiles, or a batch, (N, H, W), and needs no other package. There and
+back again gives the same tiles. What a form cannot represent, and what is no such form, is a ValueError that says where
+and why. Source and target are called agent and goal, or start and end, and a place is column before row in JaxUED.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,177 +17,144 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.benchmark_sets.tokens import read_csv, to_tiles, write_csv
 from maze_nca_gym.files import atomic_write, validated_read
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, read_tiles, stack_levels, to_text
+from maze_nca_gym.options import check
 from maze_nca_gym.solvers import shortest_path
 
-MINIGRID_OBJECTS = ["unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent"]
-"""Minigrid's kinds of object, in the order of their numbers."""
-_UNKNOWN = len(Tile)
+_OBJECTS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent", "unknown")
+"""Minigrid's kinds of object, in the order of their numbers, and a name for all others."""
 _MINIGRID = np.array([[1, 0, 0], [2, 5, 0], [10, 0, 0], [8, 1, 0]], np.uint8)  # kind, colour and state of each `Tile`
-_TILE_OF_OBJECT = np.full(256, _UNKNOWN, np.uint8)
-_TILE_OF_OBJECT[[*_MINIGRID[:, 0], MINIGRID_OBJECTS.index("floor")]] = [*Tile, Tile.EMPTY]
+_TILE_OF_OBJECT = np.full(len(_OBJECTS), len(Tile), np.uint8)
+_TILE_OF_OBJECT[[*_MINIGRID[:, 0], _OBJECTS.index("floor")]] = [*Tile, Tile.EMPTY]
 
 
 def to_minigrid(tiles: ArrayLike) -> NDArray[np.uint8]:
-    """Return levels as Minigrid encodes a grid in which all is seen.
-
-    Args:
-        tiles: (H, W) or (N, H, W).
-
-    Returns:
-        (W, H, 3) or (N, W, H, 3) uint8: kind, colour and state of the object at each column and row, as in the
-        observations of `FullyObsWrapper`. The agent is at the source and faces right, the goal is the target.
-    """
+    """Return tiles as Minigrid's `FullyObsWrapper` encodes them, (W, H, 3) or (N, W, H, 3) uint8; agents face right."""
     return np.ascontiguousarray(_MINIGRID[as_tiles(tiles)].swapaxes(-3, -2))
 
 
 def from_minigrid(grids: ArrayLike) -> Tiles:
-    """Return the tiles of Minigrid's encodings, (W, H, 3) or (N, W, H, 3) integers.
+    """Return the tiles of Minigrid's encodings, (W, H, 3) or (N, W, H, 3) integers: empty, floor, wall, agent, goal.
 
-    Floor counts as empty. Colours, and where the agent looks, are lost.
+    Colours and directions are lost. `Grid.encode` alone has no agent, as the observations of `FullyObsWrapper` have.
 
     Raises:
-        ValueError: another shape, other objects, such as doors and lava, tiles that are not seen, or not one agent and
-            one goal; `Grid.encode` alone has no agent.
+        ValueError: another shape, or other objects.
     """
     array = np.asarray(grids)
-    if array.dtype.kind not in "iu" or array.ndim not in (3, 4) or array.shape[-1] != 3:
-        raise ValueError(f"grids must be (W, H, 3) or (N, W, H, 3) integers, got {array.dtype} {array.shape}")
-    kinds = array[..., 0].swapaxes(-1, -2)
-    tiles = np.where((kinds >= 0) & (kinds < 256), _TILE_OF_OBJECT[kinds.astype(np.uint8)], np.uint8(_UNKNOWN))
-    for place in np.argwhere(tiles == _UNKNOWN)[:1]:
-        kind = int(kinds[tuple(place)])
-        name = MINIGRID_OBJECTS[kind] if 0 <= kind < len(MINIGRID_OBJECTS) else f"object {kind}"
-        raise ValueError(f"{_where(place)} is {name}: a level has empty tiles, walls, one agent and one goal")
-    return _with_ends(tiles, "agent", "goal")
+    if array.ndim == 4:
+        return stack_levels(_in_turn(from_minigrid, array))
+    is_grid = array.dtype.kind in "iu" and array.ndim == 3 and array.shape[2] == 3
+    check(is_grid, f"grids must be (W, H, 3) or (N, W, H, 3) integers, got {array.dtype} {array.shape}")
+    kinds = array[..., 0].T.clip(0, len(_OBJECTS) - 1)
+    tiles = _TILE_OF_OBJECT[kinds]
+    for row, col in np.argwhere(tiles == len(Tile))[:1]:
+        raise ValueError(f"row {row}, column {col} is {_OBJECTS[kinds[row, col]]}, which no tile stands for")
+    _ends(tiles)
+    return tiles
 
 
 def to_jaxued(tiles: ArrayLike) -> dict[str, Any]:
-    """Return the fields of JaxUED's maze `Level`, or for a batch those that `Level.stack` would give.
+    """Return the fields of JaxUED's maze `Level`, or for a batch those that `Level.stack` gives.
 
     >>> from maze_nca_gym.levels import parse
     >>> to_jaxued(parse("S.T"))["goal_pos"]
     array([2, 0], dtype=uint32)
 
-    Args:
-        tiles: (H, W) or (N, H, W) with one source, the agent, and one target, the goal, each. JaxUED has walls outside
-            of a level, so that it needs no border.
-
     Returns:
-        For `Level(**fields)`: wall_map (..., H, W) bool; goal_pos and agent_pos (..., 2) uint32, column before row;
-        agent_dir (...) uint8, 0 for right; width and height, (...) integers.
+        wall_map (..., H, W) bool, agent_pos and goal_pos (..., 2) uint32, agent_dir (...) uint8, which is 0 for right,
+        width and height (...) integers.
 
     Raises:
         ValueError: a level has not one source and one target.
     """
-    levels = _with_ends(as_tiles(tiles), "source", "target", required=True)
-    *batch, height, width = levels.shape
-    source, target = (_places(levels, tile)[..., ::-1].astype(np.uint32) for tile in (Tile.SOURCE, Tile.TARGET))
-    return {
-        "wall_map": levels == Tile.WALL,
-        "goal_pos": target,
-        "agent_pos": source,
-        "agent_dir": np.zeros(batch, np.uint8)[()],
-        "width": np.full(batch, width)[()],
-        "height": np.full(batch, height)[()],
-    }
+    levels = as_tiles(tiles)
+    if levels.ndim == 3:
+        each = _in_turn(to_jaxued, levels)
+        return {name: np.stack([fields[name] for fields in each]) for name in each[0]}
+    agent, goal = (place[::-1].astype(np.uint32) for place in _ends(levels, (1,)))
+    fields = {"wall_map": levels == Tile.WALL, "goal_pos": goal, "agent_pos": agent, "agent_dir": np.uint8(0)}
+    return {**fields, "width": levels.shape[1], "height": levels.shape[0]}
 
 
 def from_jaxued(level: Any) -> Tiles:
     """Return the (H, W) or (N, H, W) tiles of JaxUED's maze `Level`, one or stacked, or of a mapping with its fields.
 
-    Padding becomes walls. The agent's direction is lost.
+    Padding becomes walls, and the agent's direction is lost.
 
     Raises:
         ValueError: a field has another shape, or agent and goal are not on two free tiles.
     """
-    walls, *ends = (np.asarray(_field(level, name)) for name in ("wall_map", "agent_pos", "goal_pos"))
-    if walls.ndim not in (2, 3) or not np.isin(walls, (0, 1)).all():
-        raise ValueError(f"wall_map must be (H, W) or (N, H, W) of 0 and 1, got {walls.dtype} {walls.shape}")
-    tiles = np.where(walls, np.uint8(Tile.WALL), np.uint8(Tile.EMPTY))
-    for name, tile, places in zip(("agent_pos", "goal_pos"), (Tile.SOURCE, Tile.TARGET), ends, strict=True):
-        _put(tiles, tile, name, places[..., ::-1] if places.ndim else places)
+    fields = _fields(level, "wall_map", "agent_pos", "goal_pos")
+    if fields["wall_map"].ndim == 3:
+        each = zip(*fields.values(), strict=True)
+        return stack_levels(_in_turn(from_jaxued, [dict(zip(fields, values, strict=True)) for values in each]))
+    tiles = _binary(fields, "wall_map", 2).astype(np.uint8) * np.uint8(Tile.WALL)
+    _put(tiles, Tile.SOURCE, "agent_pos", np.flip(fields["agent_pos"]))
+    _put(tiles, Tile.TARGET, "goal_pos", np.flip(fields["goal_pos"]))
     return tiles
 
 
 def to_maze_dataset(tiles: ArrayLike) -> Any:
-    """Return the fields of maze-dataset's `TargetedLatticeMaze`, in a batch a list of them.
-
-    Args:
-        tiles: (H, W) or (N, H, W), as maze-dataset draws its mazes: cells at odd rows and columns, walls around, and
-            between two cells a wall or none.
+    """Return the fields of maze-dataset's `TargetedLatticeMaze` or `LatticeMaze`, in a batch a list of them.
 
     Returns:
-        For `TargetedLatticeMaze(**fields)`: connection_list (2, rows, cols) bool, whether each cell is joined to the
-        one below and to the one on the right; start_pos and end_pos (2,) int64, row before column. Levels without
-        source and target have the first field alone, for `LatticeMaze`.
+        connection_list (2, rows, cols) bool, whether each cell is joined to the one below and to the one on the right;
+        start_pos and end_pos (2,) integers, unless there is no source and target.
 
     Raises:
-        ValueError: a level is not of that kind.
+        ValueError: a level is not of that kind: cells at odd rows and columns, walls around, and between two cells a
+            wall or none.
     """
-    levels = _with_ends(as_tiles(tiles), "source", "target")
-    if levels.ndim == 3:
-        return [_lattice(level, f"level {i}: ") for i, level in enumerate(levels)]
-    return _lattice(levels, "")
+    level = as_tiles(tiles)
+    if level.ndim == 3:
+        return _in_turn(to_maze_dataset, level)
+    height, width = level.shape
+    odd = min(height, width) >= 3 and height % 2 == width % 2 == 1
+    check(odd, f"a maze with walls between cells has odd sides of at least 3, got {height} x {width}")
+    free = level != Tile.WALL
+    fields = {"connection_list": np.stack([free[2::2, 1::2], free[1::2, 2::2]])}
+    fields |= {name: place // 2 for name, place in zip(("start_pos", "end_pos"), _ends(level), strict=False)}
+    for row, col in np.argwhere(_draw(fields) != level)[:1]:
+        rule = "cells, source and target are at odd rows and columns, walls around and between four cells"
+        raise ValueError(f"row {row}, column {col} has the wrong tile: {rule}")
+    return fields
 
 
 def from_maze_dataset(mazes: Any) -> Tiles:
-    """Return the tiles of a maze of maze-dataset, or of a sequence of them, such as a `MazeDataset`.
+    """Return the (2 * rows + 1, 2 * cols + 1) tiles of a maze of maze-dataset, or (N, ...) of several.
 
     Args:
-        mazes: `LatticeMaze`, `TargetedLatticeMaze`, `SolvedMaze`, or mappings with their fields.
-
-    Returns:
-        (2 * rows + 1, 2 * cols + 1) tiles, or (N, ...): a tile for each cell, and for what is between two cells. Mazes
-        that have them get source and target.
+        mazes: a maze of any class, a mapping with its fields, or a sequence of these, such as a `MazeDataset`.
 
     Raises:
         ValueError: a field has another shape, mazes differ in size, or a connection leads out of the maze.
     """
     if not isinstance(mazes, Mapping) and not hasattr(mazes, "connection_list"):
-        return stack_levels([from_maze_dataset(maze) for maze in mazes])
-    joined = np.asarray(_field(mazes, "connection_list"))
-    if joined.ndim != 3 or len(joined) != 2 or not np.isin(joined, (0, 1)).all():
-        raise ValueError(f"connection_list must be (2, rows, cols) of 0 and 1, got {joined.dtype} {joined.shape}")
-    if joined[0, -1:].any() or joined[1, :, -1:].any():
-        raise ValueError("connection_list must not lead down from the last row nor right from the last column")
-    tiles = np.full((2 * joined.shape[1] + 1, 2 * joined.shape[2] + 1), Tile.WALL, np.uint8)
-    tiles[1::2, 1::2] = Tile.EMPTY
-    tiles[2::2, 1::2][joined[0] == 1] = tiles[1::2, 2::2][joined[1] == 1] = Tile.EMPTY
-    for name, tile in (("start_pos", Tile.SOURCE), ("end_pos", Tile.TARGET)):
-        place = _field(mazes, name, None)
-        if place is not None:
-            _put(tiles[1::2, 1::2], tile, name, np.asarray(place))
-    return tiles
+        return stack_levels(_in_turn(from_maze_dataset, mazes))
+    fields = _fields(mazes, "connection_list", optional=("start_pos", "end_pos"))
+    joined = _binary(fields, "connection_list", 3)
+    check(len(joined) == 2, f"connection_list must be (2, rows, cols), got {joined.shape}")
+    inside = not (joined[0, -1:].any() or joined[1, :, -1:].any())
+    check(inside, "connection_list must not lead down from the last row nor right from the last column")
+    return _draw(fields)
 
 
-class Format(NamedTuple):
-    """Both ways of a form in which another package has levels."""
-
-    write: Callable[[ArrayLike], Any]
-    read: Callable[[Any], Tiles]
-
-
-FORMATS = {
-    "minigrid": Format(to_minigrid, from_minigrid),
-    "jaxued": Format(to_jaxued, from_jaxued),
-    "maze-dataset": Format(to_maze_dataset, from_maze_dataset),
+FORMATS: dict[str, tuple[Callable[[ArrayLike], Any], Callable[[Any], Tiles]]] = {
+    "minigrid": (to_minigrid, from_minigrid),
+    "jaxued": (to_jaxued, from_jaxued),
+    "maze-dataset": (to_maze_dataset, from_maze_dataset),
 }
-"""The forms by name."""
+"""Package -> the functions to its form and from it."""
 
 
 def load_csv(path: str | Path) -> LevelSet:
-    """Return the mazes of a `.csv` file as HRM published its own (`benchmark_sets.tokens`), without the answers.
-
-    Raises:
-        ValueError: a file that breaks a rule of the format; the message names file, line and rule.
-        OSError: the file is missing or cannot be read.
-    """
+    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are those of `tokens.read_csv`."""
     tokens, _ = read_csv(path)
     return LevelSet(to_tiles(tokens, round(tokens.shape[1] ** 0.5)), {"file": Path(path).name})
 
 
 def save_csv(levels: LevelSet, path: str | Path) -> Path:
-    """Write levels with their canonical shortest paths as a `.csv` file, without their configuration; return its path.
+    """Write levels with their canonical shortest paths for `load_csv`; return the file's path.
 
     Raises:
         ValueError: a level is not square, has not one source and one target, or no path joins them.
@@ -206,13 +174,13 @@ def load_text(path: str | Path) -> LevelSet:
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "has no drawings of levels"):
-        lines = (line.rstrip() for line in Path(path).read_text(encoding="utf-8").splitlines())
-        drawings = [drawing for drawing in "\n".join(lines).split("\n\n") if drawing.strip()]
+        text = "\n".join(line.rstrip() for line in Path(path).read_text(encoding="utf-8").splitlines())
+        drawings = [drawing for drawing in text.split("\n\n") if drawing.strip()]
         return LevelSet(read_tiles(drawings or [""]), {"file": Path(path).name})
 
 
 def save_text(levels: LevelSet, path: str | Path) -> Path:
-    """Write drawings of levels for `load_text`, without their configuration; return the file's path.
+    """Write drawings of levels for `load_text`; return the file's path.
 
     Raises:
         OSError: the file could not be written.
@@ -222,67 +190,56 @@ def save_text(levels: LevelSet, path: str | Path) -> Path:
     return Path(path)
 
 
-def _where(place: NDArray[Any]) -> str:
-    """Return words for ([level,] row, col)."""
-    *level, row, col = (int(index) for index in place)
-    return f"{f'level {level[0]}, ' if level else ''}row {row}, column {col}"
-
-
-def _field(thing: Any, name: str, *default: Any) -> Any:
-    """Return an attribute, or an entry of a mapping; raise ValueError if it is missing and has no default."""
+def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:
+    """Return what a function makes of each level; its errors name the level."""
+    found: list[Any] = []
     try:
-        return thing[name] if isinstance(thing, Mapping) else getattr(thing, name)
-    except (KeyError, AttributeError):
-        if default:
-            return default[0]
-        raise ValueError(f"there is no {name} in {type(thing).__name__}") from None
+        for level in levels:
+            found.append(convert(level))  # noqa: PERF401  # a comprehension would lose how many there are
+    except ValueError as error:
+        raise ValueError(f"level {len(found)}: {error}") from error
+    return found
 
 
-def _with_ends(tiles: Tiles, source: str, target: str, required: bool = False) -> Tiles:
-    """Return levels that have one source and one target each, or neither where that is allowed."""
-    counts = np.stack([(tiles == tile).sum(axis=(-2, -1)) for tile in (Tile.SOURCE, Tile.TARGET)], axis=-1)
-    right = (counts == 1).all(axis=-1) | ((counts == 0).all(axis=-1) & (not required))
-    for i in np.flatnonzero(~np.atleast_1d(right))[:1]:
-        which, (sources, targets) = f"level {i}" if tiles.ndim == 3 else "the level", counts.reshape(-1, 2)[i]
-        raise ValueError(f"{which} has {sources} {source}s and {targets} {target}s, and must have one of each")
+def _ends(tiles: Tiles, allowed: tuple[int, ...] = (0, 1)) -> list[NDArray[np.int64]]:
+    """Return the [row, col] of source and target of one level, none if it has neither and may have none."""
+    source, target = (np.argwhere(tiles == tile) for tile in (Tile.SOURCE, Tile.TARGET))
+    right = len(source) == len(target) in allowed
+    check(right, f"it must have one source (agent) and one target (goal), got {len(source)} and {len(target)}")
+    return [*source, *target]
+
+
+def _fields(thing: Any, *names: str, optional: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
+    """Return attributes of an object, or entries of a mapping, as arrays."""
+    found = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
+    missing = [name for name in names if name not in found]
+    check(not missing, f"{type(thing).__name__} has no {', '.join(missing)}")
+    return {name: np.asarray(found[name]) for name in (*names, *optional) if name in found}
+
+
+def _binary(fields: Mapping[str, NDArray[Any]], name: str, ndim: int) -> NDArray[Any]:
+    array = fields[name]
+    message = f"{name} must have {ndim} dimensions, or one more in a batch, of 0 and 1, got {array.dtype} {array.shape}"
+    check(array.ndim == ndim and bool(np.isin(array, (0, 1)).all()), message)
+    return array
+
+
+def _put(tiles: Tiles, tile: Tile, name: str, place: NDArray[Any]) -> None:
+    """Write a tile at [row, col] of one level, which must be empty there."""
+    inside = place.dtype.kind in "iu" and place.shape == (2,) and bool(((place >= 0) & (place < tiles.shape)).all())
+    where = f"{tiles.shape[0]} rows and {tiles.shape[1]} columns"
+    free = inside and tiles[tuple(place)] == Tile.EMPTY
+    check(free, f"{name} must be a free place of its own in {where}, got row and column {place.tolist()}")
+    tiles[tuple(place)] = tile
+
+
+def _draw(fields: Mapping[str, NDArray[Any]]) -> Tiles:
+    """Return the tiles of one maze of maze-dataset."""
+    down, right = fields["connection_list"].astype(np.bool_)
+    tiles = np.full((2 * down.shape[0] + 1, 2 * down.shape[1] + 1), Tile.WALL, np.uint8)
+    tiles[1::2, 1::2] = Tile.EMPTY
+    tiles[2:-1:2, 1::2][down[:-1]] = tiles[1::2, 2:-1:2][right[:, :-1]] = Tile.EMPTY
+    for name, tile in (("start_pos", Tile.SOURCE), ("end_pos", Tile.TARGET)):
+        if name in fields:
+            _put(tiles[1::2, 1::2], tile, name, fields[name])
     return tiles
-
-
-def _places(levels: Tiles, tile: Tile) -> NDArray[np.int64]:
-    """Return (..., 2), the row and column of the one such tile of each level."""
-    flat = (levels == tile).reshape(*levels.shape[:-2], -1).argmax(axis=-1)
-    return np.stack(np.divmod(flat, levels.shape[-1]), axis=-1)
-
-
-def _put(tiles: Tiles, tile: Tile, name: str, places: NDArray[Any]) -> None:
-    """Write a tile at (..., 2) places, row before column, of (..., H, W) levels, which are empty there."""
-    if places.dtype.kind not in "iu" or places.shape != (*tiles.shape[:-2], 2):
-        raise ValueError(f"{name} must be {(*tiles.shape[:-2], 2)} integers, got {places.dtype} {places.shape}")
-    if (places < 0).any() or (places >= tiles.shape[-2:]).any():
-        raise ValueError(f"{name} must be within {tiles.shape[-2]} rows and {tiles.shape[-1]} columns, got {places}")
-    index = (*np.indices(places.shape[:-1]), *np.moveaxis(places, -1, 0))
-    if (tiles[index] != Tile.EMPTY).any():
-        raise ValueError(f"{name} must be a free tile of its own, got {places}")
-    tiles[index] = tile
-
-
-def _lattice(tiles: Tiles, which: str) -> dict[str, NDArray[Any]]:
-    """Return the fields of one maze for maze-dataset; `which` begins error messages."""
-    height, width = tiles.shape
-    if min(height, width) < 3 or height % 2 == 0 or width % 2 == 0:
-        raise ValueError(f"{which}a maze with walls between cells has odd sides of at least 3, got {height} x {width}")
-    row, col = np.indices(tiles.shape) % 2
-    border = np.pad(np.zeros((height - 2, width - 2), np.bool_), 1, constant_values=True)
-    walls = tiles == Tile.WALL
-    for what, wrong in {
-        "free, since it is a cell": (row & col == 1) & walls,
-        "a wall, since it is around the cells": border & ~walls,
-        "a wall, since it is between four cells": (row | col == 0) & ~walls,
-        "a wall or empty, since it is between two cells": (row & col == 0) & (tiles >= Tile.SOURCE),
-    }.items():
-        for place in np.argwhere(wrong)[:1]:
-            raise ValueError(f"{which}{_where(place)} must be {what}")
-    fields = {"connection_list": np.stack([~walls[2::2, 1::2], ~walls[1::2, 2::2]])}
-    if (tiles >= Tile.SOURCE).any():
-        fields |= {"start_pos": _places(tiles, Tile.SOURCE) // 2, "end_pos": _places(tiles, Tile.TARGET) // 2}
-    return fields

@@ -7,7 +7,6 @@ tile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isqrt
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.files import atomic_write, validated_read
 from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.options import check
 
 WALL, FREE, START, GOAL, PATH = 1, 2, 3, 4, 5
 """The tokens; the label of a maze has `PATH` on the tiles between start and goal."""
@@ -53,31 +53,37 @@ def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """
     with validated_read(path, "is no file of mazes"):
         lines = Path(path).read_text(encoding="utf-8").rstrip("\r\n").split("\n")
-        fields = [_fields(number, line) for number, line in enumerate(lines, 1)]
-        if set(fields[0][0]) <= set(CHARACTERS):
-            raise ValueError(f"line 1 must be a header, such as {','.join(COLUMNS)}")
-        if len(fields) == 1:
-            raise ValueError("it has no maze")
-        size = len(fields[1][0])
-        if size == 0 or isqrt(size) ** 2 != size:
-            raise ValueError(f"line 2: a maze is square, row by row, got {size:,} characters")
-        for number, (maze, answer) in enumerate(fields[1:], 2):
-            _check(number, maze, answer, size)
-    mazes, answers = zip(*fields[1:], strict=True)
-    return _read_tokens(mazes), _read_tokens(answers)
+        # From the right, since a source may have commas of its own.
+        fields = [[word.strip('"') for word in line.rsplit(",", 3)[1:]] for line in lines]
+        size = len(fields[1][0]) if len(fields) > 1 and fields[1] else 0
+        check(size > 0 and isqrt(size) ** 2 == size, f"line 2 must have a square maze, row by row, got {size} tiles")
+        for number, (line, words) in enumerate(zip(lines, fields, strict=True), 1):
+            check(len(words) == 3, f"line {number} must have {', '.join(COLUMNS)}, got {line!r:.60}")
+            maze, answer, _ = words
+            is_maze = bool(maze) and set(maze) <= set(CHARACTERS[:-1])
+            if number == 1:
+                check(not is_maze, f"line 1 must be a header, such as {','.join(COLUMNS)}")
+                continue
+            wanted = f"{size} tiles of '{CHARACTERS[:-1]}'"
+            check(is_maze and len(maze) == size, f"line {number}: a maze has {wanted} here, got {maze!r:.60}")
+            same = answer.replace(CHARACTERS[-1], " ") == maze
+            check(same, f"line {number}: without the '{CHARACTERS[-1]}' of its path, the answer must be the maze")
+    token_of_character = np.zeros(128, np.uint8)
+    token_of_character[list(CHARACTERS.encode())] = range(WALL, PATH + 1)
+    text = "".join(maze + answer for maze, answer, _ in fields[1:])
+    tokens = token_of_character[np.frombuffer(text.encode(), np.uint8)].reshape(-1, 2, size)
+    return tokens[:, 0], tokens[:, 1]
 
 
 def write_csv(path: str | Path, tiles: Tiles, paths: NDArray[np.bool_]) -> Path:
-    """Write (N, H, H) levels with their (N, H, H) bool paths for `read_csv`, atomically; return the file's path.
-
-    The rating is the number of moves.
+    """Write (N, H, H) levels with their (N, H, H) bool paths for `read_csv`; the rating is the number of moves.
 
     Raises:
         ValueError: the levels are not square.
         OSError: the file could not be written.
     """
-    if tiles.shape[1] != tiles.shape[2]:
-        raise ValueError(f"the mazes of a .csv file are square, got {tiles.shape[1]} x {tiles.shape[2]} tiles")
+    _, height, width = tiles.shape
+    check(height == width, f"the mazes of a .csv file are square, got {height} x {width} tiles")
     characters = np.frombuffer(CHARACTERS.encode(), np.uint8)
     written = (characters[tokens - WALL] for tokens in (to_tokens(tiles), to_tokens(tiles, paths)))
     rows = zip(*([row.tobytes().decode() for row in rows] for rows in written), paths.sum(axis=(1, 2)) - 1, strict=True)
@@ -85,29 +91,3 @@ def write_csv(path: str | Path, tiles: Tiles, paths: NDArray[np.bool_]) -> Path:
     with atomic_write(Path(path)) as file:
         file.write("".join(f"{line}\n" for line in lines).encode())
     return Path(path)
-
-
-def _fields(number: int, line: str) -> tuple[str, str]:
-    """Return question and answer, which may have quotation marks around them."""
-    words = line.rsplit(",", 3)  # from the right: a source may have commas of its own
-    if len(words) != len(COLUMNS):
-        raise ValueError(f"line {number}: it must have {', '.join(COLUMNS)}, got {len(words)} of them")
-    return words[1].strip('"'), words[2].strip('"')
-
-
-def _check(number: int, maze: str, answer: str, size: int) -> None:
-    """Check that a maze has `size` characters, all known, and its answer the same maze beneath the path."""
-    unknown = sorted(set(maze) - set(CHARACTERS[:-1]) | set(answer) - set(CHARACTERS))
-    if unknown:
-        raise ValueError(f"line {number}: characters are {', '.join(map(repr, CHARACTERS))}, got {unknown[0]!r}")
-    for name, text in (("maze", maze), ("answer", answer)):
-        if len(text) != size:
-            raise ValueError(f"line {number}: line 2 has {size:,} characters, and this {name} {len(text):,}")
-    if answer.replace("o", " ") != maze:
-        raise ValueError(f"line {number}: without its path, the answer must be the maze")
-
-
-def _read_tokens(texts: Sequence[str]) -> NDArray[np.uint8]:
-    token_of_character = np.zeros(128, np.uint8)
-    token_of_character[list(CHARACTERS.encode())] = range(WALL, PATH + 1)
-    return token_of_character[np.frombuffer("".join(texts).encode(), np.uint8)].reshape(len(texts), -1)
