@@ -13,7 +13,7 @@ from maze_nca_gym.tables import Table
 
 from .folder import DESCRIPTION, METRICS, Line, read_metrics
 
-COUNTERS = ("update", "round")
+COUNTERS = ("round", "update")
 SCORES = ("loss", "complete", "optimal", "accuracy")
 MEASURED = "result.json"
 """File with the measurements of a run of a sweep."""
@@ -64,8 +64,8 @@ def _read(path: Path) -> _Run:
     with validated_read(path / DESCRIPTION, "does not describe a run"):
         about = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
         about = {"configuration": dict(about["configuration"]), "versions": dict(about["versions"]), **about}
-    first = (path / METRICS).read_text(encoding="utf-8", errors="replace").partition("\n")[0]
-    counter = next((name for name in COUNTERS if f'"{name}"' in first), COUNTERS[0])
+    with (path / METRICS).open(encoding="utf-8", errors="replace") as file:
+        counter = "round" if '"round"' in file.readline() else "update"
     measured: dict[str, float] = {}
     if (path / MEASURED).exists():
         with validated_read(path / MEASURED, "is no result of a run"):

@@ -52,7 +52,7 @@ class Measures:
     benchmarks: Annotated[tuple[str, ...], OneOf(BENCHMARK_SETS, "benchmark set")] = ()
     """Benchmark sets to measure on, in addition."""
     data: str | None = None
-    """Folder that has the files of maze-hard-original-30 (`bench --data`)."""
+    """Folder that has the files of maze-hard-30, which does not ship (`bench --data`)."""
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.files import write_all
-from maze_nca_gym.tables import Table
+from maze_nca_gym.tables import Table, Tabular
 
 from ..runs import RESULTS, write_json
 from ..statistics import deviation, student
@@ -22,6 +20,7 @@ from .jobs import Job
 from .specification import Sweep, as_text
 
 PAGE, LATEX, CSV = "results.md", "results.tex", "results.csv"
+PARTS = ("mean", "sd", "low", "high")
 NOTHING = "-"
 SIGNED = ("accuracy", "paper_accuracy")
 """Metrics that may be negative; all others are fractions of levels."""
@@ -138,7 +137,7 @@ def list_failures(failures: Mapping[Job, str], out: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(Tabular):
     """The results of a sweep.
 
     Attributes:
@@ -182,7 +181,7 @@ class Results:
         rows = [
             (
                 row.name,
-                *(as_text(row.options[name]) if name in row.options else NOTHING for name in self.options),
+                *(as_text(row.options.get(name, NOTHING)) for name in self.options),
                 NOTHING if row.n_weights is None else f"{row.n_weights:,}",
                 row.state,
                 *(row.cell(name).percent() for name in self.measures),
@@ -202,21 +201,27 @@ class Results:
         about = "Differences in percentage points between rows that differ in this alone, ± standard errors over seeds."
         return Table(("effect", *self.measures), rows, self.measures, about)
 
-    def narrow_tables(self) -> list[Table]:
-        """Return the tables for a terminal: for each set, the rows with the state of their runs, and the effects."""
-        found, is_whole = [], all(len(row.found) == row.n_runs for row in self.rows)
-        for name in self.sets or [""]:
-            for whole, first in ((self.table(), ("row", "runs")[: 2 - is_whole]), (self.effects_table(), ("effect",))):
-                columns = [c for c in whole.columns if c in first or c.startswith(f"{name} ")]
-                heads = [column.removeprefix(f"{name} ") for column in columns]
-                places = [whole.columns.index(column) for column in columns]
-                bare = str.maketrans("", "", "()")  # of intervals, which have lines of their own here
-                cells = [
-                    [row[place].translate(bare if i >= len(first) else {}) for i, place in enumerate(places)]
-                    for row in whole.rows
-                ]
-                found += [Table(heads, cells, heads[len(first) :], name)] if cells else []
-        return found
+    def tables_of(self, name: str) -> list[Table]:
+        """Return rows and effects on one set of levels, narrow enough for a terminal."""
+        return [
+            _part(whole, [*first, *(measure for measure in self.measures if measure.startswith(f"{name} "))], name)
+            for whole, first in ((self.table(), ("row", "runs")), (self.effects_table(), ("effect",)))
+            if whole.rows
+        ]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the numbers of each row: fractions, and the ends of their intervals."""
+        return [
+            {
+                "row": row.name,
+                **{name: as_text(row.options.get(name, "")) for name in self.options},
+                "n_weights": row.n_weights,
+                "n_finished": len(row.found),
+                "n_runs": row.n_runs,
+                **{f"{name} {part}": getattr(row.cell(name), part) for name in self.measures for part in PARTS},
+            }
+            for row in self.rows
+        ]
 
     @property
     def about(self) -> str:
@@ -224,9 +229,6 @@ class Results:
         n = len(self.sweep.seeds)
         spread = ", ± sample standard deviation (95 % interval of the mean, Student's t)" if n > 1 else ""
         return f"% of levels, mean over {n} seed{'s' * (n > 1)}{spread}. {self.sweep.measure.about}"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
     def save(self) -> list[Path]:
         """Write results.json, results.csv, results.md and results.tex into the folder of the sweep; return the paths.
@@ -269,15 +271,10 @@ class Results:
         """Return the table as LaTeX, for the packages booktabs and graphicx."""
         return self.table().latex(self.about.replace("%", r"\%").replace("±", r"$\pm$")) + "\n"
 
-    def csv(self) -> str:
-        """Return a line for each row of the sweep, with fractions: mean, sd, low, high of each measurement."""
-        text = io.StringIO()
-        parts = ("mean", "sd", "low", "high")
-        writer = csv.writer(text, lineterminator="\n")
-        heads = [f"{name} {part}" for name in self.measures for part in parts]
-        writer.writerow(["row", *self.options, "n_weights", "n_finished", "n_runs", *heads])
-        for row in self.rows:
-            values = [getattr(row.cell(name), part) for name in self.measures for part in parts]
-            own = [as_text(row.options.get(name, "")) for name in self.options]
-            writer.writerow([row.name, *own, row.n_weights, len(row.found), row.n_runs, *values])
-        return text.getvalue()
+
+def _part(whole: Table, columns: Sequence[str], name: str) -> Table:
+    """Return some columns of a table, without the name of the set that they are of, and intervals without brackets."""
+    places = [whole.columns.index(column) for column in columns]
+    rows = [[row[places[0]], *(row[i].replace("(", "").replace(")", "") for i in places[1:])] for row in whole.rows]
+    heads = [column.removeprefix(f"{name} ") for column in columns]
+    return Table(heads, rows, heads[1:], name)

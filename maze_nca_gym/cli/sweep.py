@@ -25,8 +25,9 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
     """Exit with 1 if runs have failed."""
     with _Watch() as watch:
         results = sweep(what, on_change=watch.show, **options)
-    for table in results.narrow_tables():
-        table.print()
+    for name in results.sets or [""]:
+        for table in results.tables_of(name):
+            table.print()
     print(results.about)
     print(f"results: {results.out}")
     return _verdict(results.failures)

@@ -119,7 +119,7 @@ class TestSpecification:
             ({"measure": {"metrics": ["reused"]}}, "no run can give 'reused'; what runs can give: nothing"),
             ({"measure": {"benchmarks": ["edits-12"]}, "options": {"task": "diameter"}}, "can give 'edits-12'"),
             ({"measure": {"sizes": [8]}, "options": {"model": "MLP", "sizes": 6}}, "can give 'random-8'"),
-            ({"measure": {"benchmarks": ["maze-hard-original-30"]}}, "do not ship; name the folder"),
+            ({"measure": {"benchmarks": ["maze-hard-30"]}}, "do not ship: bench --data FOLDER"),
         ],
     )
     def test_what_is_wrong_is_found_before_anything_runs(self, change, complaint, tmp_path):
