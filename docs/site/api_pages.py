@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 PAGES: Mapping[str, tuple[str, ...]] = {
     "Environments": ("envs.maze", "envs.vector", "dynamics", "wrappers.path_action"),
-    "Levels": ("levels", "loading", "generation", "families", "benchmark_sets", "moving_ai"),
+    "Levels": ("levels", "loading", "generation", "families", "benchmark_sets", "moving_ai", "exchange"),
     "Solutions and scores": ("solvers", "scoring", "tasks"),
     "Evolving levels": (
         *("mutation", "population.population", "population.config", "wrappers.adversarial_evolution"),
@@ -39,13 +39,16 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.automata.gallery",
     ),
     "Architectures": ("agents.learned.nca", "agents.learned.gcn", "agents.learned.gat", "agents.learned.mlp"),
-    "Training": ("agents.training.run", "agents.training.config", "agents.hinting.run", "agents.hinting.certificate"),
+    "Training": (
+        *("agents.training.run", "agents.training.config", "agents.training.losses"),
+        *("agents.hinting.run", "agents.hinting.certificate"),
+    ),
     "Evaluation": (
         *("agents.evaluation.run", "agents.evaluation.metrics", "agents.evaluation.stability"),
         *("agents.evaluation.results", "agents.evolution.run"),
         *("agents.leaderboard.run", "agents.leaderboard.board", "agents.leaderboard.rows"),
         *("agents.sweeps.run", "agents.sweeps.specification", "agents.sweeps.measures", "agents.sweeps.results"),
-        *("agents.runs.listing", "agents.reproduction.run"),
+        *("agents.runs.listing", "agents.reproduction.run", "tables"),
     ),
 }
 """Title -> modules, without the name of the package."""
