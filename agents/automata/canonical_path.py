@@ -69,7 +69,8 @@ class CanonicalPath:
         """Return what holds at a tile, `Bits`, because there is one path and distances fall along it.
 
         The path enters from one side at most, after the flood, and never from a nearer tile. It never returns to its
-        start. No neighbour is nearer to the end than the end itself.
+        start. No neighbour is nearer to the end than the end itself, except while what is left of another flood is
+        about to be wiped.
         """
         entered = any_on(see, self.enter)
         backwards = (
@@ -80,7 +81,7 @@ class CanonicalPath:
             ~several_on(see, self.enter)
             & ~(entered & (self.start(see, "C") | ~see(self.signals["FLOOD"])))
             & ~reduce(or_, backwards)
-            & ~(self.end(see, "C") & any_on(see, self.near))
+            & ~self._kept(see, self.end(see, "C") & any_on(see, self.near))
         )
 
     def on_path(self, see: View, tap: str = "C") -> Bits:

@@ -6,19 +6,19 @@ number of iterations.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
 
 from ..neighbours import DIRECTIONS, Offset, offsets
 from .path_theorem import DISTANCE, REACHED, distance_axioms, flooded, free
 from .rules import at_least
-from .theorem import Number, Picture, Theorem, Truth, implies, moved
+from .theorem import Number, Picture, Theorem, Truth, implies, moved, shifted
 
 KEPT, ROUND = "kept", "round"
 LIVES = "lives"
@@ -41,24 +41,18 @@ def _from_source(moves: Sequence[Offset], signals: Any, shown: str) -> Theorem:
         return distance_axioms(picture, at, picture.tile(Tile.SOURCE, at), _moved(at, moves))
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        (start,) = map(tuple, np.argwhere(tiles == Tile.SOURCE))
-        found, queue = {start: 0}, deque([start])
-        while queue:
-            at = queue.popleft()
-            for there in _moved(at, moves):
-                if _is_free(tiles, there) and there not in found:
-                    found[there] = found[at] + 1
-                    queue.append(there)
-        distance = np.full(tiles.shape, -1)
-        distance[tuple(zip(*found, strict=True))] = list(found.values())
+        distance = np.where(tiles == Tile.SOURCE, 0, -1)
+        for number in range(1, tiles.size):
+            near = _around(distance == number - 1, moves).any(axis=0)
+            distance[near & (tiles != Tile.WALL) & (distance < 0)] = number
         return {REACHED: distance >= 0, DISTANCE: distance}
 
     return Theorem(axioms, signals, ghosts, shown)
 
 
-def _is_free(tiles: Tiles, at: Offset) -> bool:
-    inside = all(0 <= place < side for place, side in zip(at, tiles.shape, strict=True))
-    return inside and tiles[at] != Tile.WALL
+def _around(values: NDArray[Any], moves: Sequence[Offset]) -> NDArray[Any]:
+    """Return the values of each tile's neighbours, (N, H, W)."""
+    return np.stack([shifted(values, move) for move in moves])
 
 
 def reachable(signals: type[IntEnum]) -> Theorem:
@@ -125,13 +119,11 @@ def dead_ends(signals: type[IntEnum]) -> Theorem:
         }
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        kept, turn = {at for at in np.ndindex(tiles.shape) if _is_free(tiles, at)}, np.full(tiles.shape, -1)
+        turn = np.full(tiles.shape, -1)
         for number in range(tiles.size):
-            ends = {at for at in kept if tiles[at] == Tile.EMPTY and len(kept & {*_moved(at, MOVES)}) < 2}
-            for at in ends:
-                turn[at] = number
-            kept -= ends
-        return {KEPT: (tiles != Tile.WALL) & (turn < 0), ROUND: turn}
+            kept = (tiles != Tile.WALL) & (turn < 0)
+            turn[kept & (tiles == Tile.EMPTY) & (_around(kept, MOVES).sum(axis=0) < 2)] = number
+        return {KEPT: kept, ROUND: turn}
 
     shown = "what t - 1 rounds of filling leave, in the end the largest set of free tiles in which every empty one"
     return Theorem(axioms, said, ghosts, f"{shown} has two neighbours")
@@ -165,9 +157,8 @@ def life(signals: type[IntEnum]) -> Theorem:
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         found = [(tiles == Tile.WALL).astype(np.int64)]
         for _ in range(N_STEPS):
-            framed, (height, width) = np.pad(found[-1], 1), tiles.shape
-            n_in_nine = sum(framed[r : r + height, c : c + width] for r in range(3) for c in range(3))
-            found.append(((n_in_nine == 3) | ((n_in_nine == 4) & (found[-1] == 1))).astype(np.int64))
+            n_around = _around(found[-1], KING_MOVES).sum(axis=0)
+            found.append(((n_around == 3) | ((n_around == 2) & (found[-1] == 1))).astype(np.int64))
         return {LIVES: np.stack(found)}
 
     return Theorem(axioms, said, ghosts, "generation t - 2 of Life, from the walls as the first, 0")
@@ -243,7 +234,7 @@ def wall_follower(signals: type[IntEnum]) -> Theorem:
         }
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        stride = tiles.shape[1] + 2
+        stride, free_tiles = tiles.shape[1] + 2, np.pad(tiles != Tile.WALL, 1)
         first, heading, walk = np.full(tiles.shape, -1), 0, []
         (at,) = map(tuple, np.argwhere(tiles == Tile.SOURCE))
         for n in range(N_STEPS):
@@ -251,11 +242,11 @@ def wall_follower(signals: type[IntEnum]) -> Theorem:
             if heading >= 0:
                 first[at] = n if first[at] < 0 else first[at]
                 ways = [(heading + turn) % 4 for turn in (-1, 0, 1, 2)]
-                open_ways = [each for each in ways if _is_free(tiles, _moved(at, MOVES)[each])]
+                open_ways = [way for way in ways if free_tiles[at[0] + 1 + MOVES[way][0], at[1] + 1 + MOVES[way][1]]]
                 heading = open_ways[0] if open_ways and tiles[at] != Tile.TARGET else -1
                 at = at if heading < 0 else _moved(at, MOVES)[heading]
         place = np.arange(tiles.size).reshape(tiles.shape) + 2 * np.arange(len(tiles))[:, None]
         walker, headings = np.array(walk).T
         return {PLACE: place, STRIDE: stride, FIRST: first, WALKER: walker, HEADING: headings}
 
-    return Theorem(axioms, said, ghosts, "where t - 4 moves of a walker have led that keeps its right hand on the wall")
+    return Theorem(axioms, said, ghosts, "where a walker with its right hand on the wall has been in t - 4 moves")

@@ -131,7 +131,10 @@ def _others(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
 LASTING = (S.FLOOD, *NEAR, S.ROOT, S.WAS_WALL)
 """Signals that keep something of earlier iterations, while no check fails and wherever the path is."""
 OFF = (*FOUND, S.ALARM, S.RESET)
-AFTER_CHANGES = "and after any sequence of mazes, once one stays, within the larger of 2 L + 9 and F + 4"
+AFTER_CHANGES = (
+    "and after any sequence of mazes, once one stays, within the larger of 2 L + 9 and F + 4, "
+    "with F moves from the target to the farthest tile"
+)
 NEAR_TILES = tuple(moved(CENTRE, tap) for tap in ("C", *DIRECTIONS))
 FAR_TILES = tuple({moved(at, tap) for at in NEAR_TILES for tap in ("C", *DIRECTIONS)})
 

@@ -207,8 +207,11 @@ class _Prover:
         """Yield the steps of the proof."""
         z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
         inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
-        yield self._possible()
+        answer = None if theorem.answer is None else theorem.answer(picture, CENTRE)
         first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
+        # contradictory axioms would prove anything
+        happens = now[path] if answer is None else answer & self._is_due()
+        yield self._lemma("the axioms allow a path", z3.BoolVal(True), inside, happens)
         yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
         yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
         see = _See(picture, cache(lambda at: theorem.signals(picture, at, t)))
@@ -217,19 +220,14 @@ class _Prover:
             told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
             yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
         shown = rules[path](see)
-        if theorem.answer is not None:
-            answer = theorem.answer(picture, CENTRE)
+        if answer is not None:
             yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
             yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
         if self._automaton.invariant is not None:
             held = _See(picture, lambda at: {**after, path: shown})
             yield self._lemma("the invariant holds", self._automaton.invariant(held), inside)
         for words, given, then in theorem.further(self):
-            supposed = [inside, *given]
-            if self._solver(*supposed).check() == z3.unsat:  # anything would follow
-                yield Lemma(words, False, 0.0, "what it supposes never occurs")
-            else:
-                yield self._lemma(words, z3.And(*then), *supposed)
+            yield self._lemma(words, z3.And(*then), inside, *given)
 
     def _is_due(self) -> Truth:
         """Return whether the answer is due after the next iteration: the bound is then reached."""
@@ -237,18 +235,11 @@ class _Prover:
         assert bound is not None
         return self.t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self.picture)
 
-    def _possible(self) -> Lemma:
-        """Check that the axioms allow something to happen: contradictory axioms would prove anything."""
-        began, path = time.perf_counter(), self._automaton.signals(0)
-        if self._theorem.answer is not None:
-            claim, happens = "the axioms allow an answer", self._theorem.answer(self.picture, CENTRE) & self._is_due()
-        else:
-            claim = "the axioms allow a path that is shown"
-            happens = self._theorem.signals(self.picture, CENTRE, self.t)[path]
-        return Lemma(claim, self._solver(happens).check() == self._z3.sat, time.perf_counter() - began)
-
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
-        z3, began, solver = self._z3, time.perf_counter(), self._solver(*given, self._z3.Not(statement))
+        z3, began = self._z3, time.perf_counter()
+        if self._solver(*given).check() == z3.unsat:
+            return Lemma(claim, False, time.perf_counter() - began, "what it supposes never occurs")
+        solver = self._solver(*given, z3.Not(statement))
         found = solver.check()
         drawn = _draw(self.picture, solver.model()) if found == z3.sat else ""
         holds = None if found == z3.unknown else found == z3.unsat

@@ -131,19 +131,19 @@ class MazePicture:
 
     def tile(self, kind: Tile, at: Offset = CENTRE) -> NDArray[np.bool_]:
         """Return whether the tiles there are of a kind, (H, W) bool."""
-        return _shifted(self._tiles, at, beyond=-1) == kind
+        return shifted(self._tiles, at, beyond=-1) == kind
 
     def inside(self, at: Offset = CENTRE) -> NDArray[np.bool_]:
         """Return whether there are tiles, (H, W) bool."""
-        return _shifted(self._tiles, at, beyond=-1) >= 0
+        return shifted(self._tiles, at, beyond=-1) >= 0
 
     def true(self, ghost: str, at: Offset = CENTRE) -> NDArray[np.bool_]:
         """Return a boolean of the tiles there, (H, W) bool."""
-        return _shifted(self._ghosts[ghost], at, beyond=False)
+        return shifted(self._ghosts[ghost], at, beyond=False)
 
     def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer of the tiles there, (H, W) int64; 0 beyond the edge."""
-        return _shifted(self._value(ghost, when), at, beyond=0)
+        return shifted(self._value(ghost, when), at, beyond=0)
 
     def of_map(self, ghost: str, when: Number | None = None) -> np.int64:
         """Return an integer of the map."""
@@ -154,7 +154,8 @@ class MazePicture:
         return self._ghosts[ghost] if when is None else self._ghosts[ghost][max(0, int(when))]
 
 
-def _shifted(values: NDArray[Any], at: Offset, beyond: int) -> NDArray[Any]:
+def shifted(values: NDArray[Any], at: Offset, beyond: int = 0) -> NDArray[Any]:
+    """Return the values that tiles have at an offset from each tile of a map, (H, W) like the values."""
     (height, width), most = values.shape, max(map(abs, at))
     framed = np.pad(values, most, constant_values=beyond)
     return framed[most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]

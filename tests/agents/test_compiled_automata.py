@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from enum import IntEnum
 from functools import cache
 from itertools import chain, islice, product, repeat
@@ -16,7 +15,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, BOTH, DIAMETER, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
+from maze_nca_gym.agents.automata.gallery import DEAD_ENDS
 from maze_nca_gym.agents.automata.rules import at_least
 from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.certificate import certify
@@ -26,7 +25,7 @@ from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot
-from maze_nca_gym.solvers import distances, shortest_path
+from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.tasks import DIAMETER as DIAMETER_TASK
 from maze_nca_gym.tasks import SHORTEST_PATH as SHORTEST_PATH_TASK
 from maze_nca_gym.tasks import find_task
@@ -102,59 +101,9 @@ def test_one_network_answers_both_questions(tmp_path: Path):
         load("diameter:bth")
 
 
-def test_reachable_tiles_are_those_with_a_distance():
-    tiles = mazes(REACHABLE)
-    np.testing.assert_array_equal(paths(REACHABLE, tiles, 60), distances(tiles) >= 0)
-
-
 def test_without_dead_ends_the_path_is_left_of_a_perfect_maze():
     tiles = mazes(DEAD_ENDS, "perfect")
     np.testing.assert_array_equal(paths(DEAD_ENDS, tiles, 60), shortest_path(tiles))
-
-
-def test_life_is_the_game_of_life():
-    tiles = mazes(LIFE, n=4)
-    live = tiles == Tile.WALL
-    for t in range(30):
-        np.testing.assert_array_equal(paths(LIFE, tiles, t + 2), live)
-        framed = np.pad(live, [(0, 0), (1, 1), (1, 1)]).astype(int)
-        height, width = live.shape[1:]
-        count = sum(framed[:, r : r + height, c : c + width] for r in range(3) for c in range(3)) - live
-        live = (count == 3) | (live & (count == 2))
-
-
-def test_the_first_passage_is_at_the_number_of_king_moves():
-    (level,) = tiles = mazes(FIRST_PASSAGE, n=1)
-    far = np.full(level.shape, -1)
-    (start,) = map(tuple, np.argwhere(level == Tile.SOURCE))
-    far[start], queue = 0, deque([start])
-    while queue:
-        row, col = queue.popleft()
-        for there in ((row + d, col + r) for d in (-1, 0, 1) for r in (-1, 0, 1)):
-            inside = all(0 <= place < side for place, side in zip(there, level.shape, strict=True))
-            if inside and far[there] < 0 and level[there] != Tile.WALL:
-                far[there] = far[row, col] + 1
-                queue.append(there)
-    for t in range(far.max() + 3):
-        np.testing.assert_array_equal(paths(FIRST_PASSAGE, tiles, t + 2)[0], far == t)
-
-
-@for_each("family", ["perfect", "loops", "random"])
-def test_the_wall_follower_walks_as_one_does(family):
-    tiles = mazes(WALL_FOLLOWER, family)
-    drawn = paths(WALL_FOLLOWER, tiles, 3 + 60)
-    for level, trail in zip(tiles, drawn, strict=True):
-        (place,), heading, walked = np.argwhere(level == Tile.SOURCE).tolist(), 0, np.zeros(level.shape, bool)
-        for _ in range(60):
-            walked[tuple(place)] = True
-            if level[tuple(place)] == Tile.TARGET:
-                break
-            for turn in (-1, 0, 1, 2):
-                down, right = [(-1, 0), (0, -1), (1, 0), (0, 1)][(heading + turn) % 4]
-                if level[place[0] + down, place[1] + right] != Tile.WALL:
-                    place, heading = [place[0] + down, place[1] + right], (heading + turn) % 4
-                    break
-        np.testing.assert_array_equal(trail, walked)
 
 
 class Signal(IntEnum):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from maze_nca_gym.agents.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.automata.automaton import MapView
 from maze_nca_gym.agents.automata.gallery import (
     DEAD_ENDS,
     FIRST_PASSAGE,
@@ -38,12 +39,12 @@ from tests.tables import for_each
 WITH_THEOREMS = [automaton for automaton in AUTOMATA.values() if automaton.theorem is not None]
 
 
-def real_mazes(task="shortest-path"):
+def real_mazes(task="shortest-path", size=7):
     """Yield mazes of several kinds; of some the target cannot be reached."""
     rng = np.random.default_rng(7)
     for generator in ("random", "perfect", "loops"):
         for border in (True, False):
-            yield from find_task(task).prepare(generate(rng, 2, 7, generator, border=border))
+            yield from find_task(task).prepare(generate(rng, 2, size, generator, border=border))
     drawn = (parse(drawing) for drawing in ("S#T", "ST", "T.S\n.#.", "S.#..\n#####\n..#.T"))
     yield from (find_task(task).prepare(tiles[None])[0] for tiles in drawn)
 
@@ -62,6 +63,13 @@ def test_the_theorem_is_true_of_real_mazes(automaton):
     for tiles in real_mazes(automaton.task):
         assert not broken_axioms(automaton.theorem, tiles, n_steps)
         assert not list(mistakes(automaton, tiles))
+
+
+@for_each("automaton", [automaton for automaton in AUTOMATA.values() if automaton.invariant is not None])
+def test_the_invariant_is_true_of_real_mazes(automaton):
+    for tiles in real_mazes(automaton.task, size=4):
+        for signals in automaton.trace(tiles[None]):
+            assert automaton.invariant(MapView({kind: tiles[None] == kind for kind in automaton.kinds}, signals)).all()
 
 
 def test_no_dead_end_is_on_the_path():
@@ -211,7 +219,7 @@ def test_axioms_that_contradict_each_other_prove_nothing():
         return {**theorem.axioms(picture, at, t), "no": ~theorem.answer(picture, at)}
 
     proof = prove(replace(SHORTEST_PATH, theorem=replace(theorem, axioms=contradictory)))
-    assert "the axioms allow an answer" in [lemma.claim for lemma in proof.refused]
+    assert "the axioms allow a path" in [lemma.claim for lemma in proof.refused]
     assert broken_axioms(replace(theorem, axioms=contradictory), parse("S.T")) == {"no"}
 
 
