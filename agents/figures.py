@@ -291,7 +291,7 @@ def label_points(drawn: Figure, axes: Axes, texts: Sequence[str], size: float = 
     for text, (x, y) in zip(texts, points, strict=True):
         label = axes.annotate(text, (x, y), (0, 0), "figure pixels", "offset points", size=size, color=INK, va="center")
         label.set_path_effects([withStroke(linewidth=2, foreground="white")])  # lines of the grid stay behind it
-        for distance, angle in product((9, 16, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
+        for distance, angle in product((11, 18, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
             across, up = distance * math.cos(angle), distance * math.sin(angle)
             label.set(position=(across, up), ha="left" if across > 0.1 else "right" if across < -0.1 else "center")
             box = label.get_window_extent(renderer).padded(1.5 * unit)

@@ -17,18 +17,18 @@ from maze_nca_gym.tables import Table, Tabular
 from ..runs import versions
 from ..statistics import as_record
 from .answers import CANONICAL, EXACT, SCORES
-from .rows import RESTARTED, REUSED, Line, Row, lines_of, published, published_beside, scores_of
+from .rows import RESTARTED, REUSED, SUPERVISIONS, Line, Row, lines_of, published, published_beside, scores_of
 
 BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard.png"
-_INTRODUCTION = """# Leaderboard
+_INTRODUCTION = f"""# Leaderboard
 
 Made by `maze-nca-gym bench`. All figures are percentages. Those with a range in brackets were measured here, and the
 range is their 95 % interval (Wilson's). The others are published; ± is a standard deviation over seeds.
 
-Compare rows of one supervision (**learns from**): *answers* are solutions alone; with *guidance*, the first move at
-every tile as well; a *rule* is an automaton that was given, as rules or as its steps; *by hand*, nothing was learned.
-*Search* marks several runs for each maze, of which one answer is chosen without knowing the solution; *peak*, a
-training that was stopped at its best moment on the test mazes.
+Compare rows that learned in one way: {"; ".join(f"*{name}*, {how}" for name, how in SUPERVISIONS.items())}.
+
+*Search* marks several runs for each maze, of which one answer is chosen without knowing the solution. *Peak* marks the
+best moment of a training on the test mazes.
 
 - **exact label**: every tile is that of the set's one label. Where shortest paths tie, a right answer can be wrong
   here. The labels of Maze-Hard are breadth-first paths from the start, ties in the order down, left, right, up.

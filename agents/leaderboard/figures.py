@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from ..figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, figure, label_points, legend, panels
 from .rows import SUPERVISIONS, Line
@@ -32,14 +32,15 @@ def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path) -> Path:
     """
     heights = [2.2 + 0.13 * len(found) for found in sets.values()]
     lines = [line for found in sets.values() for line, _ in found]
-    unstated = 10.0 ** (ceil(log10(max(line.entry.weights or 1 for line in lines))) + 0.7)
+    weights = [line.entry.weights for line in lines if line.entry.weights]
+    unstated = 10.0 ** (ceil(log10(max(weights, default=1000))) + 0.7)
     with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10}) as drawn:
         shown = panels(drawn, len(sets), 1, height_ratios=heights)
         for axes, (title, found) in zip(shown, sets.items(), strict=True):
             axes.set_title(title, loc="left", color=INK)
             for line, value in found:
                 axes.plot(line.entry.weights or unstated, _height(value), **_mark(line), clip_on=False)
-            _weights_axis(axes, unstated)
+            _weights_axis(axes, min(weights, default=600) / 2, unstated)
             _percent_axis(axes, min(value for _, value in found))
         shown[-1].set_xlabel("weights")
         legend(drawn, _key(lines))
@@ -55,8 +56,7 @@ def _height(percent: float) -> float:
 
 def _percent_axis(axes: Axes, least: float) -> None:
     ticks = (0, 50, 80, 90, 95, 98, 99, 100)
-    axes.yaxis.set_major_locator(FixedLocator([_height(tick) for tick in ticks]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda _, i: f"{ticks[i]} %"))
+    axes.set_yticks([_height(tick) for tick in ticks], [f"{tick} %" for tick in ticks])
     axes.set_ylim(max(-0.08, _height(least) - 0.3), 2.45)
     axes.axhline(_height(100), color=GREY, linewidth=0.8, zorder=0)
 
@@ -66,17 +66,16 @@ def _mark(line: Line) -> dict[str, Any]:
     shape = {"marker": "o", "markersize": 7.5} if line.is_ours else {"marker": "D", "markersize": 6}
     look: dict[str, Any] = {**shape, "color": colour, "markeredgewidth": 1.6, "linestyle": "none", "zorder": 3}
     if line.entry.search:  # a ring around whatever lies on the same place
-        look |= {"markerfacecolor": "none", "markersize": look["markersize"] + 2}
+        look |= {"markerfacecolor": "none", "markersize": look["markersize"] + 4.5, "markeredgewidth": 1.4}
     return look
 
 
-def _weights_axis(axes: Axes, unstated: float) -> None:
-    ticks = [10.0**i for i in range(3, ceil(log10(unstated)))]
-    names = ["1k", "10k", "100k", "1M", "10M", "100M", "1G", "10G", "100G"]
-    axes.set(xscale="log", xlim=(300, unstated * 3))
-    axes.xaxis.set_major_locator(FixedLocator([*ticks, unstated]))
+def _weights_axis(axes: Axes, least: float, unstated: float) -> None:
+    ticks = {10.0**i: f"{10 ** (i % 3)}{'kMG'[i // 3 - 1] if i >= 3 else ''}" for i in range(12)}
+    shown = {x: name for x, name in ticks.items() if least < x < unstated / 3} | {unstated: "not stated"}
+    axes.set(xscale="log", xlim=(least, unstated * 3))
+    axes.set_xticks(list(shown), shown.values())
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda _, i: [*names[: len(ticks)], "not stated"][i]))
     axes.axvspan(unstated / 3, unstated * 3, color=GREY, alpha=0.1, linewidth=0)
 
 

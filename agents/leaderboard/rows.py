@@ -22,13 +22,13 @@ MAIN = (EXACT, OPTIMAL, RESTARTED, REUSED)
 """The scores that are compared."""
 UNSTATED = "not stated"
 SUPERVISIONS = {
-    "answers": "solutions alone",
-    "guidance": "solutions, and the first move at every tile",
-    "rule": "an automaton's rules or steps",
-    "by hand": "nothing: the weights are written by hand",
-    UNSTATED: UNSTATED,
+    "answers": "from solutions alone",
+    "guidance": "from solutions, and the first move at every tile",
+    "rule": "from an automaton, its rules or its steps",
+    "by hand": "not at all: the weights are written by hand",
+    UNSTATED: "unknown here",
 }
-"""What weights can come from -> what that means."""
+"""What weights can come from -> how they were learned."""
 SEED = " #"
 """In the name of a row, what stands between the name of a training and the number of its seed."""
 
@@ -197,7 +197,7 @@ def _measured(name: str, rows: Sequence[Row]) -> Line:
     for score, estimate in first.scores.items():
         found = [100 * row.scores[score].value for row in rows]
         values[score] = sum(found) / n
-        spreads[score] = f" ± {deviation(found):.2f}" if n > 1 else f" ({percentages(estimate)[1]})"
+        spreads[score] = f" ± {deviation(found):.2f}" if n > 1 else f" ({interval(estimate)})"
     scores = ", ".join(f"{score} {values[score]:.1f}{spreads[score]}" for score in values)
     seeds = f"mean and deviation of {n} seeds; " if n > 1 else ""
     seconds = sum(row.seconds or 0 for row in rows) / n
@@ -210,7 +210,7 @@ def _published(each: Published) -> Line:
     spread = "" if each.deviation is None else f" ± {each.deviation:g}"
     seeds = {None: "seeds not stated", 1: "one training"}.get(each.seeds, f"mean of {each.seeds} trainings")
     moment = {"peak": "best moment on the test mazes", UNSTATED: "moment not stated"}.get(each.reported, each.reported)
-    mazes = "the same mazes" if each.mazes == "same" else "mazes of its own"
+    mazes = f"the mazes of {each.set}" if each.mazes == "same" else "mazes of its own"
     facts = f"{each.score} {each.value:g}{spread}; {moment}; {seeds}; {mazes}; {_training(each)}."
     details = f"{facts} From {each.source}; read: {each.read}."
     return Line(each, each.name, {each.score: each.value}, {each.score: spread}, details)
@@ -227,9 +227,6 @@ def scores_of(rows: Sequence[Row], others: Sequence[Published], among: Sequence[
     return [score for score in among if score in known]
 
 
-def percentages(found: Estimate | None) -> tuple[str, str]:
-    """Return a percentage and its interval as texts, both empty for None."""
-    if found is None:
-        return "", ""
-    low, high = (f"{100 * end:.1f}".removesuffix(".0") for end in (found.low, found.high))
-    return f"{100 * found.value:.1f}", f"{low} to {high}"
+def interval(found: Estimate) -> str:
+    """Return the ends of an interval in percent: "99.6 to 100"."""
+    return " to ".join(f"{100 * end:.1f}".removesuffix(".0") for end in (found.low, found.high))
