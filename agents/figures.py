@@ -298,7 +298,7 @@ def label_points(drawn: Figure, axes: Axes, texts: Sequence[str], size: float = 
             if not any(box.overlaps(each) for each in taken) and _contains(inside, box):
                 break
         taken.append(box)
-        if distance > 16:
+        if distance > 18:
             ends = (x, x + across * unit), (y, y + up * unit)
             axes.plot(*ends, color=GREY, linewidth=0.6, transform=IdentityTransform(), zorder=1)
 
