@@ -21,6 +21,7 @@ _OWN: dict[str, str | type[Policy]] = {
     "GCN": ".learned.gcn:GCN",
     "GAT": ".learned.gat:GAT",
     "MLP": ".learned.mlp:MLP",
+    "PathActor": ".learned.path_actor:PathActor",
 }
 """Name of a class of this package -> "module:class", the module relative to it."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+import copy
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict
+from stable_baselines3.common.distributions import DiagGaussianDistribution
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
-from maze_nca_gym.levels import Tile
+from maze_nca_gym.options import check
 
-from ..learned.base import check_count
+from ..guarantees import USUAL_SIZE, Guarantees
+from ..learned.path_actor import PathActor
+from ..policy import Policy
+from ..registry import load
 
-LARGEST_MEAN = 1.5
-"""Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""
-FIRST_BIAS = -0.3
-"""Initial bias of the actor; negative since most tiles are not on the path."""
 N_HIDDEN = 64
 """Width of the critic's hidden layer."""
 
@@ -34,52 +35,41 @@ class HasSpaces(Protocol):
 
 
 class NCAFeatures(BaseFeaturesExtractor):
-    """A few iterations of a convolution with shared weights: the features that both actor and critic read.
+    """The features of an actor, which the critic reads too; it holds the actor's weights."""
 
-    With the maze m, (B, T, H, W), and the path s so far, (B, 1, H, W) in [0, 1], at tile p, and with 3x3 taps d,
-
-        h(p) = b + sum_d W_d [m(p + d), 2 s(p + d) - 1],
-        x_{k+1}(p) = x_k(p) + relu(h(p) + sum_d V_d x_k(p + d)) / 2,    x_0 = relu(h).
-
-    Returns (B, C + 1, H, W): x after the last iteration, and the walls.
-    """
-
-    def __init__(self, observation_space: Dict, n_channels: int, n_iterations: int) -> None:
-        super().__init__(observation_space, n_channels + 1)
-        n_read = sum(space.shape[0] for space in observation_space.values() if space.shape)
-        self.n_iterations = n_iterations
-        self.read = nn.Conv2d(n_read, n_channels, 3, padding=1)
-        self.spread = nn.Conv2d(n_channels, n_channels, 3, padding=1, bias=False)
+    def __init__(self, observation_space: Dict, actor: PathActor) -> None:
+        super().__init__(observation_space, actor.network.n_channels + 1)
+        self.actor = actor
 
     def forward(self, observation: dict[str, Tensor]) -> Tensor:
-        """Return the features of `maze`, (B, T, H, W), and `state`, (B, 1, H, W), as floats."""
-        maze, path = observation["maze"], observation["state"]
-        seen = torch.cat([maze, 2 * path - 1], dim=1)
-        read = self.read(seen.contiguous(memory_format=torch.channels_last))  # faster on the CPU
-        x = torch.relu(read)
-        for _ in range(self.n_iterations):
-            x = x + torch.relu(read + self.spread(x)) / 2
-        return torch.cat([x, maze[:, Tile.WALL : Tile.WALL + 1]], dim=1)
+        """Return the features, (B, C + 1, H, W), of `maze` and `state` as floats."""
+        return self.actor.features(observation["maze"], observation["state"])
 
 
-class Actor(nn.Module):
-    """A layer from (B, C + 1, H, W) features to (B, H W) means of the actions: 1.5 tanh(w x(p) + b), and -1.5 at walls.
+class PathGaussian(DiagGaussianDistribution):
+    """Actions that are Gaussian in the path; the channels that a network keeps follow without noise.
 
-    A path never crosses a wall. The layer guarantees this, so the rewards need not teach it, and the noise at walls,
-    which are most tiles, does not enter the gradient. The hyperbolic tangent does the same at tiles of which the policy
-    is certain. Initially all other tiles have the same mean.
+    They are the actor's memory, which is no choice: neither probabilities nor entropies count them.
     """
 
-    def __init__(self, n_features: int) -> None:
-        super().__init__()
-        self.linear = nn.Conv2d(n_features - 1, 1, 1)
-        nn.init.zeros_(self.linear.weight)
-        nn.init.constant_(self.linear.bias, FIRST_BIAS)  # type: ignore[arg-type] # there is one
+    def proba_distribution(self, mean_actions: Tensor, log_std: Tensor) -> PathGaussian:
+        """Become the distribution around (B, 1 + n_kept, H, W) means and memories."""
+        flat = mean_actions.flatten(1)
+        self._memory = flat[:, self.action_dim :]
+        super().proba_distribution(flat[:, : self.action_dim], log_std)
+        return self
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return the means row by row, (B, H W) floats."""
-        mean, wall = LARGEST_MEAN * torch.tanh(self.linear(features[:, :-1])), features[:, -1:]
-        return mean.masked_fill(wall > 0.5, -LARGEST_MEAN).flatten(1)
+    def log_prob(self, actions: Tensor) -> Tensor:
+        """Return the (B,) logarithms of the densities of (B, (1 + n_kept) H W) actions."""
+        return super().log_prob(actions[:, : self.action_dim])
+
+    def sample(self) -> Tensor:
+        """Return actions with noise, (B, (1 + n_kept) H W)."""
+        return torch.cat([super().sample(), self._memory], dim=1)
+
+    def mode(self) -> Tensor:
+        """Return actions without noise, (B, (1 + n_kept) H W)."""
+        return torch.cat([super().mode(), self._memory], dim=1)
 
 
 class Critic(nn.Module):
@@ -101,15 +91,18 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
     every tile. Its mean is the automaton's output there, and its standard deviation is one learned number for all
     tiles. No weight depends on the size of the maze: see `resized`.
 
-    The environment keeps only the path between steps, no hidden channels. So this automaton runs `n_iterations`
-    iterations within one step, and each tile sees as far as in that many steps of a plain automaton.
+    By default the environment keeps only the path between steps. So this automaton runs `n_iterations` iterations
+    within one step, and each tile sees as far as in that many steps of a plain automaton. With `start_from` it begins
+    as a policy that exists. The state then has that policy's C channels behind the path, 1 + C in all.
 
     Args:
-        observation_space: Dict(maze (T, H, W), state (1, H, W)).
-        action_space: Box (1, H, W).
+        observation_space: Dict(maze (T, H, W), state (1 + C, H, W)).
+        action_space: Box (1 + C, H, W).
         lr_schedule: learning rate as a function of the remaining fraction of the training.
-        n_channels: C, hidden channels.
-        n_iterations: iterations within a step.
+        n_channels: hidden channels of a new automaton.
+        n_iterations: iterations within a step, by default 5, or as many as in the actor in `start_from`.
+        start_from: a policy whose iterations are all the same, or its name for `load`, such as a model file; also what
+            `as_policy` returned, from which PPO then goes on. None means random weights.
         log_std_init: initial logarithm of the standard deviation, of actions in [-1, 1].
         optimizer_class, optimizer_kwargs: the same as for `ActorCriticPolicy`.
         use_sde: accepted since the algorithms pass it; must be False.
@@ -124,19 +117,20 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         action_space: Space[Any],
         lr_schedule: Schedule,
         n_channels: int = 16,
-        n_iterations: int = 5,
+        n_iterations: int | None = None,
+        start_from: str | Policy | None = None,
         log_std_init: float = -1.0,
         optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
         use_sde: bool = False,
     ) -> None:
-        _check_spaces(observation_space, action_space)
-        check_count("n_channels", n_channels, 1)
-        check_count("n_iterations", n_iterations, 0)
         if use_sde:
             raise ValueError("use_sde must be False: this policy's noise does not depend on the state")
-        self.n_channels = n_channels
-        self.n_iterations = n_iterations
+        if start_from is None:
+            actor = PathActor(_n_tiles(observation_space), n_channels, 5 if n_iterations is None else n_iterations)
+        else:
+            actor = PathActor.around(load(start_from) if isinstance(start_from, str) else start_from, n_iterations)
+        _check_spaces(observation_space, action_space, actor)
         super().__init__(
             observation_space,
             action_space,
@@ -144,15 +138,38 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             net_arch=[],  # no layers between the shared features and the two heads
             log_std_init=log_std_init,
             features_extractor_class=NCAFeatures,
-            features_extractor_kwargs={"n_channels": n_channels, "n_iterations": n_iterations},
+            features_extractor_kwargs={"actor": actor},
             optimizer_class=optimizer_class,
             optimizer_kwargs=optimizer_kwargs,
         )
 
+    @property
+    def actor(self) -> PathActor:
+        """The automaton, without noise and critic."""
+        return cast(NCAFeatures, self.features_extractor).actor
+
+    @property
+    def action_net(self) -> nn.Module:  # type: ignore[override] # an attribute of the base class
+        """The layer that draws, which belongs to the automaton."""
+        return self.actor.head
+
+    def as_policy(self) -> PathActor:
+        """Return a copy of the automaton as a policy of this package, for `save_model`, `evaluate`, `play` ...
+
+        It does what the algorithm's `predict` does without noise. Its guarantees say that it needs a border, and the
+        size of the mazes that it was trained on.
+        """
+        policy = copy.deepcopy(self.actor).eval().cpu()
+        rows, cols = (side - 2 for side in self.action_space.shape[1:])  # type: ignore[index] # a Box, as checked
+        size = None if rows != cols or rows == USUAL_SIZE else rows
+        policy.guarantees = Guarantees(needs_border=True, size=size)
+        return policy
+
     def _build(self, lr_schedule: Schedule) -> None:
-        """Build the heads and the optimiser, in place of those of `ActorCriticPolicy`."""
+        """Build the critic, the noise and the optimiser, in place of those of `ActorCriticPolicy`."""
         self._build_mlp_extractor()
-        self.action_net = Actor(self.features_dim)
+        _, height, width = self.action_space.shape  # type: ignore[misc] # a Box, as checked
+        self.action_dist = PathGaussian(height * width)
         self.value_net = Critic(self.features_dim)  # type: ignore[assignment] # declared as Linear
         self.log_std = nn.Parameter(torch.tensor([float(self.log_std_init)]))
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
@@ -163,8 +180,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             "observation_space": self.observation_space,
             "action_space": self.action_space,
             "lr_schedule": self._dummy_schedule,
-            "n_channels": self.n_channels,
-            "n_iterations": self.n_iterations,
+            "start_from": self.as_policy(),
             "log_std_init": self.log_std_init,
             "optimizer_class": self.optimizer_class,
             "optimizer_kwargs": self.optimizer_kwargs,
@@ -173,8 +189,8 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
     def resized(self: Self, env: HasSpaces) -> Self:
         """Return a copy with the same weights for the mazes of an environment of another size.
 
-        To continue training there, give the weights to a new algorithm: `PPO(NCAActorCriticPolicy, env,
-        ...).policy.load_state_dict(policy.state_dict())`.
+        To continue training there, start from it: `PPO(NCAActorCriticPolicy, env, policy_kwargs={"start_from":
+        policy.as_policy()})`. To keep the critic too, use `load_state_dict(policy.state_dict())`.
 
         Args:
             env: an environment or a `VecEnv`; only its spaces are read.
@@ -182,10 +198,8 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         Raises:
             ValueError: spaces that are not those of a maze, or of another task.
         """
-        old, new = self.observation_space, env.observation_space
-        _check_spaces(new, env.action_space)
-        if old["maze"].shape[0] != new["maze"].shape[0]:  # type: ignore[index] # a Dict, as checked
-            raise ValueError(f"this policy reads mazes like {old}, not {new}")  # the numbers of tiles differ
+        new = env.observation_space
+        _check_spaces(new, env.action_space, self.actor)
         arguments = self._get_constructor_parameters()
         arguments.update(observation_space=new, action_space=env.action_space)
         with torch.random.fork_rng(
@@ -197,17 +211,28 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         return policy.to(self.device)
 
 
-def _check_spaces(observation_space: Any, action_space: Any) -> None:
-    """Check that both are those of `PathAction`.
+def _n_tiles(observation_space: Any) -> int:
+    """Return the number of channels of the maze in the spaces of `PathAction`.
+
+    Raises:
+        ValueError: another space.
+    """
+    if not isinstance(observation_space, Dict) or set(observation_space) != {"maze", "state"}:
+        raise ValueError(f"the policy reads maze and state, not {observation_space}")
+    return (observation_space["maze"].shape or (0,))[0]
+
+
+def _check_spaces(observation_space: Any, action_space: Any, actor: PathActor) -> None:
+    """Check that both are those of `PathAction`, with the channels that an actor needs.
 
     Raises:
         ValueError: they are not.
     """
-    if not isinstance(observation_space, Dict) or set(observation_space) != {"maze", "state"}:
-        raise ValueError(f"the policy reads maze and state, not {observation_space}")
+    n_tiles, n = _n_tiles(observation_space), actor.n_channels
     maze, state = observation_space["maze"].shape, observation_space["state"].shape
-    if not maze or state != (1, *maze[1:]) or not isinstance(action_space, Box) or action_space.shape != state:
+    check(n_tiles == actor.n_tiles, f"the policy reads mazes of {actor.n_tiles} kinds of tile, got maze {maze}")
+    if state != (n, *maze[1:]) or not isinstance(action_space, Box) or action_space.shape != state:
         raise ValueError(
-            "the policy needs one state channel and its action, as of PathAction or make_path_vec, "
-            f"got maze {maze}, state {state} and {action_space}"
+            f"the policy needs {n} state channel{'s' * (n > 1)} and its action, as of PathAction or "
+            f"make_path_vec(..., n_channels={n}), got maze {maze}, state {state} and an action of {action_space.shape}"
         )

@@ -19,23 +19,24 @@ Observation: TypeAlias = dict[str, NDArray[np.float32]]
 Infos: TypeAlias = list[dict[str, Any]]
 
 
-def make_path_vec(id: str, num_envs: int, **options: Any) -> VecMonitor:
+def make_path_vec(id: str, num_envs: int, n_channels: int = 1, **options: Any) -> VecMonitor:
     """Make N mazes for Stable-Baselines3 in a `VecMonitor`, which puts `info["episode"]` at the end of each episode.
 
     Args:
         id: "MazeShortestPath-v0" or "MazeDiameter-v0".
         num_envs: N.
+        n_channels: channels of the state, the path and those that the policy keeps; 1 for a new policy.
         options: other options of `gym.make_vec`, such as `size`, `generator`, `levels` and `max_episode_steps`.
 
     Raises:
         ValueError: the same errors as from `MazeVectorEnv`.
     """
-    env = gym.make_vec(id, num_envs=num_envs, n_channels=1, autoreset_mode="SameStep", **options)
+    env = gym.make_vec(id, num_envs=num_envs, n_channels=n_channels, autoreset_mode="SameStep", **options)
     return VecMonitor(PathVecEnv(env))
 
 
 class PathVecEnv(VecEnv):
-    """The batched environment as N of `PathAction`: one state channel, the path, written by actions in [-1, 1].
+    """The batched environment as N of `PathAction`: the path is written by actions in [-1, 1].
 
     It equals a `DummyVecEnv` of N single environments bit for bit, without a loop over them. Seeds follow
     Stable-Baselines3: `seed(s)` gives environment i the seed s + i, from the next `reset` on. When an episode ends, the
@@ -46,7 +47,7 @@ class PathVecEnv(VecEnv):
         """Wrap an environment made by `gym.make_vec`, or a wrapper around it.
 
         Args:
-            env: an environment made with `n_channels=1, autoreset_mode="SameStep"`, and NumPy output.
+            env: an environment made with `autoreset_mode="SameStep"`, and NumPy output.
 
         Raises:
             ValueError: it was made otherwise, or is no maze.
@@ -80,7 +81,7 @@ class PathVecEnv(VecEnv):
         return {"level": np.stack([parse(level) if isinstance(level, str) else np.asarray(level) for level in levels])}
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
-        """Store the (N, 1, H, W) actions for `step_wait`."""
+        """Store the (N, C, H, W) actions for `step_wait`."""
         self._actions = np.asarray(actions)
 
     def step_wait(self) -> tuple[Observation, NDArray[np.float32], NDArray[np.bool_], Infos]:

@@ -18,17 +18,17 @@ Observation = dict[str, NDArray[np.float32]]
 class PathAction(
     gym.Wrapper[Observation, NDArray[np.float32], Observation, NDArray[np.float32]], RecordConstructorArgs
 ):
-    """One state channel, the path, written by actions in [-1, 1].
+    """The path is written by actions in [-1, 1]; further state channels are written as they are.
 
-    An action a becomes the path (a + 1) / 2 in [0, 1], so that a Gaussian policy around 0 starts undecided. The
-    observation's `state` is bounded by [0, 1] accordingly.
+    An action a becomes the path (a + 1) / 2 in [0, 1], so that a Gaussian policy around 0 starts undecided. The path in
+    the observation's `state` is bounded by [0, 1] accordingly. Reinforcement learning usually needs `n_channels=1`.
     """
 
     def __init__(self, env: gym.Env[Observation, NDArray[np.float32]]) -> None:
-        """Wrap an environment that was made with `n_channels=1`.
+        """Wrap an environment.
 
         Raises:
-            ValueError: the environment is no maze, or has another number of state channels.
+            ValueError: the environment is no maze.
         """
         RecordConstructorArgs.__init__(self)
         spaces = path_spaces("PathAction", env, env.observation_space if isinstance(env, gym.Env) else None)
@@ -36,7 +36,7 @@ class PathAction(
         self.observation_space, self.action_space = spaces
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Make one step with the path that the action, (1, H, W) floats, means.
+        """Make one step with the path that the action, (C, H, W) floats, means.
 
         Raises:
             ValueError: the same errors as from the environment.
@@ -45,7 +45,7 @@ class PathAction(
 
 
 def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any], gym.Space[Any]]:
-    """Return the spaces of observations and of actions that are the path alone.
+    """Return the spaces of observations and of actions whose path is in [-1, 1].
 
     Args:
         wrapper: what changes the environment, for messages.
@@ -53,21 +53,27 @@ def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any
         space: the space of its observations.
 
     Raises:
-        ValueError: the environment is no maze, or has another number of state channels.
+        ValueError: the environment is no maze.
     """
     if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
         raise ValueError(f"{wrapper} wraps the environments of maze_nca_gym, not {env}")
-    shape = space["state"].shape
-    if shape is None or shape[0] != 1:
-        raise ValueError(f"{wrapper} needs an environment made with n_channels=1, this one has state {shape}")
-    observed = Dict({"maze": space["maze"], "state": Box(0.0, 1.0, shape, np.float32)})
-    return observed, Box(-1.0, 1.0, shape, np.float32)
+    observed = Dict({"maze": space["maze"], "state": _bounded(space["state"], 0.0)})
+    return observed, _bounded(space["state"], -1.0)
+
+
+def _bounded(space: Any, least: float) -> Box:
+    """Return the (C, H, W) space of states whose path, channel 0, is from `least` to 1."""
+    low, high = np.array(space.low), np.array(space.high)
+    low[0], high[0] = least, 1.0
+    return Box(low, high, dtype=np.float32)
 
 
 def paths_of(actions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the paths in [0, 1] that (..., H, W) actions in [-1, 1] mean, of the same shape.
+    """Return the states that (..., C, H, W) actions mean: the path, channel 0, in [0, 1] for actions in [-1, 1].
 
     Values that are not finite stay so, for the environment to refuse.
     """
-    paths = (np.clip(actions, -1.0, 1.0) + 1.0) / 2.0
-    return np.where(np.isfinite(actions), paths, actions).astype(np.float32)
+    path = (..., slice(1), slice(None), slice(None)) if np.ndim(actions) > 2 else ...  # others are refused later
+    states, written = actions.astype(np.float32), actions[path]
+    states[path] = np.where(np.isfinite(written), (np.clip(written, -1.0, 1.0) + 1.0) / 2.0, written)
+    return states

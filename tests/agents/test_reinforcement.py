@@ -17,12 +17,14 @@ from tables import for_each
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 
+from fresh_models import FRESH_MLP
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from maze_nca_gym.agents import reinforcement
+from maze_nca_gym.agents import evaluate, export, load, reinforcement, rollout
+from maze_nca_gym.agents.guarantees import Guarantees
 from maze_nca_gym.agents.reinforcement import (
     LearningCurve,
     NCAActorCriticPolicy,
@@ -30,8 +32,9 @@ from maze_nca_gym.agents.reinforcement import (
     draw_learning_curves,
     make_path_vec,
 )
+from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, level_hashes, parse
+from maze_nca_gym.levels import Tile, level_hashes, one_hot, parse
 from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.wrappers import PathAction
 
@@ -58,7 +61,7 @@ def policy_for(env: Any, **options: Any) -> NCAActorCriticPolicy:
     policy = NCAActorCriticPolicy(
         env.observation_space, env.action_space, lambda _: 1e-3, **{"n_channels": 4, "n_iterations": 3, **options}
     )
-    torch.nn.init.normal_(policy.action_net.linear.weight)  # which is 0 at first
+    torch.nn.init.normal_(policy.actor.head.linear.weight)  # which is 0 at first
     return policy
 
 
@@ -119,9 +122,8 @@ class TestPathVecEnv:
             env.reset()
 
     def test_what_it_does_not_wrap(self) -> None:
-        for options, message in (({}, "made with n_channels=1"), ({"n_channels": 1}, 'autoreset_mode="SameStep"')):
-            with pytest.raises(ValueError, match=message):
-                PathVecEnv(gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, **options))
+        with pytest.raises(ValueError, match='autoreset_mode="SameStep"'):
+            PathVecEnv(gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, n_channels=1))
         with pytest.raises(ValueError, match="PathVecEnv wraps the environments of maze_nca_gym"):
             PathVecEnv(gym.make_vec("CartPole-v1", num_envs=2))
 
@@ -216,12 +218,12 @@ class TestPolicy:
         observation, _ = small.reset(seed=0)
         back = other.resized(small)
         np.testing.assert_array_equal(*(each.predict(observation, deterministic=True)[0] for each in (policy, back)))
-        with pytest.raises(ValueError, match="this policy reads mazes like"):
+        with pytest.raises(ValueError, match=r"reads mazes of 4 kinds of tile, got maze \(2, 6, 6\)"):
             policy.resized(make_one("MazeDiameter-v0", size=4))
 
     def test_what_it_does_not_read(self) -> None:
         plain = gym.make(SHORTEST_PATH, size=3, n_channels=2)
-        with pytest.raises(ValueError, match="needs one state channel"):
+        with pytest.raises(ValueError, match=r"needs 1 state channel and its action, .* got maze .* and an action of"):
             policy_for(plain)
         with pytest.raises(ValueError, match="reads maze and state"):
             policy_for(gym.make("CartPole-v1"))
@@ -263,6 +265,76 @@ def learn(n_steps: int, id: str = SHORTEST_PATH, **options: Any) -> tuple[PPO, L
     curve = LearningCurve(held_out, seed=10**6, every=n_steps, n_episodes=200)
     model.learn(n_steps, callback=curve)
     return model, curve
+
+
+NETWORK = "nca-shortest-path-small"
+"""A network with 32 channels, whose last iteration has no ReLU unless it is made without a last one."""
+
+
+class TestAsPolicy:
+    @for_each("start", [{}, {"start_from": NETWORK, "n_iterations": 6}])
+    def test_it_does_what_predict_does_and_a_file_keeps_it(self, start: dict[str, Any], tmp_path: Path) -> None:
+        env = make_path_vec(SHORTEST_PATH, 5, n_channels=33 if start else 1, size=6, max_episode_steps=9)
+        actor_critic, observation = policy_for(env, **start), env.reset()
+        file = save_model(actor_critic.as_policy(), tmp_path / "ppo")
+        policy = load(str(file))
+        for _ in range(4):
+            action, _ = actor_critic.predict(observation, deterministic=True)
+            expected, _ = policy.predict(observation)
+            observation, _, ended, _ = env.step(action)
+            np.testing.assert_allclose(observation["state"][~ended], expected[~ended], rtol=0, atol=1e-6)
+        assert policy.guarantees == Guarantees(needs_border=True, size=6)
+        assert evaluate(policy, families="random", sizes=6, n=4)[0].evaluation.n_levels == 4
+        assert export(policy, tmp_path / "ppo.pt").exists()
+        spaces = env.observation_space, env.action_space
+        again = NCAActorCriticPolicy(*spaces, lambda _: 1e-3, start_from=str(file))
+        both = (each.predict(observation, deterministic=True)[0] for each in (actor_critic, again))
+        np.testing.assert_array_equal(*both)
+
+    def test_it_starts_as_the_network_and_learns_in_all_of_its_weights(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 64, n_channels=33, size=6, max_episode_steps=8)
+        model = PPO(
+            NCAActorCriticPolicy,
+            env,
+            n_steps=4,
+            batch_size=128,
+            policy_kwargs={"start_from": NETWORK, "n_iterations": 5},
+            seed=0,
+            device="cpu",
+        )
+        before, network = model.policy.as_policy(), load(NETWORK)
+        maze = torch.from_numpy(one_hot(generate(np.random.default_rng(0), 20, 6)))
+        drawn, own = rollout(before, maze, 6), rollout(network, maze, 30)
+        torch.testing.assert_close(drawn[:, 1:], own, rtol=0, atol=1e-3)
+        assert torch.equal(drawn[:, 0] > 0.5, (own[:, 0] > 0.5) & (maze[:, Tile.WALL] == 0))
+        model.learn(512)
+        after = dict(model.policy.as_policy().named_parameters())
+        assert all(not torch.equal(each, after[name]) for name, each in before.named_parameters())
+
+    def test_memory_is_no_choice(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 3, n_channels=33, size=4)
+        policy = policy_for(env, start_from=NETWORK)
+        tensors, _ = policy.obs_to_tensor(env.reset())
+        actions, _, log_prob = policy(tensors)
+        calm = policy.get_distribution(tensors).get_actions(deterministic=True).view_as(actions)
+        assert torch.equal(actions[:, 1:], calm[:, 1:])
+        assert (actions[:, 0] != calm[:, 0]).all()
+        flat = actions.flatten(1)
+        flat[:, 36:] += 1
+        torch.testing.assert_close(policy.evaluate_actions(tensors, flat)[1], log_prob)
+
+    @for_each(
+        "start",
+        [
+            ("shortest-path-bfs", "to start from a ShortestPathNCA, it needs an attribute arguments"),
+            (FRESH_MLP, "needs a network for every size whose iterations are all the same; a MLP"),
+            ("nca-diameter", "reads mazes of 2 kinds of tile, got maze"),
+            (NETWORK, r"needs 33 state channels and its action, .* n_channels=33\), got maze"),
+        ],
+    )
+    def test_what_it_cannot_start_from(self, start: tuple[str, str]) -> None:
+        with pytest.raises(ValueError, match=start[1]):
+            policy_for(make_path_vec(SHORTEST_PATH, 1, size=3), start_from=start[0])
 
 
 class TestLearning:
