@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,3 +244,9 @@ def test_what_cannot_be_proven_says_why(monkeypatch):
     assert proof_in_words(wrong) == "not proven: PATH shows all of it within the bound"
     monkeypatch.setitem(sys.modules, "z3", None)
     assert "maze-nca-gym[proof]" in proof_in_words(SHORTEST_PATH)
+
+
+def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
+    page = (Path(__file__).parents[2] / "docs/automata.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    assert capsys.readouterr().out.splitlines() == ["True 105", "True 14", "set() []", "True"]
