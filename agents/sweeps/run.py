@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 from maze_nca_gym import __version__
 from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
-from ..runs import RunFolder, check_folder, command_line
+from ..runs import RunFolder, check_folder, command_line, import_option
 from ..runs.executors import EXECUTORS, Executor, make_executor
 from .jobs import Job
 from .series import Progress, run_all
@@ -100,6 +100,7 @@ def sweep(
 
     command = ["sweep", *([] if isinstance(what, Mapping) else [str(what)])]
     options = {"out": folder, "launcher": launcher, "device": device}
+    options |= import_option(module for job in jobs for module in job.modules)
     facts = {"command": command_line(command, options), "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
     run_series(jobs, folder, {}, facts, how, lambda: results().save(), on_change)

@@ -142,17 +142,18 @@ def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
         ValueError: an unknown key or option, a bad value, two rows of one name, a configuration that contradicts
             itself, levels that are missing, or a measurement that no run can give.
     """
+    if isinstance(what, Mapping):
+        return _sweep(what)
+    content = _read(Path(what))
     try:
-        return _sweep(what if isinstance(what, Mapping) else _read(Path(what)))
+        return _sweep(content)
     except ValueError as error:
-        if isinstance(what, Mapping):
-            raise
         raise ValueError(f"{what}: {error}") from error
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    check(path.suffix in (".toml", ".json"), "a sweep is described by a file *.toml or *.json")
-    check(path.is_file(), "there is no such file")
+    check(path.suffix in (".toml", ".json"), f"a sweep is described by a file *.toml or *.json, got {path}")
+    check(path.is_file(), f"there is no file {path}")
     with validated_read(path, "cannot be read"):
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
@@ -163,7 +164,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             else:
                 import tomli as tomllib
             content = tomllib.loads(text)
-    check(isinstance(content, Mapping), f"a sweep has keys and values, got {content!r:.60}")
+        check(isinstance(content, Mapping), f"it must have keys and values, got {content!r:.60}")
     return dict(content)
 
 
