@@ -12,7 +12,7 @@ import os
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RESULT, FAILURE, LOG = "result.json", "failure.json", "log.txt"
 TAIL = 4096
-"""Bytes at the end of a file of metrics that surely hold its last line."""
+"""Bytes at the end of a file of metrics that hold its last lines."""
 
 
 class Measure(Protocol):
@@ -115,14 +115,14 @@ class Job:
         return found
 
     def last_line(self) -> Line | None:
-        """Return the latest metrics of the run; None before the first."""
-        try:
-            with (self.folder / METRICS).open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
-                line: Line = json.loads(file.read().splitlines()[-1])
-        except (OSError, ValueError, IndexError):  # none yet, or half of one
-            return None
-        return line
+        """Return the latest metrics of the run, those of its last validation among them; None before the first."""
+        latest: dict[str, float] = {}
+        with suppress(FileNotFoundError), (self.folder / METRICS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+            for text in file.read().splitlines():
+                with suppress(ValueError):  # the first may be cut off, and the last is perhaps being written
+                    latest |= json.loads(text)
+        return latest or None
 
     def failure(self) -> str | None:
         """Return why the run was given up; None if it was not.

@@ -111,13 +111,10 @@ def _table(progress: Progress, most: int) -> Table:
 
 
 def _line(job: Job, progress: Progress) -> tuple[str, ...]:
-    if job in progress.finished:
-        return job.label, f"{job.config.n_updates:,}", "", "", "finished"
-    line = job.last_line() or {}
-    state = "failed" if job in progress.failed else "waiting"
+    line, of = job.last_line() or {}, job.config.n_updates
+    state = "finished" if job in progress.finished else "failed" if job in progress.failed else "waiting"
     if job in progress.running:
-        left = line["seconds"] * (job.config.n_updates / line["update"] - 1) if line else None
-        state = f"{_left(left)} left"
+        state = f"{_left(line['seconds'] * (of / line['update'] - 1) if line else None)} left"
     loss = f"{line['loss']:.4f}" if line.get("loss") is not None else ""
-    complete = percent(line["complete"], 1) if "complete" in line else ""
-    return job.label, f"{line.get('update', 0):,} of {job.config.n_updates:,}", loss, complete, state
+    complete = percent(line["complete"], 1) if line.get("complete") is not None else ""
+    return job.label, f"{line.get('update', 0):,} of {of:,}", loss, complete, state
