@@ -441,16 +441,10 @@ def choose_paths(levels, order, values, paths, status, endpoints):
             status[i] = choose_diameter(levels[i], order, values[i], paths[i], found, scratch, weights)
 
 
-HUGE, TINY = 2.0**512, 2.0**-512
-"""One unit of a number's power: numbers of paths outgrow any float."""
-
-
-@kernel("f8(f8, i8)", inline=True)
-def lowered(value, powers):
-    """Return a number as a multiple of a unit that is larger by so many powers, at least 0."""
-    if powers == 0:
-        return value
-    return value * TINY if powers == 1 else 0.0  # below the rounding of any number in that unit
+HUGE = 2.0**512
+"""The base of a number's power: numbers of paths outgrow any float."""
+SCALES = (1.0, 1 / HUGE, 0.0)
+"""By what to multiply where the power rises by 0, 1, or so much that the number is below the rounding of others."""
 
 
 @kernel("void(i4[::1], i8, i8, i8, i4[::1], f8[::1], i4[::1])")
@@ -464,25 +458,25 @@ def count_ways(found, stride, source, target, queue, ways, powers):
     ways[target], powers[target] = 1.0, 0
     queue[0] = target
     head, tail = 0, 1
+    step = np.uint64(stride)
     # Farthest from the source first, so that each number is complete before it is passed on. The source comes last.
     while queue[head] != source:
-        tile = queue[head]
+        tile = np.uint64(queue[head])
         head += 1
-        nearer = found[tile] - 1
-        for before in (tile - stride, tile - 1, tile + stride, tile + 1):
-            if found[before] == nearer - ON_THE_WAY:
-                found[before] = nearer
-                ways[before], powers[before] = 0.0, powers[tile]
+        nearer, number, power = found[tile] - 1, ways[tile], powers[tile]
+        for before in (tile - step, tile - UNIT, tile + step, tile + UNIT):
+            distance = found[before]
+            if distance == nearer - ON_THE_WAY:
+                found[before], ways[before], powers[before] = nearer, number, power
                 queue[tail] = before
                 tail += 1
-            if found[before] == nearer:
+            elif distance == nearer:
                 # Both in the larger unit. Below HUGE the unit is 1, so that small numbers are exact.
-                power = max(powers[before], powers[tile])
-                ways[before] = lowered(ways[before], power - powers[before]) + lowered(ways[tile], power - powers[tile])
-                powers[before] = power
-                if ways[before] >= HUGE:
-                    ways[before] *= TINY
-                    powers[before] += 1
+                larger = max(powers[before], power)
+                total = ways[before] * SCALES[min(larger - powers[before], 2)] + number * SCALES[min(larger - power, 2)]
+                ways[before], powers[before] = total, larger
+                if total >= HUGE:
+                    ways[before], powers[before] = total / HUGE, larger + 1
 
 
 @kernel("u8(i4[::1], i8, i8, i8, f8[::1], i4[::1], u8, b1[:, ::1])")
@@ -503,7 +497,7 @@ def draw_way(found, stride, source, target, ways, powers, state, path):
             # What rounding leaves over goes to the last.
             if found[onwards] == following and rest >= 0:
                 chosen = onwards
-                rest -= lowered(ways[onwards], power - powers[onwards])
+                rest -= ways[onwards] * SCALES[min(power - powers[onwards], 2)]
         tile = chosen
         flat[in_level(tile, width, stride)] = True
     return state
