@@ -137,7 +137,8 @@ class TrainingConfig:
             check(bool(find_task(self.task).guided), f"the task {self.task} brings no guidance: set guidance to 0")
             least = self.n_shown + 2 * bool(model.max_pool)
             check(model.n_channels >= least, f"guidance needs at least {least} channels, got {model.n_channels}")
-        one_iteration = self.model_arguments | ({} if model.n_iterations is None else {"n_iterations": 1})
+        arguments = self.model_arguments
+        one_iteration = arguments | ({} if arguments.get("n_iterations") is None else {"n_iterations": 1})
         shapes = shapes_of(model, one_iteration)  # raises ValueError where it refuses an option
         if model.start_from is not None:
             begin_with(shapes, model.start_from)  # raises ValueError where the network does not fit
@@ -168,11 +169,12 @@ class TrainingConfig:
         """
         from .model import shapes_of
 
-        if shapes.stationary_from is None or self.model.n_iterations is None:
+        arguments = self.model_arguments
+        if shapes.stationary_from is None or arguments.get("n_iterations") is None:
             return shapes.stationary_from == 0
         return (
             shapes.stationary_from == 0
-            or shapes_of(self.model, self.model_arguments | {"n_iterations": None}).stationary_from == 0
+            or shapes_of(self.model, arguments | {"n_iterations": None}).stationary_from == 0
         )
 
     def _check_evolution(self) -> None:

@@ -68,13 +68,19 @@ def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
     return without_memory(model_class(config.model), dict(arguments))
 
 
+def _shapes(model: Policy) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in model.state_dict().items()}
+
+
 @torch.no_grad()
 def begin_with(model: Policy, name: str) -> None:
-    """Copy the weights of another network into the first channels of a model; no other channel feeds into these.
+    """Copy the weights of another network into a model.
 
     Args:
-        model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels.
-            Its weights change. With max-pooling, which reads all channels and writes the last, both need as many.
+        model: a model of the same class, with weights of the same shapes. Or an `NCA` with shared weights, of the same
+            task, taps and kind of pooling, with at least as many channels: the first get the weights, and no other
+            channel feeds into these. With max-pooling, which reads all channels and writes the last, both need as many.
+            Its weights change.
         name: the name of a network that ships, or the path of a model file.
 
     Raises:
@@ -82,10 +88,16 @@ def begin_with(model: Policy, name: str) -> None:
     """
     start = load(name)
     theirs, ours = start.program(), model.program()
-    if theirs is None or ours is None or {theirs.activation, ours.activation} != {RELU}:
-        raise ValueError(f"to start from {name} both must be of class NCA, with shared weights")
     same_question = split_order(start.task)[0] == split_order(model.task)[0]  # another order can be learned
     check(same_question, f"{name} is for the task {start.task}, not {model.task}")
+    if theirs is None and type(start) is type(model) and _shapes(start) == _shapes(model):
+        for key, tensor in model.state_dict().items():
+            tensor.copy_(start.state_dict()[key])
+        return
+    if theirs is None or ours is None or {theirs.activation, ours.activation} != {RELU}:
+        raise ValueError(
+            f"to start from {name} both must be of class NCA, with shared weights, or of one class, with equal shapes"
+        )
     same_taps = (theirs.kernel_size, theirs.taps) == (ours.kernel_size, ours.taps)
     cut_corners = len(theirs.taps) < theirs.kernel_size**2
     has = f"{name} has a kernel_size of {theirs.kernel_size} and cut_corners {cut_corners}"

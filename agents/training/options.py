@@ -122,10 +122,10 @@ class ModelConfig:
             # only where the kinds of tile do not imply it: a class for one task need not take a task
             **({} if usual_task(n_tiles).name == task else {"task": task}),
             "n_channels": self.n_channels,
-            "n_iterations": self.n_iterations,
         }
-        takes_size = "size" in inspect.signature(model_class(self.model)).parameters
-        return self.given_options | given | ({"size": size} if takes_size else {})
+        taken = inspect.signature(model_class(self.model)).parameters
+        if_taken = {"n_iterations": self.n_iterations, "size": size}
+        return self.given_options | given | {name: value for name, value in if_taken.items() if name in taken}
 
 
 MODEL_OPTIONS = tuple(

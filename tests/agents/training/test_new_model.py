@@ -30,14 +30,11 @@ from maze_nca_gym.agents.weights import register_model
 
 @register_model
 class TwoLayerNCA(Policy):
-    def __init__(self, n_tiles, n_channels, n_iterations=None, hidden=8, slope=0.0, generator=None):
+    def __init__(self, n_tiles, n_channels, hidden=8, slope=0.0, generator=None):
         if not 1 <= hidden <= 64:
             raise ValueError(f"hidden must be from 1 to 64, got {hidden}")
         super().__init__("shortest-path", n_tiles, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
-        self.arguments = dict(
-            n_tiles=n_tiles, n_channels=n_channels, n_iterations=n_iterations, hidden=hidden, slope=slope
-        )
-        self.n_iterations = n_iterations
+        self.arguments = dict(n_tiles=n_tiles, n_channels=n_channels, hidden=hidden, slope=slope)
         self.first = nn.Conv2d(n_tiles + n_channels, hidden, 3, padding=1)
         self.second = nn.Conv2d(hidden, n_channels, 1)
         self.slope = slope

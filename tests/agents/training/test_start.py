@@ -70,6 +70,12 @@ def test_what_does_not_fit_is_refused(changes, message):
         changed(CONFIG, **changes)
 
 
-def test_models_of_other_classes_start_from_none():
-    with pytest.raises(ValueError, match="both must be of class NCA"):
-        changed(TrainingConfig(), model="GCN", start_from=EXACT)
+def test_models_of_another_class_start_from_their_own(tmp_path):
+    config, path = tiny(model="GCN", n_channels=6), str(tmp_path / "first.safetensors")
+    first = config.make_model()
+    save_model(first, path)
+    again = changed(config, seed=1, start_from=path).make_model()
+    assert all(torch.equal(tensor, first.state_dict()[name]) for name, tensor in again.state_dict().items())
+    for refused in ({"start_from": EXACT}, {"n_channels": 7}):
+        with pytest.raises(ValueError, match="or of one class, with equal shapes"):
+            changed(config, **{"start_from": path, **refused})
