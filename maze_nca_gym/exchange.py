@@ -35,7 +35,7 @@ def to_minigrid(tiles: ArrayLike) -> NDArray[np.uint8]:
 def from_minigrid(grids: ArrayLike) -> Tiles:
     """Return the tiles of Minigrid's encodings, (W, H, 3) or (N, W, H, 3) integers: empty, floor, wall, agent, goal.
 
-    Colours and directions are lost. `Grid.encode` alone has no agent, as the observations of `FullyObsWrapper` have.
+    Colours and directions are lost. The observations of `FullyObsWrapper` have the agent, and `Grid.encode` has not.
 
     Raises:
         ValueError: another shape, or other objects.
@@ -69,6 +69,7 @@ def to_jaxued(tiles: ArrayLike) -> dict[str, Any]:
     """
     levels = as_tiles(tiles)
     if levels.ndim == 3:
+        check(len(levels) > 0, "a batch needs at least one level, got 0")
         each = _in_turn(to_jaxued, levels)
         return {name: np.stack([fields[name] for fields in each]) for name in each[0]}
     agent, goal = (place[::-1].astype(np.uint32) for place in _ends(levels, (1,)))
@@ -86,6 +87,8 @@ def from_jaxued(level: Any) -> Tiles:
     """
     fields = _fields(level, "wall_map", "agent_pos", "goal_pos")
     if fields["wall_map"].ndim == 3:
+        shapes = [array.shape for array in fields.values()]
+        check(len({shape[:1] for shape in shapes}) == 1, f"fields must be of as many levels each, got {shapes}")
         each = zip(*fields.values(), strict=True)
         return stack_levels(_in_turn(from_jaxued, [dict(zip(fields, values, strict=True)) for values in each]))
     tiles = _binary(fields, "wall_map", 2).astype(np.uint8) * np.uint8(Tile.WALL)
@@ -111,11 +114,15 @@ def to_maze_dataset(tiles: ArrayLike) -> Any:
     height, width = level.shape
     odd = min(height, width) >= 3 and height % 2 == width % 2 == 1
     check(odd, f"a maze with walls between cells has odd sides of at least 3, got {height} x {width}")
-    free = level != Tile.WALL
+    free, ends = level != Tile.WALL, _ends(level)
     fields = {"connection_list": np.stack([free[2::2, 1::2], free[1::2, 2::2]])}
-    fields |= {name: place // 2 for name, place in zip(("start_pos", "end_pos"), _ends(level), strict=False)}
+    in_cells = all((place % 2 == 1).all() for place in ends)
+    check(
+        in_cells, f"source and target must be in cells, at odd rows and columns, got {[*map(np.ndarray.tolist, ends)]}"
+    )
+    fields |= {name: place // 2 for name, place in zip(("start_pos", "end_pos"), ends, strict=False)}
     for row, col in np.argwhere(_draw(fields) != level)[:1]:
-        rule = "cells, source and target are at odd rows and columns, walls around and between four cells"
+        rule = "cells are at odd rows and columns, walls around and between four of them"
         raise ValueError(f"row {row}, column {col} has the wrong tile: {rule}")
     return fields
 
