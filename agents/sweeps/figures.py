@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
 from ..figures import COLOURS, INK, count_axis, curve, figure, fraction_axis, legend, panels
 from ..runs import METRICS, Line, read_metrics
@@ -52,12 +52,13 @@ def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path) -> Pa
             for i, (name, runs) in enumerate(lines.items()):
                 style, colour = STYLES[i % len(STYLES)]
                 _draw_band(axes, [_curve_of(run, metric) for run in runs], label=name, color=colour, linestyle=style)
-            axes.set(title=title, xlabel="updates" + ": means, in bands from the lowest seed to the highest" * several)
+            axes.set(title=title, xlabel="updates" + " (means; lowest to highest seed)" * several)
             count_axis(axes.xaxis, 5)
             if metric == "loss":
                 axes.set_yscale("log")
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axes.yaxis.set_minor_locator(NullLocator())
                 axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-                axes.yaxis.set_minor_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
             else:
                 fraction_axis(axes)
         legend(drawn)

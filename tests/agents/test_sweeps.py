@@ -8,6 +8,7 @@ import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from maze_nca_gym.agents.sweeps.effects import find_effects
 from maze_nca_gym.agents.sweeps.jobs import Error
 from maze_nca_gym.agents.sweeps.results import Cell, RowResult
 from maze_nca_gym.agents.sweeps.specification import as_folder, read_sweep
-from maze_nca_gym.agents.training import TrainingConfig
+from maze_nca_gym.agents.training import TrainingConfig, reports
 from maze_nca_gym.agents.training.updates import Diverged
 from maze_nca_gym.agents.weights import load_model
 from maze_nca_gym.cli import main
@@ -57,8 +58,8 @@ n = 16
 
 
 @pytest.fixture
-def here(monkeypatch):
-    """Let sweeps run in this process."""
+def here(monkeypatch, without_pictures):
+    """Let sweeps run in this process, without the pictures of runs."""
     executor = Here()
     monkeypatch.setattr(sweeps_run, "make_executor", lambda *_: executor)
     return executor
@@ -70,6 +71,7 @@ def done(tmp_path_factory):
     executor, out = Here(), tmp_path_factory.mktemp("sweep") / "of" / "mine"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps_run, "make_executor", lambda *_: executor)
+        patch.setattr(reports, "Pictures", lambda *_: SimpleNamespace(on_validation=str, draw_curves=str))
         return sweep(SWEEP, out=out, device="cpu"), executor.n_attempts
 
 
@@ -204,7 +206,8 @@ class TestSweep:
         monkeypatch.setattr(jobs, "run_job", diverge)
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("COLUMNS", "80")
-        Path("it.json").write_text(json.dumps({"options": TINY, "vary": {"learning_rate": [0.001, 9.0]}, "seeds": 1}))
+        content = {"options": TINY, "vary": {"learning_rate": [0.001, 9.0]}, "seeds": 1, "measure": {"n": 4}}
+        Path("it.json").write_text(json.dumps(content))
         assert main(["sweep", "it.json", "--device", "cpu"]) == 1
         assert here.n_attempts == 2
         printed = capsys.readouterr()
@@ -305,5 +308,6 @@ def test_watching_shows_a_line_for_each_run(done):
     rows = _table(progress, 20).rows
     assert [row[-1] for row in rows] == ["0 s left", "failed", *["finished"] * 6]
     assert rows[0][1] == "4 of 4"
+    assert rows[0][3].endswith(" %"), "of the last validation"
     assert [row[0] for row in _table(progress, 2).rows] == [job.label for job in progress.jobs[:2]]
     assert Error("x").is_final is False
