@@ -116,9 +116,9 @@ class Description:
         Raises:
             ValueError: fewer than one, a negative one, or the same seed twice.
         """
-        given = range(self.seeds) if type(self.seeds) is int else self.seeds
-        seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(list(given))
-        check(0 < len(seeds) == len({*seeds}), f"seeds must be at least 1, or a list of different ones, got {given}")
+        given = list(range(self.seeds)) if type(self.seeds) is int else self.seeds
+        seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(given)
+        check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {self.seeds}")
         return seeds
 
 
@@ -196,7 +196,9 @@ def _check_names(given: Description) -> None:
     long = next((name for name, _ in given.combined() if not 0 < len(as_folder(name)) <= LONGEST), None)
     check(long is None, f"the name of a row must have 1 to {LONGEST} letters, got {long!r}")
     known = {*DEFAULTS, "preset"}
-    for _, options in given.combined():
+    for name, options in given.combined():
+        is_name = isinstance(options["preset"], str)
+        check(is_name, f"row {name!r}: preset must be the name of one, got {options['preset']!r}")
         known |= {*options_of_model(options.get("model", preset_values(options["preset"])["model"]))}
     for place, names in given.places.items():
         check("seed" not in names, f"{place} has a seed, but seeds are given by `seeds`")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 import shutil
 from dataclasses import replace
@@ -115,7 +116,14 @@ class TestSpecification:
             ({"vary": {"level_set": ["no.npz"]}}, "row 'level_set no.npz': "),
             ({"preset": "quick"}, "unknown preset 'quick'"),
             ({"options": {"seed": 1}}, "options has a seed, but seeds are given by `seeds`"),
-            ({"seeds": [1, 1]}, "seeds must be at least 1, or a list of different ones"),
+            ({"seeds": [1, 1]}, "seeds must be their number or different ones, got [1, 1]"),
+            ({"seeds": 0}, "seeds must be their number or different ones, got 0"),
+            ({"seeds": 1.5}, "seeds must be of type tuple[int, ...], got 1.5"),
+            ({"seeds": True}, "seeds must be of type tuple[int, ...], got True"),
+            ({"seeds": -1}, "seeds must be their number or different ones, got -1"),
+            ({"vary": {"preset": [["fast"]]}}, "preset must be the name of one, got ['fast']"),
+            ({"rows": 3}, "rows must be of type tuple"),
+            ({"vary": []}, "vary must be of type"),
             ({"measure": {"metric": []}}, "measure has no option metric. Did you mean 'metrics'?"),
             ({"measure": {"metrics": ["complet"]}}, "unknown metric 'complet'; .*Did you mean 'complete'?"),
             ({"measure": {"metrics": ["reused"]}}, "no run can give 'reused'; what runs can give: nothing"),
@@ -125,7 +133,7 @@ class TestSpecification:
         ],
     )
     def test_what_is_wrong_is_found_before_anything_runs(self, change, complaint, tmp_path):
-        with pytest.raises(ValueError, match=complaint.replace("?", r"\?")):
+        with pytest.raises(ValueError, match=re.sub(r"[?\[\]]", r"\\\g<0>", complaint)):
             sweep(change, out=tmp_path / "it")
         assert not list(tmp_path.iterdir())
 
