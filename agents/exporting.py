@@ -2,7 +2,7 @@
 
 - `json`: the weights, and the name of the activations. The page `docs/play` runs these files in a browser.
 - `torchscript`: a module for `torch.jit.load`, which needs no package but torch.
-- `onnx`: a graph for onnxruntime and others.
+- `onnx`: a graph for onnxruntime and others, of whatever policy PyTorch's exporter can express.
 
 The last two take (B, T, H, W) float32 mazes and (B, C, H, W) float32 states of any batch size, height and width. The
 exported iteration is used at every step: it always has the ReLU, which some networks omit in an episode's last one.
@@ -154,6 +154,7 @@ def to_onnx(policy: Policy, name: str) -> bytes:
 
     Raises:
         DependencyNotInstalled: onnx or onnxscript is missing.
+        ValueError: PyTorch's exporter makes no graph of it, as of operations that depend on the numbers.
     """
     try:
         import onnxscript  # noqa: F401 # what PyTorch's exporter imports
@@ -164,15 +165,19 @@ def to_onnx(policy: Policy, name: str) -> bytes:
     module, sample = _iteration(policy)
     free = dict.fromkeys((0, 2, 3), torch.export.Dim.DYNAMIC)
     with _quietly():
-        program = torch.onnx.export(
-            module,
-            sample,
-            input_names=["maze", "state"],
-            output_names=["next"],
-            dynamo=True,
-            dynamic_shapes=(free, free),
-            verbose=False,
-        )
+        try:
+            program = torch.onnx.export(
+                module,
+                sample,
+                input_names=["maze", "state"],
+                output_names=["next"],
+                dynamo=True,
+                dynamic_shapes=(free, free),
+                verbose=False,
+            )
+        except torch.onnx.errors.OnnxExporterError as error:
+            reason = str(error.__cause__ or error).strip().partition("\n")[0]
+            raise ValueError(f"PyTorch makes no ONNX graph of {name}: {reason}") from error
     assert program is not None
     return bytes(program.model_proto.SerializeToString())
 
@@ -195,15 +200,11 @@ def stays_the_same(policy: Policy) -> bool:
 
 
 _CONVOLUTIONS = "convolutions with known activations, the same at every iteration"
+_SAME = "policies for every size that do the same at every iteration, in one pass of a network"
 FORMATS = {
     "json": Format(".json", _CONVOLUTIONS, is_convolution, to_json),
-    "torchscript": Format(
-        ".pt",
-        "policies for every size that do the same at every iteration, in one pass of a network",
-        stays_the_same,
-        to_torchscript,
-    ),
-    "onnx": Format(".onnx", _CONVOLUTIONS, is_convolution, to_onnx),
+    "torchscript": Format(".pt", _SAME, stays_the_same, to_torchscript),
+    "onnx": Format(".onnx", _SAME, stays_the_same, to_onnx),
 }
 """Kinds of file by name."""
 
