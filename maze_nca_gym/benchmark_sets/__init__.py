@@ -1,10 +1,10 @@
 """Benchmark sets of mazes by name: sets on which other work measures solvers, and sets of the same sizes.
 
-Two are the sets that recurrent reasoners are scored on: Maze-Unique, rebuilt tile for tile, and Maze-Hard, drawn again
-by the same procedure and also read from its own files, which do not ship. The others are drawn here, in the sizes of
-published experiments, with seeds of their own. Published figures for those sizes were measured on other mazes of the
-same kind. All mazes have a start and a goal, here called source and target. Training sees none of the test sets that
-are drawn: see `held_out_levels`.
+Two are the sets that recurrent reasoners are scored on: Maze-Unique, rebuilt tile for tile, and Maze-Hard, read from
+its own files, which do not ship, and also drawn again by the same procedure. The others are drawn here, by the rules or
+in the sizes of published experiments, with seeds of their own. Published figures for those were measured on other mazes
+of the same kind. All mazes have a start and a goal, here called source and target. Training sees none of the test sets
+that are drawn: see `held_out_levels`.
 """
 
 from __future__ import annotations

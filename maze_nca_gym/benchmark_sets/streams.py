@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maze_nca_gym.families import named_seed
+from maze_nca_gym.benchmark_sets.cells import rngs
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.solvers import shortest_path
@@ -30,8 +30,7 @@ def stream_levels(size: int, name: str, n: int) -> Tiles:
         name: the name of the set, which seeds it; each stream has its own seed.
         n: a multiple of `STREAM`.
     """
-    streams = [_draw(np.random.default_rng(named_seed(f"benchmark {name}", i)), size) for i in range(n // STREAM)]
-    return np.concatenate(streams)
+    return np.concatenate([_draw(rng, size) for rng in rngs(name, n // STREAM)])
 
 
 def _draw(rng: np.random.Generator, size: int) -> Tiles:
