@@ -11,10 +11,10 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.generation import GENERATORS, check_size, find_generator, options_of
-from maze_nca_gym.generation import generate as draw_tiles
-from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.levels import GLYPHS, LevelSet, Tiles
 from maze_nca_gym.loading import levels_path, load_levels, save_levels
 from maze_nca_gym.options import Between, Further, OneOf, Option, Shown, check, checked, of_each, options_of_call
+from maze_nca_gym.tasks import TASKS, Task, find_task
 
 from .environments import level_options
 from .guarantees import USUAL_FAMILY, USUAL_SIZE
@@ -50,7 +50,7 @@ SIZE = Shown("SIZE|ROWSxCOLS", read=read_size)
 
 
 def draw_levels(
-    n: int, seed: int, *, generator: str, size: int | tuple[int, int], endpoints: bool, **options: Any
+    n: int, seed: int, *, generator: str, size: int | tuple[int, int], task: Task, **options: Any
 ) -> LevelSet:
     """Return `n` fresh levels, with everything that is needed to draw them again.
 
@@ -59,7 +59,7 @@ def draw_levels(
         seed: the seed of all randomness.
         generator: a name in `generation.GENERATORS`.
         size: inner size, or (rows, cols).
-        endpoints: whether they have source and target.
+        task: the task of the levels.
         options: options of the generator.
 
     Raises:
@@ -67,8 +67,9 @@ def draw_levels(
     """
     find_generator(generator, options)
     shape = check_size(size)
-    tiles = draw_tiles(np.random.default_rng(seed), n, shape, generator, endpoints=endpoints, **options)
-    config = {"generator": generator, "size": list(shape), "n": n, "seed": seed, "endpoints": endpoints}
+    tiles = task.generate(np.random.default_rng(seed), n, shape, generator, **options)
+    config = {"generator": generator, "size": list(shape), "n": n, "seed": seed, "endpoints": task.has_endpoints}
+    config |= {} if task.is_plain else {"task": task.name}
     return LevelSet(tiles, {**config, **options_of(generator), **options, "version": __version__})
 
 
@@ -79,6 +80,7 @@ def generate(
     n: Annotated[int, Between(1)] = 1000,
     seed: Annotated[int, Between(0)] = 0,
     endpoints: bool = True,
+    task: Annotated[str | None, OneOf(TASKS)] = None,
     force: bool = False,
     generator: Annotated[str, OneOf(GENERATORS)] = "random",
     size: Annotated[int | tuple[int, int], SIZE] = 16,
@@ -94,6 +96,8 @@ def generate(
         n: number of levels.
         seed: seed of all randomness, at least 0; the same seed gives the same levels.
         endpoints: give the levels a source and a target; without them they are levels of the diameter task.
+        task: task of the levels, one of your own with its marks on them; by default shortest-path, or diameter without
+            endpoints.
         force: overwrite the file if it exists.
         generator: generator of the levels; `maze-nca-gym levels list --details` describes each.
         size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
@@ -110,8 +114,10 @@ def generate(
     path = levels_path(file)
     message = f"{path} exists already; choose another name, or overwrite it with --force"
     check(force or not path.exists(), message)
+    check(endpoints or task is None, f"the task {task} decides whether there are endpoints: leave one of the two out")
+    of_task = find_task(task or ("shortest-path" if endpoints else "diameter"))
     given = {name: value for name, value in options.items() if value is not None}
-    levels = draw_levels(n, seed, generator=generator, size=size, endpoints=endpoints, **given)
+    levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **given)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_levels(levels, path)
     return levels
@@ -138,13 +144,13 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
     return chosen
 
 
-def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None) -> LevelSet:
-    """Return the first `n` levels of a set, or all.
+def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, letters: str = GLYPHS) -> LevelSet:
+    """Return the first `n` levels of a set, or all; `letters` are those of drawings.
 
     Raises:
         ValueError: no such levels, or fewer than `n`.
     """
-    found = load_levels(levels)
+    found = load_levels(levels, letters)
     message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
     check(n is None or n <= len(found), message)
     return LevelSet(found.tiles[:n], found.config)

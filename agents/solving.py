@@ -89,9 +89,9 @@ def solve(
         if n * rows * cols > MANY_TILES:
             say(f"drawing {n:,} levels of {rows:,} x {cols:,}")
         source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *_in_words(chosen)])
-        these = draw_levels(n, seed, endpoints=find_task(found.task).has_endpoints, **chosen)
+        these = draw_levels(n, seed, task=find_task(found.task), **chosen)
     else:
-        these = first_levels(levels, n)
+        these = first_levels(levels, n, find_task(found.task).letters)
         rows, cols = these.tiles.shape[1:]
         source = f"{describe_source(levels)}, {rows} x {cols} tiles"
         these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})

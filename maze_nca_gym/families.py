@@ -171,12 +171,11 @@ def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
     family, size = name.rsplit("-", 1)
     length, variants = _chunk_length(int(size)), FAMILIES[family].variants
     parts = [
-        generate(
+        task.generate(
             np.random.default_rng(named_seed(f"{kind} {name}", chunk, variant)),
             length // len(variants),
             int(size),
             FAMILIES[family].generator,
-            endpoints=task.has_endpoints,
             **options,
         )
         for variant, options in enumerate(variants)

@@ -7,6 +7,7 @@ are an (N, H, W) array.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -25,7 +26,7 @@ from maze_nca_gym.random_streams import GAMMA, scramble
 from maze_nca_gym.tables import Table
 
 Tiles: TypeAlias = NDArray[np.uint8]
-"""(H, W) or (N, H, W) uint8, values of `Tile`."""
+"""(H, W) or (N, H, W) uint8, values of `Tile`, or indices into the kinds of a task of one's own."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -38,28 +39,66 @@ class Tile(IntEnum):
     TARGET = 3
 
 
-GLYPHS = ".#ST"
-"""The character of each `Tile` in a level's text; a space reads as empty too."""
 PATH_GLYPH = "*"
 """The character of a path tile in text written by `to_text`; it reads as empty."""
-COLOURS = {Tile.WALL: "#1c1c20", Tile.SOURCE: "#0072b2", Tile.TARGET: "#009e73"}
-"""Colour of each `Tile` that is not empty, in pictures on a page; the same as in `rendering.palette`."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of tile, as levels are drawn and named with it.
+
+    Attributes:
+        name: what the channel of the one-hot maze is called.
+        letter: its character in a level's text.
+        colour: its colour in pictures, such as "#0072b2".
+
+    Raises:
+        ValueError: no name, not one letter, one that a drawing has for something else, or no such colour.
+    """
+
+    name: str
+    letter: str
+    colour: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or re.fullmatch(r"[a-z]\w*", self.name) is None:
+            raise ValueError(f"a kind of tile needs a name such as deep_mud, got {self.name!r}")
+        if not isinstance(self.letter, str) or re.fullmatch(rf"[^\s\\{PATH_GLYPH}]", self.letter) is None:
+            raise ValueError(
+                f"the letter of {self.name} must be one character, no space or {PATH_GLYPH}, got {self.letter!r}"
+            )
+        if not isinstance(self.colour, str) or re.fullmatch(r"#[0-9a-f]{6}", self.colour) is None:
+            raise ValueError(f"the colour of {self.name} must be such as #0072b2, got {self.colour!r}")
+
+
+KINDS = (
+    Kind("empty", ".", "#ffffff"),
+    Kind("wall", "#", "#1c1c20"),
+    Kind("source", "S", "#0072b2"),
+    Kind("target", "T", "#009e73"),
+)
+"""The kinds of tile of the package's tasks, one for each `Tile`; colours are those of `rendering.palette`."""
+GLYPHS = "".join(kind.letter for kind in KINDS)
+"""The character of each `Tile` in a level's text; a space reads as empty too."""
+MOST_KINDS = 64
+"""Largest number of kinds of tile of a task."""
+COLOURS = {tile: KINDS[tile].colour for tile in (Tile.WALL, Tile.SOURCE, Tile.TARGET)}
+"""Colour of each `Tile` that is not empty, in pictures on a page."""
 MOST_TILES = 1 << 24
 """Largest number of tiles of a level, 4096 x 4096: the float32 of states counts exactly up to there."""
 _MOST_SHOWN, _MOST_TILES = 8, 40_000
 """Largest number of levels of a set that a notebook shows, and of their tiles."""
-_TILE_OF_GLYPH = {
-    **{glyph: Tile(i) for i, glyph in enumerate(GLYPHS)},
-    " ": Tile.EMPTY,
-    PATH_GLYPH: Tile.EMPTY,
-}
 
 
-def parse(text: str) -> Tiles:
+def parse(text: str, letters: str = GLYPHS) -> Tiles:
     """Read a level drawn as text.
 
     One line is one row: `#` wall, `.` or a space empty, `S` source, `T` target. Blank lines around the drawing
     are dropped, and so is the indentation common to all rows: draw an empty left column with `.`.
+
+    Args:
+        text: the drawing.
+        letters: the letter of each kind of tile; those of a task of one's own are `Task.letters`.
 
     Returns:
         (H, W) uint8 tiles.
@@ -79,30 +118,32 @@ def parse(text: str) -> Tiles:
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         raise ValueError(f"all rows of a level must be equally long, got lengths {sorted(widths)}")
-    unknown = sorted(set("".join(rows)) - set(_TILE_OF_GLYPH))
+    tile_of = {" ": 0, PATH_GLYPH: 0, **{letter: tile for tile, letter in enumerate(letters)}}
+    unknown = sorted(set("".join(rows)) - set(tile_of))
     if unknown:
-        raise ValueError(f"unknown tiles {unknown}; a level is drawn with {sorted(_TILE_OF_GLYPH)}")
-    return np.array([[_TILE_OF_GLYPH[glyph] for glyph in row] for row in rows], dtype=np.uint8)
+        raise ValueError(f"unknown tiles {unknown}; a level is drawn with {sorted(tile_of)}")
+    return np.array([[tile_of[letter] for letter in row] for row in rows], dtype=np.uint8)
 
 
-def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> str:
+def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = GLYPHS) -> str:
     """Draw one level as text that `parse` reads back.
 
     Args:
         tiles: (H, W) uint8.
         path: (H, W) bool, drawn as `*` on empty tiles; `parse` reads those as empty again.
+        letters: the letter of each kind of tile.
     """
-    glyphs = np.array(list(GLYPHS))[as_tiles(tiles, ndim=(2,))]
+    glyphs = np.array(list(letters))[as_tiles(tiles, ndim=(2,), n_kinds=len(letters))]
     if path is not None:
-        glyphs = np.where(np.asarray(path, dtype=bool) & (glyphs == GLYPHS[Tile.EMPTY]), PATH_GLYPH, glyphs)
+        glyphs = np.where(np.asarray(path, dtype=bool) & (glyphs == letters[Tile.EMPTY]), PATH_GLYPH, glyphs)
     return "\n".join("".join(row) for row in glyphs)
 
 
-def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
+def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = len(Tile)) -> Tiles:
     """Check (H, W) or (N, H, W) tiles, and convert them to a C-contiguous uint8 array.
 
     Raises:
-        ValueError: another number of dimensions than allowed, no tile at all, or values that are no `Tile`.
+        ValueError: another number of dimensions than allowed, no tile at all, or values that are none of so many kinds.
     """
     array = np.asarray(tiles)
     if array.ndim not in ndim:
@@ -111,16 +152,17 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
     if 0 in array.shape[-2:]:
         raise ValueError(f"a level needs at least one tile, got shape {array.shape}")
     integral = array.dtype.kind in "iub"
-    if not integral or (array.size and not (array.min() >= 0 and array.max() < len(Tile))):
+    if not integral or (array.size and not (array.min() >= 0 and array.max() < n_kinds)):
         raise ValueError(
-            f"tiles must be integers from 0 to {len(Tile) - 1} ({', '.join(t.name for t in Tile)}), "
+            f"tiles must be integers from 0 to {n_kinds - 1} ({', '.join(t.name for t in tuple(Tile)[:n_kinds])}"
+            f"{', ...' if n_kinds > len(Tile) else ''}), "
             f"got dtype {array.dtype}" + (f", values {array.min()} to {array.max()}" if integral else "")
         )
     return as_contiguous(array, np.uint8)
 
 
-def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
-    """Read levels that users give as text, as a list of texts or as tiles.
+def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -> Tiles:
+    """Read levels that users give as text, in which each kind of tile has its letter, as a list of texts or as tiles.
 
     Returns:
         (H, W) tiles of one text; else (N, H, W), or the shape of the tiles given.
@@ -129,10 +171,10 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
         ValueError: text that `parse` refuses, tiles that `as_tiles` refuses, or texts of levels that differ in shape.
     """
     if isinstance(levels, str):
-        return parse(levels)
+        return parse(levels, letters)
     if isinstance(levels, (list, tuple)) and levels and all(isinstance(text, str) for text in levels):
-        return stack_levels([parse(text) for text in levels])
-    return as_tiles(levels)
+        return stack_levels([parse(text, letters) for text in levels])
+    return as_tiles(levels, n_kinds=MOST_KINDS)
 
 
 def stack_levels(levels: Sequence[Tiles]) -> Tiles:
@@ -175,7 +217,7 @@ def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
     Raises:
         ValueError: another number of dimensions, or values that are no `Tile`.
     """
-    walls = as_tiles(tiles, ndim=(3,)) == Tile.WALL
+    walls = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS) == Tile.WALL
     rows, cols = walls[:, [0, -1], :], walls[:, :, [0, -1]]
     return np.asarray(rows.all(axis=(1, 2)) & cols.all(axis=(1, 2)))
 
@@ -206,7 +248,7 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
     Raises:
         ValueError: another number of dimensions, or values that are no `Tile`.
     """
-    levels = as_tiles(tiles, ndim=(3,))
+    levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
     n, height, width = levels.shape
     keys = _place_keys(height, width)
     # The padding looks like empty tiles; the shape, which is part of the keys, keeps such levels apart.
@@ -237,7 +279,7 @@ class LevelSet:
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        tiles = as_tiles(self.tiles, ndim=(3,))
+        tiles = as_tiles(self.tiles, ndim=(3,), n_kinds=MOST_KINDS)
         if not len(tiles):
             raise ValueError("a level set needs at least one level, got 0")
         object.__setattr__(self, "tiles", tiles)

@@ -57,7 +57,7 @@ def pack_file(name: str) -> Iterator[Path]:
         yield path
 
 
-def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
+def load_levels(levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS) -> LevelSet:
     """Return a level set from what users pass as `levels=`.
 
     Args:
@@ -73,8 +73,8 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
     if isinstance(levels, LevelSet):
         return levels
     if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
-        return _find_levels(levels)
-    tiles = read_tiles(levels).copy()  # a copy, since the user may change the array later
+        return _find_levels(levels, letters)
+    tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
 
 
@@ -95,7 +95,7 @@ def save_levels(levels: LevelSet, path: str | Path) -> Path:
     return _WRITERS.get(Path(path).suffix, LevelSet.save)(levels, levels_path(path))
 
 
-def _find_levels(name: str | Path) -> LevelSet:
+def _find_levels(name: str | Path, letters: str) -> LevelSet:
     """Return the levels of a prefab, of a pack, of a benchmark set or in a file."""
     if name in list_prefabs():
         return LevelSet(prefab(str(name))[None], {"prefab": name})
@@ -107,10 +107,10 @@ def _find_levels(name: str | Path) -> LevelSet:
     if os.path.isfile(name):  # unlike Path.is_file, no error if the text is too long for a name
         return _READERS.get(Path(name).suffix, LevelSet.load)(name)
     drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
-    if set(drawing) <= {*GLYPHS, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
-        return LevelSet(parse(drawing)[None])
+    if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
+        return LevelSet(parse(drawing, letters)[None])
     known = list_prefabs() + list_packs() + list(BENCHMARK_SETS)
     raise ValueError(
-        f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(GLYPHS)}; known: "
+        f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}; known: "
         f"{', '.join(known)}{did_you_mean(name, known)}"
     )

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
-from maze_nca_gym.levels import Tiles, as_contiguous, as_tiles
+from maze_nca_gym.levels import MOST_KINDS, Tiles, as_contiguous, as_tiles
 
 IsOptimal: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], bool | NDArray[np.bool_]]
 """(N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution."""
@@ -83,7 +83,7 @@ def score(
     Raises:
         ValueError: the shapes differ, a prediction is NaN, or a target is empty and `is_optimal` is None.
     """
-    levels: Tiles = as_tiles(tiles, ndim=(3,))
+    levels: Tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
     paths, targets = as_contiguous(path, np.float32), as_contiguous(target, np.bool_)
     if not levels.shape == paths.shape == targets.shape:
         raise ValueError(

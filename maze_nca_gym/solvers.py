@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym._kernels.registry import MALFORMED, UNSOLVABLE
-from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
+from maze_nca_gym.levels import MOST_KINDS, Tile, Tiles, as_contiguous, as_tiles
 from maze_nca_gym.orders import USUAL_ORDER, order_code
 from maze_nca_gym.random_streams import scramble
 
@@ -322,13 +322,13 @@ def _fast_tiles(tiles: ArrayLike) -> Tiles:
     """Return `as_tiles`, but do not search an array of the right layout for invalid values: to the kernels, any value
     but `Tile.WALL` is a free tile."""
     if type(tiles) is np.ndarray and tiles.dtype is _UINT8 and tiles.size and tiles.flags.carray:
-        return tiles if tiles.ndim == 2 or tiles.ndim == 3 else as_tiles(tiles)
-    return as_tiles(tiles)
+        return tiles if tiles.ndim == 2 or tiles.ndim == 3 else as_tiles(tiles, n_kinds=MOST_KINDS)
+    return as_tiles(tiles, n_kinds=MOST_KINDS)
 
 
 def _as_batch(tiles: ArrayLike) -> Tiles:
     """Return (N, H, W) tiles, with N = 1 for a single level."""
-    levels = as_tiles(tiles)
+    levels = as_tiles(tiles, n_kinds=MOST_KINDS)
     return levels if levels.ndim == 3 else levels[None]
 
 

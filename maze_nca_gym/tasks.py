@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial, update_wrapper
+from functools import lru_cache, partial, update_wrapper, wraps
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym import solvers
+from maze_nca_gym.generation import Size, generate
 from maze_nca_gym.guidance import STEPS, Guidance, first_steps
-from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, read_tiles, to_text
+from maze_nca_gym.levels import KINDS, MOST_KINDS, Kind, Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.names import check_count
 from maze_nca_gym.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.scoring import IsOptimal
@@ -29,8 +31,12 @@ class Task:
     Attributes:
         name: what environments, policies and level sets call it. In an order of directions that is not the usual one,
             it ends with the order.
-        n_tiles: T, kinds of tile: the channels of the one-hot maze. 4, or 2 for mazes without source and target.
-        has_endpoints: whether its levels have a source and a target.
+        kinds: the T kinds of tile of its levels, at most 64: a tile's value is its place among them, and each is a
+            channel of the one-hot maze. The first two are always empty and wall. With source and target after them,
+            generated levels have one of each, joined by a path; all further kinds are the task's own.
+        mark: (rng, (N, H, W) generated tiles) -> the task's levels, of the same shape: puts its own kinds of tile, or
+            more targets, on levels that any generator has made. What it returns must be solvable. It is not called for
+            levels that users give. None if generated levels are the task's as they are.
         n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
         solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none. It may take an `order`
             of directions.
@@ -50,8 +56,8 @@ class Task:
     """
 
     name: str
-    n_tiles: int
-    has_endpoints: bool
+    kinds: tuple[Kind, ...] = KINDS
+    mark: Callable[[np.random.Generator, Tiles], Tiles] | None = None
     n_channels: int
     solve: Callable[[Tiles], NDArray[np.bool_]]
     is_optimal: IsOptimal
@@ -68,8 +74,8 @@ class Task:
         """Check values whose errors would be hard to explain later.
 
         Raises:
-            ValueError: no name, or one that ends with another order; a number below 1, another number of kinds of tile
-                than the levels have, or guidance without names of its channels.
+            ValueError: no name, or one that ends with another order; a number below 1; kinds of tile that do not begin
+                with empty and wall, or two that share a name or a letter; or guidance without names of its channels.
         """
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
@@ -79,11 +85,40 @@ class Task:
             check_count(name, getattr(self, name))
         if (self.guidance is None) != (not self.guided):
             raise ValueError(f"guidance needs names of its channels, guided, and they need it, got {self.guided}")
-        wanted = _kinds_of_tile(self.has_endpoints)
-        if self.n_tiles != wanted:
-            raise ValueError(
-                f"n_tiles must be {wanted} where has_endpoints is {self.has_endpoints}, got {self.n_tiles!r}"
-            )
+        if not all(isinstance(kind, Kind) for kind in self.kinds) or self.kinds[:2] != KINDS[:2]:
+            raise ValueError(f"the kinds of tile of the task {self.name!r} must begin with KINDS[:2], empty and wall")
+        if len(self.kinds) > MOST_KINDS:
+            raise ValueError(f"a task has at most {MOST_KINDS} kinds of tile, got {len(self.kinds)}")
+        for what in ("name", "letter"):
+            given = [getattr(kind, what) for kind in self.kinds]
+            twice = sorted({each for each in given if given.count(each) > 1})
+            if twice:
+                raise ValueError(f"two kinds of tile of the task {self.name!r} have the {what} {', '.join(twice)}")
+
+    @property
+    def n_tiles(self) -> int:
+        """T, the number of kinds of tile: the channels of the one-hot maze."""
+        return len(self.kinds)
+
+    @property
+    def has_endpoints(self) -> bool:
+        """Whether its levels have a source and a target."""
+        return [kind.name for kind in self.kinds[2:4]] == ["source", "target"]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its levels are those of the package's tasks, which mutations know: with one source and one target, or
+        without both, and nothing else."""
+        return self.kinds in (KINDS, KINDS[:2]) and self.mark is None
+
+    @property
+    def letters(self) -> str:
+        """The letter of each kind of tile that may be in the drawing of a level; `prepare` clears ends."""
+        return "".join(kind.letter for kind in self._given_kinds)
+
+    @property
+    def _given_kinds(self) -> tuple[Kind, ...]:
+        return KINDS if self.kinds == KINDS[:2] else self.kinds
 
     @property
     def question(self) -> str:
@@ -120,17 +155,74 @@ class Task:
         """
         if self.guidance is None:
             raise ValueError(f"the task {self.name!r} brings no guidance")
+        if not len(tiles):
+            return Guidance(
+                np.zeros((0, len(self.guided), *tiles.shape[1:]), np.bool_), np.zeros(tiles.shape, np.int32)
+            )
         shown = self.guidance(tiles)
         return shown if isinstance(shown, Guidance) else Guidance(shown, np.zeros(tiles.shape, np.int32))
 
     @property
     def judge(self) -> IsOptimal | None:
         """`is_optimal` as `scoring.score` takes it: None if the compiled kernels decide it themselves."""
-        return None if self.is_optimal is solvers.is_optimal and not self.may_be_empty else self.is_optimal
+        compiled = self.is_optimal is solvers.is_optimal and self.is_plain and not self.may_be_empty
+        return None if compiled else self.is_optimal
+
+    def check_mutable(self) -> None:
+        """Check that mutations know the levels of this task.
+
+        Raises:
+            ValueError: they have other tiles than empty and wall, or one source and one target besides.
+        """
+        if not self.is_plain:
+            raise ValueError(
+                f"levels of the task {self.name!r} cannot evolve or be edited: mutations know empty tiles and walls, "
+                "with one source and one target or without both, and neither further kinds of tile nor marks"
+            )
 
     def prepare(self, tiles: Tiles) -> Tiles:
-        """Return (N, H, W) levels as this task has them: without source and target if it has no endpoints."""
-        return tiles if self.has_endpoints else clear_endpoints(tiles)
+        """Return (N, H, W) levels that users give as this task has them: without source and target if it knows neither.
+
+        Raises:
+            ValueError: a tile of another kind.
+        """
+        self.check_kinds(tiles)
+        return clear_endpoints(tiles) if self.kinds == KINDS[:2] else tiles
+
+    def check_kinds(self, tiles: Tiles) -> None:
+        """Check the values of (N, H, W) tiles; those of source and target may be cleared by `prepare`.
+
+        Raises:
+            ValueError: a tile of another kind.
+        """
+        known = self._given_kinds
+        if len(tiles) and tiles.max() >= len(known):
+            names = ", ".join(kind.name for kind in known)
+            raise ValueError(f"tiles of the task {self.name!r} are 0 to {len(known) - 1} ({names}), got {tiles.max()}")
+
+    def generate(
+        self, rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
+    ) -> Tiles:
+        """Generate levels of this task, (N, H, W) uint8: those of a generator, with the task's marks.
+
+        Raises:
+            ValueError: an unknown generator or option, a bad value, or marks that are none of the task's tiles.
+        """
+        return self.marked(rng, generate(rng, n, size, generator, endpoints=self.has_endpoints, **options))
+
+    def marked(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:
+        """Return (N, H, W) generated levels with the task's marks.
+
+        Raises:
+            ValueError: other than tiles of the task in the same shape.
+        """
+        if self.mark is None or not len(tiles):
+            return tiles
+        levels = self.mark(rng, tiles.copy())
+        if not isinstance(levels, np.ndarray) or (levels.shape, levels.dtype) != (tiles.shape, tiles.dtype):
+            got = f"{levels.dtype} of {levels.shape}" if isinstance(levels, np.ndarray) else repr(levels)
+            raise ValueError(f"mark of the task {self.name!r} must return uint8 tiles of {tiles.shape}, got {got}")
+        return self.prepare(levels)
 
     def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
         """Return the canonical solutions of levels that must all be solvable, (N, H, W) bool.
@@ -138,6 +230,8 @@ class Task:
         Raises:
             ValueError: a level is unsolvable or malformed.
         """
+        if not len(tiles):
+            return np.zeros(tiles.shape, np.bool_)
         targets = self.solve(tiles)
         solvable = self.is_answer(targets)
         if not solvable.all():
@@ -160,12 +254,39 @@ class Task:
         return f"the answer of the task {self.name!r} is empty, and its may_be_empty is False"
 
 
+def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
+    """Return a function of many levels that calls one of a single level for each, and remembers its last results.
+
+    So `solve` and `is_optimal` may be plain Python, such as a search with a heap.
+
+    >>> Task(solve=of_each(solve_one), is_optimal=of_each(judge_one), ...)
+
+    Args:
+        function: takes an (H, W) level, perhaps an (H, W) bool path, as copies, and keywords such as `order`; returns
+            an array or a number, the same for the same level, of one shape for all levels of a shape.
+
+    Returns:
+        A function of (N, H, W) levels, and paths, that stacks the results, (N, ...). Of no level at all they are those
+        of `solve`, (0, H, W) bool, or with paths those of `is_optimal`, (0,) bool.
+    """
+
+    @lru_cache(maxsize=4096)
+    def of_one(shape: tuple[int, ...], level: bytes, *paths: bytes, **options: Any) -> NDArray[Any]:
+        arrays = [np.frombuffer(level, np.uint8), *(np.frombuffer(path, np.bool_) for path in paths)]
+        return np.asarray(function(*(array.reshape(shape).copy() for array in arrays), **options))
+
+    @wraps(function)
+    def of_all(tiles: Tiles, *paths: NDArray[np.bool_], **options: Any) -> NDArray[Any]:
+        if not len(tiles):
+            return np.zeros((0,) if paths else tiles.shape, np.bool_)
+        rows = zip(tiles, *(np.asarray(path, np.bool_) for path in paths), strict=True)
+        return np.stack([of_one(row[0].shape, *(part.tobytes() for part in row), **options) for row in rows])
+
+    return of_all
+
+
 def _takes_order(function: Callable[..., Any]) -> bool:
     return "order" in inspect.signature(function).parameters
-
-
-def _kinds_of_tile(has_endpoints: bool) -> int:
-    return len(Tile) if has_endpoints else 2
 
 
 def _shorter_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -180,8 +301,6 @@ def _longer_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int6
 
 SHORTEST_PATH = Task(
     name="shortest-path",
-    n_tiles=len(Tile),
-    has_endpoints=True,
     n_channels=11,
     solve=solvers.shortest_path,
     is_optimal=solvers.is_optimal,
@@ -195,8 +314,7 @@ SHORTEST_PATH = Task(
 """The shortest path from source to target (paper, "Computing the shortest path")."""
 DIAMETER = Task(
     name="diameter",
-    n_tiles=2,
-    has_endpoints=False,
+    kinds=KINDS[:2],
     n_channels=31,
     solve=solvers.diameter,
     is_optimal=solvers.is_optimal,
@@ -229,14 +347,15 @@ def register_task(task: Task) -> Task:
 
 def _try_out(name: str, task: Task) -> None:
     """Check what a task's functions return for two tiny levels."""
-    tiles = task.prepare(read_tiles(_TINY))
+    tiles = task.prepare(clear_endpoints(read_tiles(_TINY)) if not task.has_endpoints else read_tiles(_TINY))
+    tiles = _called(task, "marked", np.random.default_rng(0), tiles)
     targets = _called(task, "solve", tiles)
     _check_result(task, "solve", targets, tiles.shape)
     judged = _called(task, "is_optimal", tiles, targets)
     _check_result(task, "is_optimal", judged, tiles.shape[:1])
     wrong = np.flatnonzero(task.is_answer(targets) & ~judged)
     if len(wrong):
-        rows = to_text(tiles[wrong[0]], targets[wrong[0]]).replace("\n", "/")
+        rows = to_text(tiles[wrong[0]], targets[wrong[0]], task.letters).replace("\n", "/")
         raise ValueError(f"is_optimal of the task {task.name!r} must accept what solve returns (*), but not in {rows}")
     if task.guidance is not None:
         shown = _called(task, "guide", tiles)
@@ -247,9 +366,9 @@ def _try_out(name: str, task: Task) -> None:
         _check_result(task, "rank", ranks, tiles.shape[:1], np.int64)
 
 
-def _called(task: Task, name: str, *arguments: NDArray[Any]) -> Any:
+def _called(task: Task, name: str, *arguments: Any) -> Any:
     try:
-        return getattr(task, name)(*(array.copy() for array in arguments))
+        return getattr(task, name)(*(copy(argument) for argument in arguments))
     except Exception as error:
         raise ValueError(
             f"{name} of the task {task.name!r} fails on two levels of 5 x 5 tiles: {type(error).__name__}: {error}"
@@ -294,4 +413,4 @@ def usual_task(n_tiles: int) -> Task:
 
 def task_of_levels(tiles: Tiles) -> Task:
     """Return the usual task of (N, H, W) levels: shortest path if any has a source or a target, else diameter."""
-    return usual_task(_kinds_of_tile(bool((tiles >= Tile.SOURCE).any())))
+    return usual_task(len(KINDS) if (tiles >= Tile.SOURCE).any() else 2)

@@ -3,11 +3,16 @@ from __future__ import annotations
 import re
 import runpy
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from gymnasium import registry
 
-from maze_nca_gym.agents import weights
+from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym.agents.weights import MODELS
+from maze_nca_gym.tasks import TASKS
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -27,6 +32,8 @@ EXPECTED = {
     "13_automata_on_graphs": r"(?s)\A([\w ]+: 10 of 10 graphs .*){6}10 mazes as one batch .* of the grid: True\n\Z",
     "14_automata_gallery": r"(?s)\A(\S+: [\d,]+ weights, proven .*: True\n){6}picture: runs/automata\.png",
     "15_your_own_tracker": r"8 losses, from 0\.\d{3} to 0\.\d{3}: runs/tracked\.sqlite",
+    "16_nearest_of_several_targets": r"\d+\.\d% of 500 test levels optimal",
+    "17_weighted_terrain": r"\d+\.\d% of 500 test levels optimal; runs/weighted-terrain has pictures",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -35,9 +42,11 @@ ARGUMENTS = {
     "11_ppo": ["1024", "4"],
     "13_automata_on_graphs": ["10"],
     "15_your_own_tracker": ["8"],
+    "16_nearest_of_several_targets": ["4"],
+    "17_weighted_terrain": ["4"],
 }
 """Of examples that take minutes without."""
-LINES = {"13_automata_on_graphs": 230, "14_automata_gallery": 75}
+LINES = {"13_automata_on_graphs": 230, "14_automata_gallery": 75, "17_weighted_terrain": 100}
 """Lines that an example has at most, if more than 60."""
 FILES_OF_A_RUN = ["config.json", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png"]
 WRITTEN = {
@@ -50,19 +59,32 @@ WRITTEN = {
     "12_adversarial_evolution": ["runs/evolution.png"],
     "14_automata_gallery": ["runs/automata.png"],
     "15_your_own_tracker": ["runs/tracked.sqlite", *(f"runs/tracked/{name}" for name in FILES_OF_A_RUN)],
+    "16_nearest_of_several_targets": [f"runs/nearest-target/{name}" for name in FILES_OF_A_RUN],
+    "17_weighted_terrain": [f"runs/weighted-terrain/{name}" for name in FILES_OF_A_RUN],
 }
 """Files that an example leaves behind."""
+
+
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """What an example registers is no part of other tests."""
+    tables: list[dict[str, Any]] = [MODELS, TASKS, ENVIRONMENTS, registry]
+    before = [set(table) for table in tables]
+    yield
+    for table, names in zip(tables, before, strict=True):
+        for name in set(table) - names:
+            del table[name]
 
 
 def test_every_example_is_expected_here():
     assert [path.stem for path in EXAMPLES] == list(EXPECTED)
 
 
+@pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run_without_a_warning(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [path.name, *ARGUMENTS.get(path.stem, [])])
-    monkeypatch.setattr(weights, "MODELS", {**weights.MODELS})  # one of them registers an architecture
     shown = runpy.run_path(str(path), run_name="__main__")
     assert shown["__doc__"]
     assert len(path.read_text(encoding="utf-8").splitlines()) < LINES.get(path.stem, 60)

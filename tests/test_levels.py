@@ -124,7 +124,7 @@ class TestLevelSet:
         assert os.listdir(tmp_path) == ["levels.npz"]
         assert len(LevelSet.load(path)) == 2
 
-    @for_each("tiles", [SOME[0], SOME[:0], SOME + 4, SOME.astype(float)])
+    @for_each("tiles", [SOME[0], SOME[:0], SOME + 64, SOME.astype(float)])
     def test_what_is_no_level_set(self, tiles: NDArray[Any]) -> None:
         with pytest.raises(ValueError, match=r"tiles must|at least one level"):
             LevelSet(tiles)
@@ -142,7 +142,7 @@ ARRAYS: dict[str, dict[str, Any]] = {
     "no tiles": {"config": CONFIG},
     "no config": {"tiles": SOME},
     "float tiles": {"tiles": SOME.astype(float), "config": CONFIG},
-    "unknown tiles": {"tiles": SOME + 9, "config": CONFIG},
+    "unknown tiles": {"tiles": SOME + 64, "config": CONFIG},
     "one level": {"tiles": SOME[0], "config": CONFIG},
     "no level": {"tiles": SOME[:0], "config": CONFIG},
     "pickled tiles": {"tiles": np.array([Hostile()]), "config": CONFIG},

@@ -141,7 +141,7 @@ TWO, TWICE = np.stack([LEVEL] * 2), np.stack([TARGET] * 2)
         (LEVEL, TARGET, TARGET, r"tiles must have shape \(N, H, W\)"),
         (LEVEL[None], TARGET, TARGET[None], "must have one shape"),
         (LEVEL[None], TARGET[None], TWICE, "must have one shape"),
-        (LEVEL[None] + 9, TARGET[None], TARGET[None], "tiles must be integers"),
+        (LEVEL[None] + 64, TARGET[None], TARGET[None], "tiles must be integers"),
         (TWO, TWICE, np.stack([TARGET, TARGET & False]), "target of level 1 is empty"),
         (TWO, np.stack([TARGET, TARGET * np.nan]), TWICE, "path of level 1 holds NaN"),
     ],

@@ -572,8 +572,8 @@ def test_any_integers_in_any_layout(solve: Solver, convert: Callable[..., Any]) 
 @for_each(
     ("tiles", "message"),
     [
-        ([[0, 4]], "tiles must be integers from 0 to 3"),
-        ([[0, -1]], "tiles must be integers from 0 to 3"),
+        ([[0, 64]], "tiles must be integers from 0 to 63"),
+        ([[0, -1]], "tiles must be integers from 0 to 63"),
         ([[0.0, 1.0]], "got dtype float64"),
         ([["S", "T"]], "got dtype <U1"),
         ([[None, None]], "got dtype object"),

@@ -31,7 +31,7 @@ from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.families import test_levels as levels_to_test
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import LevelSet, Tile, Tiles, parse
+from maze_nca_gym.levels import KINDS, LevelSet, Tile, Tiles, parse
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.rendering.edits import Paint
 from maze_nca_gym.scoring import minibatch_accuracies, score
@@ -61,8 +61,7 @@ def dead_ends(tiles: Tiles) -> Any:
 
 DEAD_ENDS = Task(
     name="dead-ends",
-    n_tiles=2,
-    has_endpoints=False,
+    kinds=KINDS[:2],
     n_channels=1,
     solve=dead_ends,
     is_optimal=lambda tiles, path: (path == dead_ends(tiles)).all(axis=(1, 2)),
@@ -302,8 +301,6 @@ def test_names_stay_the_packages(task):
 
 
 def test_bad_tasks():
-    with pytest.raises(ValueError, match="n_tiles must be 4 where has_endpoints is True, got 2"):
-        replace(SHORTEST_PATH, n_tiles=2)
     with pytest.raises(ValueError, match=r"unknown task 'diametre'.*diameter"):
         find_task("diametre")
     with pytest.raises(ValueError, match=r"n_tiles must be one of 4 \(shortest-path\), 2 \(diameter\), got 7"):

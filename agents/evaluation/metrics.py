@@ -198,7 +198,9 @@ def kinds_of(
         target: (N, H, W) bool, the canonical solutions.
         optimal: (N,) bool, from `scoring.score`.
     """
-    length, longest = _length_within(task, tiles, path), target.sum(axis=(1, 2))
+    # of marked levels, only the task knows which part of a path would be a solution
+    length = _length_within(task, tiles, path) if task.is_plain else np.zeros(len(tiles), np.int64)
+    longest = target.sum(axis=(1, 2))
     enough = length == longest if task.has_endpoints else length >= longest
     conditions = [
         (path == target).all(axis=(1, 2)),

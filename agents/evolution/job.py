@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import reserved_hashes
-from maze_nca_gym.generation import GENERATORS, check_size, generate
+from maze_nca_gym.generation import GENERATORS, check_size
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.options import options_of
@@ -54,6 +54,8 @@ def prepare(
     """
     found = {name: policy.to(find_device(given["device"])) for name, policy in named_policies(policies).items()}
     task = common_task(found)
+    found_task = find_task(task)
+    found_task.check_mutable()
     own = {name: value for name, value in options.items() if name in options_of(PopulationConfig)}
     of_mutation = {name: options[name] for name in _OF_MUTATIONS if name in options}
     population = PopulationConfig(**{"capacity": given["n"], **own, "task": task, "mutation_options": of_mutation})
@@ -63,8 +65,7 @@ def prepare(
     of_generator = {name: options[name] for name in generators if name in options}
 
     def draw(rng: np.random.Generator, n: int) -> Tiles:
-        endpoints = find_task(task).has_endpoints
-        return generate(rng, n, size, given["generator"], endpoints=endpoints, **of_generator)
+        return found_task.generate(rng, n, size, given["generator"], **of_generator)
 
     levels = first_levels(draw, given["seed"], given["n"], reserved)
     evaluated = {name: _player(name, policy, levels, given["steps"]) for name, policy in found.items()}

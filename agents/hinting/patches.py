@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.tasks import find_task
 
@@ -143,11 +142,11 @@ def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
 
 def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig) -> Iterator[Tiles]:
     """Yield the levels of a run in batches of one shape, (N, H, W) uint8, with and without a border."""
-    for task, size in product(automaton.tasks, config.sizes):
-        endpoints = find_task(task).has_endpoints
+    for name, size in product(automaton.tasks, config.sizes):
+        task = find_task(name)
         batches = [
-            generate(rng, config.n_levels // 2, size, family.generator, border=border, endpoints=endpoints, **options)
-            for family in (FAMILIES[name] for name in config.families)
+            task.generate(rng, config.n_levels // 2, size, family.generator, border=border, **options)
+            for family in (FAMILIES[each] for each in config.families)
             for options in family.variants
             for border in (True, False)  # a rule sees a wall at a border, and no kind of tile beyond an edge
         ]

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.levels import Tile
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.tasks import find_task
 
 from ..exact_weights import NETWORKS, stays_exact
 from ..guarantees import Guarantees
@@ -217,7 +217,7 @@ class NCA(LearnedPolicy):
         """Return the iterations as data; None if each has its own weights, or a subclass changes iterations."""
         if not self._iterates_as_is or not self.shared_weights:
             return None
-        inputs = tuple(tile.name.lower() for tile in Tile)[: self.n_tiles]
+        inputs = tuple(kind.name for kind in find_task(self.task).kinds)
         return Program(
             RELU,
             inputs,

@@ -73,6 +73,9 @@ def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.b
 def _solve(policy: Policy, tiles: Tiles) -> NDArray[np.bool_]:
     """Return the canonical solutions of levels of a policy's task, after checking that they are."""
     task = find_task(policy.task)
+    task.check_kinds(tiles)
+    if not task.is_plain:
+        return task.solve_all(tiles)
     with_endpoints = (tiles >= Tile.SOURCE).any(axis=(1, 2))
     if (with_endpoints != task.has_endpoints).any():
         has, wanted = ("no ", "a ") if task.has_endpoints else ("a ", "no ")

@@ -107,8 +107,9 @@ class Session:
         task = find_task(policy.task)
         if policy.task != self.policy.task:
             other._source = self._source_for(policy, self._options)
-            level = task.prepare(level[None])[0]
-            if task.has_endpoints != bool((level >= Tile.SOURCE).any()):
+            known = task.is_plain and find_task(self.policy.task).is_plain
+            level = task.prepare(level[None])[0] if known else level
+            if not known or task.has_endpoints != bool((level >= Tile.SOURCE).any()):
                 level = other._source.draw(self._rng)
         other.policy, other.name = policy, name
         return other._on(level)
@@ -181,6 +182,7 @@ class Session:
             policy.channel_names.index(policy.highlight) or None,
             verdict,
             solved,
+            task.kinds,
         )
 
     def title(self, tiles: Tiles) -> str:

@@ -199,7 +199,7 @@ def _frames(
     policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str, shown: set[int]
 ) -> list[Frame]:
     """Return the pictures of some steps of an episode on one (H, W) level with its (H, W) solution."""
-    judge = find_task(policy.task).judge
+    task = find_task(policy.task)
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     states = enumerate(iterate(policy, encode(policy, tiles[None]), n_steps))
     return [
@@ -209,9 +209,10 @@ def _frames(
             target,
             channel_names=policy.channel_names,
             step=step,
-            accuracy=float(score(tiles[None], state[None, 0], target[None], judge).accuracy[0]),
+            accuracy=float(score(tiles[None], state[None, 0], target[None], task.judge).accuracy[0]),
             title=title,
             highlight=highlight,
+            kinds=task.kinds,
         ).draw()
         for step, state in ((step, read_back(state[0])) for step, state in states if step in shown)
     ]

@@ -19,7 +19,6 @@ from maze_nca_gym.families import (
     reserved_hashes,
     validation_levels,
 )
-from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, level_hashes
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.options import check
@@ -126,13 +125,13 @@ class LevelStream:
     def _draw(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
         """Return (n, size + 2, size + 2) levels of a family, in equal parts from each of its variants."""
         generator, variants = FAMILIES[family].generator, FAMILIES[family].variants
-        endpoints = find_task(self.config.task).has_endpoints
+        task = find_task(self.config.task)
         inner = size if border else size + 2
         order = rng.permutation(n) % len(variants)
         tiles = np.empty((n, size + 2, size + 2), np.uint8)
         for i, options in enumerate(variants):
             count = int((order == i).sum())
-            tiles[order == i] = generate(rng, count, inner, generator, border=border, endpoints=endpoints, **options)
+            tiles[order == i] = task.generate(rng, count, inner, generator, border=border, **options)
         return tiles
 
     @cached_property
@@ -270,4 +269,5 @@ def _copies(tiles: Tiles, dihedral: bool) -> Tiles:
 
 def _tiles(name: str, config: TrainingConfig) -> Tiles:
     """Return the (N, H, W) tiles of a set; sources and targets become empty tiles if the task has none."""
-    return find_task(config.task).prepare(load_levels(name).tiles)
+    task = find_task(config.task)
+    return task.prepare(load_levels(name, task.letters).tiles)

@@ -199,14 +199,16 @@ def _frames(policy: Policy, rows: Batch, n_steps: int) -> Iterator[Frame]:
     tiles, target = rows.tiles, rows.target
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
     paths = [path_of(state) for state in iterate(policy, encode(policy, tiles), steps)]
-    judge = find_task(policy.task).judge
-    scores = [score(tiles, path, target, judge) for path in paths]
+    task = find_task(policy.task)
+    scores = [score(tiles, path, target, task.judge) for path in paths]
     cell = max(3, PICTURE // tiles.shape[1])
     for i in range(len(rows)):
         for step, path, scored in zip(steps, paths, scores, strict=True):
             words = f"{step} iteration{'s' if step > 1 else ''}"
-            yield captioned(draw_level(tiles[i], path[i], cell), words, _verdict(scored, i))
-        yield captioned(draw_level(tiles[i], target[i], cell), "solution", f"{int(target[i].sum())} tiles")
+            yield captioned(draw_level(tiles[i], path[i], cell, kinds=task.kinds), words, _verdict(scored, i))
+        yield captioned(
+            draw_level(tiles[i], target[i], cell, kinds=task.kinds), "solution", f"{int(target[i].sum())} tiles"
+        )
 
 
 def _verdict(scores: Scores, i: int) -> str:

@@ -17,8 +17,6 @@ def solve(tiles):
 register_task(
     Task(
         name="reachable",
-        n_tiles=4,
-        has_endpoints=True,
         n_channels=2,
         solve=solve,
         is_optimal=lambda tiles, path: (path == solve(tiles)).all(axis=(1, 2)),
@@ -103,3 +101,57 @@ for name, model in {"flood": Flood(), "learned": learned}.items():
 
 # %% [markdown]
 # On the command line, `--import MODULE` first imports your module, which registers the task.
+
+# %% [markdown]
+# ## Tiles of its own
+#
+# The levels of a task may have more than walls, a source and a target. `kinds` names the kinds of tile, each with a
+# letter and a colour, and `mark` puts them on the levels of any generator. Here some tiles are toll gates, and the
+# question is *which gates can be reached?* `of_each` makes a function of many levels from one of a single level, so
+# `solve` may be a plain search in Python.
+
+# %%
+import numpy as np
+
+from maze_nca_gym.levels import KINDS, Kind
+from maze_nca_gym.tasks import of_each
+
+GATE = len(KINDS)
+
+
+def mark(rng, tiles):
+    """Make every eighth free tile a gate."""
+    gates = (tiles == Tile.EMPTY) & (rng.random(tiles.shape) < 0.125)
+    return np.where(gates, np.uint8(GATE), tiles)
+
+
+@of_each
+def gates(level):
+    """Return the gates of one level that can be reached from its source, (H, W) bool."""
+    return (level == GATE) & (solvers.distances(level) >= 0)
+
+
+register_task(
+    Task(
+        name="gates",
+        kinds=(*KINDS, Kind("gate", "g", "#cc79a7")),
+        mark=mark,
+        n_channels=2,
+        solve=gates,
+        is_optimal=lambda tiles, path: (path == gates(tiles)).all(axis=(1, 2)),
+        usual_length=16,
+        default_steps=48,
+        may_be_empty=True,
+    )
+)
+register_environment("MazeGates-v0", "gates", max_episode_steps=256)
+env = gym.make("MazeGates-v0", size=8, generator="random", wall_probability=0.4, render_mode="ansi")
+env.reset(seed=1)
+print(env.render())
+
+# %% [markdown]
+# The one-hot maze has five channels now. Pictures, windows, level files, test sets, training and evaluation take the
+# levels as they are; only mutations do not, so levels of such a task cannot evolve. Two complete examples train
+# networks: [the nearest of several targets](../../examples/16_nearest_of_several_targets.py), and [weighted
+# terrain](../../examples/17_weighted_terrain.py) with Dijkstra's algorithm as the exact solution. The latter brings
+# `guidance` too, channels in which a solver shows every tile its next move; with `--guidance 1` networks learn them.

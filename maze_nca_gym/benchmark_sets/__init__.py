@@ -254,5 +254,6 @@ def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:
     named = [
         draw(family, size, task) for size in sizes for family in FAMILIES for draw in (test_levels, validation_levels)
     ]
-    tests = [BENCHMARK_SETS[name] for name in list_benchmark_sets()] if find_task(task).has_endpoints else []
+    has_these = find_task(task).has_endpoints and find_task(task).is_plain
+    tests = [BENCHMARK_SETS[name] for name in list_benchmark_sets()] if has_these else []
     return [*named, *(each.levels() for each in tests if each.side - 2 in sizes)]

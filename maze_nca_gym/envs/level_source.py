@@ -94,7 +94,7 @@ class LevelSource:
                 of another size than `size`.
         """
         self.task = task
-        self._set = None if levels is None else task.prepare(load_levels(levels).tiles)
+        self._set = None if levels is None else task.prepare(load_levels(levels, task.letters).tiles)
         if self._set is None:
             if "endpoints" in options:
                 raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
@@ -128,7 +128,7 @@ class LevelSource:
             )
 
     def _generate(self, rng: np.random.Generator) -> Tiles:
-        return self._generator(rng, 1, self._size, **self._options)[0]
+        return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
 
     def draw(self, rng: np.random.Generator) -> Tiles:
         """Return one (H, W) level."""
@@ -146,7 +146,7 @@ class LevelSource:
         Raises:
             ValueError: a level that is malformed, unsolvable, or not of this environment's shape.
         """
-        tiles = read_tiles(level)
+        tiles = read_tiles(level, self.task.letters)
         if tiles.shape not in {self.shape, (n, *self.shape)}:
             height, width = self.shape
             raise ValueError(

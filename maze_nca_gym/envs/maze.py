@@ -123,7 +123,9 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.render_mode = render_mode
         if render_fps is not None:
             self.metadata = {**self.metadata, "render_fps": check_fps(render_fps)}
-        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight)
+        self._view = View(
+            render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight, self._task
+        )
         self._damage = rng_for(0, "damage")  # a stream of its own: damage must not change the levels to come
         self._start: State | None = None
         self._level: _Level

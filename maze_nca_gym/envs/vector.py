@@ -98,7 +98,9 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.render_mode = render_mode
-        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight)
+        self._view = View(
+            render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight, self._task
+        )
         self._state: Any = None
         self._rngs: dict[int, np.random.Generator] = {}
         self._rng_seeds: dict[int, int] = {}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.dynamics import State
 from maze_nca_gym.levels import Tiles, to_text
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.tasks import SHORTEST_PATH, Task
 
 if TYPE_CHECKING:
     from maze_nca_gym.rendering.edits import Edit
@@ -38,6 +39,7 @@ class View:
         n_channels: int,
         title: str,
         highlight: str | None = None,
+        task: Task = SHORTEST_PATH,
     ) -> None:
         """Check the mode and the names.
 
@@ -57,6 +59,7 @@ class View:
         self._fps = metadata["render_fps"]
         self._names = None if channel_names is None else tuple(channel_names)
         self._title = title
+        self._task = task
         self._window: Window | None = None
         self._history: History | None = None
         self.window_closed = False
@@ -103,7 +106,7 @@ class View:
         if self._mode is None:
             logger.warn("render() does nothing without a render_mode; pass one to gymnasium.make")
         if self._mode == "ansi":
-            return to_text(state.tiles[index], state.channels[index, 0] > 0.5)
+            return to_text(state.tiles[index], state.channels[index, 0] > 0.5, self._task.letters)
         if self._mode == "rgb_array":
             return self._snapshot(state, index, n_steps).draw()
         return None
@@ -119,7 +122,7 @@ class View:
         from maze_nca_gym.rendering import contact_sheet, draw_level, png_bytes
 
         cell = max(1, _SHEET_PIXELS // max(tiles.shape[1:]))
-        frames = [draw_level(*level, cell) for level in zip(tiles, paths, strict=True)]
+        frames = [draw_level(*level, cell, kinds=self._task.kinds) for level in zip(tiles, paths, strict=True)]
         return png_bytes(contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames)))))
 
     def _snapshot(self, state: State, index: int, n_steps: int) -> Snapshot:
@@ -135,6 +138,7 @@ class View:
             float(state.scores.accuracy[index]),
             self._title,
             self._highlight,
+            kinds=self._task.kinds,
         )
 
     def close(self) -> None:

@@ -60,6 +60,7 @@ class LevelPopulation:
         self.n_replacements = 0
         self.lineage = Lineage()
         self._task = find_task(self.config.task)
+        self._task.check_mutable()
         self._next_id = 0
         self._members = Members()
 

@@ -16,6 +16,7 @@ Place: TypeAlias = tuple[int, int]
 """(row, col) of a tile."""
 Changed: TypeAlias = tuple[Tiles, NDArray[np.float32]]
 """(H, W) uint8 tiles and the (C, H, W) float32 state, after a change."""
+ENDS = (Tile.SOURCE, Tile.TARGET)
 DAMAGE_RADIUS = 2
 """Number of tiles to each side of the pointer that damage reaches."""
 
@@ -71,10 +72,12 @@ class MoveEnd:
     Attributes:
         kind: `Tile.SOURCE` or `Tile.TARGET`.
         place: where it goes.
+        last: where it was; of several of that kind, the nearest to it moves. None for that nearest to `place`.
     """
 
     kind: Tile
     place: Place
+    last: Place | None = None
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
         """Return the changed (H, W) uint8 tiles and the same state; see `Edit.apply`.
@@ -82,12 +85,16 @@ class MoveEnd:
         Raises:
             ValueError: the place is not free.
         """
-        there = Tile(tiles[self.place])
-        if there is not Tile.EMPTY and there is not self.kind:
-            what = "a wall" if there is Tile.WALL else f"the {there.name.lower()}"
+        there = int(tiles[self.place])
+        if there not in (Tile.EMPTY, self.kind):
+            what = (
+                f"the {Tile(there).name.lower()}" if there in ENDS else "a wall" if there == Tile.WALL else "that tile"
+            )
             raise ValueError(f"the {self.kind.name.lower()} cannot stand on {what}")
+        ends = np.argwhere(tiles == self.kind)
+        nearest = np.abs(ends - (self.place if self.last is None else self.last)).sum(axis=1).argmin()
         moved = tiles.copy()
-        moved[tiles == self.kind] = Tile.EMPTY
+        moved[tuple(ends[nearest])] = Tile.EMPTY
         moved[self.place] = self.kind
         return moved, channels
 
@@ -131,12 +138,12 @@ def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:
         place: the tile under the mouse.
         tool: the selected tool; unless it is DAMAGE, a drag that begins on the source or target moves it.
     """
-    kind = Tile(tiles[place])
+    kind = int(tiles[place])
     if tool is Tool.DAMAGE:
         return lambda last, to: Damage(to)
-    if kind >= Tile.SOURCE:
-        return lambda last, to: MoveEnd(kind, to)
-    drawn = Tile.EMPTY if kind is Tile.WALL else Tile.WALL
+    if kind in ENDS:
+        return lambda last, to: MoveEnd(Tile(kind), to, last)
+    drawn = Tile.EMPTY if kind == Tile.WALL else Tile.WALL
     return lambda last, to: Paint(line(last, to), drawn)
 
 
@@ -149,7 +156,7 @@ def line(start: Place, end: Place) -> tuple[Place, ...]:
 
 def _fixed(tiles: Tiles, place: Place) -> str:
     """Return why a tile stays as it is; empty where it may be painted."""
-    if tiles[place] >= Tile.SOURCE:
+    if tiles[place] in ENDS:
         return f"the {Tile(tiles[place]).name.lower()} stays: drag it to move it"
     on_rim = any(at in (0, n - 1) for at, n in zip(place, tiles.shape, strict=True))
     return "the border stays closed" if on_rim and bool(has_border(tiles[None])[0]) else ""

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.levels import Tile, Tiles, as_tiles
+from maze_nca_gym.levels import KINDS, Kind, Tile, Tiles, as_tiles
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.layout import HEADER, KEY_LINE, MARGIN, Layout, Panel, frame_layout
 from maze_nca_gym.rendering.palette import Frame
@@ -50,6 +50,7 @@ class Snapshot:
             magnitude; None for no tint.
         verdict: a few words about the path, which the window shows; empty for none.
         solved: whether the verdict is good news, which decides its colour.
+        kinds: the kinds of tile, as of the level's task.
 
     Raises:
         ValueError: invalid tiles, shapes that do not match, more names than channels, or a highlight that is no
@@ -66,9 +67,10 @@ class Snapshot:
     highlight: int | None = None
     verdict: str = ""
     solved: bool = False
+    kinds: tuple[Kind, ...] = KINDS
 
     def __post_init__(self) -> None:
-        tiles = as_tiles(self.tiles, ndim=(2,))
+        tiles = as_tiles(self.tiles, ndim=(2,), n_kinds=max(len(Tile), len(self.kinds)))
         channels, target = np.asarray(self.channels, np.float32), np.asarray(self.target, np.bool_)
         if channels.ndim != 3 or not len(channels) or channels.shape[1:] != tiles.shape:
             raise ValueError(f"channels must have shape (C, {tiles.shape[0]}, {tiles.shape[1]}), got {channels.shape}")
@@ -95,9 +97,9 @@ class Snapshot:
         return names_of(self.channel_names, len(self.channels))
 
     @property
-    def has_ends(self) -> bool:
-        """Whether the level has source or target."""
-        return bool((self.tiles >= Tile.SOURCE).any())
+    def shown_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of tile that the key explains: no source and target of levels that have none."""
+        return KINDS[:2] if self.kinds == KINDS and not (self.tiles >= Tile.SOURCE).any() else self.kinds
 
     @property
     def tinted_by(self) -> str | None:
@@ -128,8 +130,8 @@ class Snapshot:
         """
         (rows, cols), names = self.tiles.shape, self.names
         layout = frame_layout(rows, cols, len(self.channels), show_channels, size, caption_of(names))
-        frame = _background(layout, names, self.has_ends, self.tinted_by).copy()
-        draw_maze(frame, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint)
+        frame = _background(layout, names, self.shown_kinds, self.tinted_by).copy()
+        draw_maze(frame, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint, self.kinds)
         draw_header(frame, self, self.title, HEADER, MARGIN, (_TITLE, _STATUS))
         if layout.channels:
             draw_channels(frame, layout, self.channels, self.tiles == Tile.WALL)
@@ -143,6 +145,7 @@ def draw_level(
     cell: int = 16,
     solution: ArrayLike | None = None,
     overhang: int = 0,
+    kinds: tuple[Kind, ...] = KINDS,
 ) -> Frame:
     """Draw a level and nothing else.
 
@@ -152,6 +155,7 @@ def draw_level(
         cell: pixels along a tile's side.
         solution: (H, W) bool, the exact path, outlined in orange.
         overhang: pixels by which source's and target's markers may exceed a small tile, to be found.
+        kinds: the kinds of tile, as of the level's task.
 
     Returns:
         (H * cell, W * cell, 3) uint8.
@@ -159,7 +163,7 @@ def draw_level(
     Raises:
         ValueError: no level, a path or solution of another shape, or a cell without pixels.
     """
-    tiles = as_tiles(tiles, ndim=(2,))
+    tiles = as_tiles(tiles, ndim=(2,), n_kinds=max(len(Tile), len(kinds)))
     values = np.zeros(tiles.shape, np.float32) if path is None else np.asarray(path, np.float32)
     exact = np.zeros(tiles.shape, np.bool_) if solution is None else np.asarray(solution, np.bool_)
     for name, array in (("path", values), ("solution", exact)):
@@ -170,7 +174,7 @@ def draw_level(
     rows, cols = tiles.shape
     panel = Panel(0, 0, rows, cols, cell)
     frame = np.empty((panel.height, panel.width, 3), dtype=np.uint8)
-    draw_maze(frame, panel, tiles, values, exact, overhang)
+    draw_maze(frame, panel, tiles, values, exact, overhang, kinds=kinds)
     return frame
 
 
@@ -216,16 +220,16 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
 
 
 @lru_cache(maxsize=8)
-def _background(layout: Layout, names: tuple[str, ...], has_endpoints: bool, tinted: str | None) -> Frame:
+def _background(layout: Layout, names: tuple[str, ...], kinds: tuple[Kind, ...], tinted: str | None) -> Frame:
     """Return the part that all frames of an episode share; callers copy it and never draw on it."""
     frame = blank(*layout.canvas)
     for channel, panel in layout.channels:
         draw_name(frame, panel, names[channel], layout.caption)
-    _draw_keys(frame, layout, has_endpoints, tinted)
+    _draw_keys(frame, layout, kinds, tinted)
     return frame
 
 
-def _draw_keys(frame: Frame, layout: Layout, has_endpoints: bool, tinted: str | None) -> None:
+def _draw_keys(frame: Frame, layout: Layout, kinds: tuple[Kind, ...], tinted: str | None) -> None:
     """Draw the maze's key and, where there are heat maps, their colour bar: on one line, or on two."""
     right = frame.shape[1]
     if layout.channels:
@@ -234,7 +238,7 @@ def _draw_keys(frame: Frame, layout: Layout, has_endpoints: bool, tinted: str | 
         left = MARGIN if layout.key_lines > 1 else right - MARGIN - whole
         right = right if layout.key_lines > 1 else left
         _draw_colour_bar(frame, top, left)
-    draw_maze_key(frame[:, :right], layout.footer, has_endpoints, tinted)
+    draw_maze_key(frame[:, :right], layout.footer, kinds, tinted)
 
 
 def _draw_colour_bar(frame: Frame, top: int, left: int) -> None:

@@ -63,6 +63,12 @@ _SHADES = 255
 _WALL_GREY, _WALL_OPACITY = 150.0, 0.65
 
 
+def rgb(colour: str) -> RGB:
+    """Return a colour from text such as "#0072b2"."""
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    return red, green, blue
+
+
 def _ramp(points: tuple[RGB, ...]) -> NDArray[np.float64]:
     """Return (_SHADES + 1, 3) colours, linear between equally spaced control points."""
     at = np.linspace(0, len(points) - 1, _SHADES + 1)

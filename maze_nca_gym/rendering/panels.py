@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.levels import KINDS, Kind, Tile, Tiles
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.layout import MARGIN, Box, Caption, Layout, Panel
 from maze_nca_gym.rendering.palette import RGB, Frame
@@ -71,6 +71,7 @@ def draw_maze(
     solution: NDArray[np.bool_],
     overhang: int = 0,
     highlight: NDArray[np.float32] | None = None,
+    kinds: tuple[Kind, ...] = KINDS,
 ) -> None:
     """Draw a maze into its panel of a frame, in place.
 
@@ -82,35 +83,47 @@ def draw_maze(
         solution: (H, W) bool, the exact path, outlined.
         overhang: pixels by which source's and target's markers may be larger than a small tile, to be found.
         highlight: (H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
+        kinds: the kinds of tile, whose colours these are.
     """
     every, cell = slice(None, None, panel.stride), panel.cell
     wall, path, solution = tiles[every, every] == Tile.WALL, path[every, every], solution[every, every]
     outlined, area = cell >= _SMALLEST_RING, frame[panel.area]
     tint = np.zeros(wall.shape, np.float32) if highlight is None else highlight[every, every]
-    fill(area, _tile_colours(wall, path, solution & (not outlined), tint), cell)
+    ground = _grounds(kinds)[tiles[every, every]]
+    fill(area, _tile_colours(ground, wall, path, solution & (not outlined), tint), cell)
     if outlined:
         grid = _by_tile(area, cell)
         _draw_lines(grid, wall, path > 0)
         _draw_outline(grid, solution, min(-(-cell // 8), 3))
-    draw_ends(frame, panel, tiles, overhang)
+    draw_ends(frame, panel, tiles, overhang, kinds)
 
 
-def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int) -> None:
-    """Draw the source and the target of (H, W) tiles as `draw_maze` does, whose arguments these are."""
+def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int, kinds: tuple[Kind, ...] = KINDS) -> None:
+    """Draw the sources and targets of (H, W) tiles as `draw_maze` does, whose arguments these are."""
     area, cell = frame[panel.area], panel.cell
-    for tile in (Tile.SOURCE, Tile.TARGET):
+    for tile in (each for each in (Tile.SOURCE, Tile.TARGET) if kinds[each : each + 1] == KINDS[each : each + 1]):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
             size = max(round(cell * 0.74), min(_READABLE_MARKER, cell + overhang))
             _put_marker(area, _marker(tile, size), row + (cell - size) // 2, col + (cell - size) // 2)
 
 
+@lru_cache(maxsize=64)
+def _grounds(kinds: tuple[Kind, ...]) -> NDArray[np.float32]:
+    """Return (T, 3) colours of kinds of tile; source and target are markers on an empty tile."""
+    grounds = [KINDS[Tile.EMPTY] if kind in KINDS[2:] else kind for kind in kinds]
+    return np.array([palette.rgb(kind.colour) for kind in grounds], np.float32)
+
+
 def _tile_colours(
-    wall: NDArray[np.bool_], path: NDArray[np.float32], tinted: NDArray[np.bool_], highlight: NDArray[np.float32]
+    ground: NDArray[np.float32],
+    wall: NDArray[np.bool_],
+    path: NDArray[np.float32],
+    tinted: NDArray[np.bool_],
+    highlight: NDArray[np.float32],
 ) -> Frame:
     """Return (H, W, 3) colours of tiles under the predicted path; `tinted` tiles show a pale exact path."""
     weight = np.clip(np.nan_to_num(path), 0, 1)
-    base = np.where(wall[..., None], palette.WALL, palette.EMPTY).astype(np.float32)
-    base = palette.mix(base, palette.HIGHLIGHT, highlight * ~wall)
+    base = palette.mix(ground, palette.HIGHLIGHT, highlight * ~wall)
     base = palette.mix(base, palette.EXACT_PATH, np.float32(0.5) * tinted)
     colours = palette.mix(base, palette.PATH, weight * ~wall)
     return np.rint(palette.mix(colours, palette.PATH_ON_WALL, weight * wall)).astype(np.uint8)
@@ -297,14 +310,14 @@ class _Swatch(NamedTuple):
 
     Attributes:
         label: what it says.
-        tile: the kind of its tiles.
+        tile: the kind of its tiles, its place among the kinds.
         path: predictions, one a tile.
         exact: whether it is on the exact path.
         tints: how strongly the tiles are tinted, one a tile.
     """
 
     label: str
-    tile: Tile = Tile.EMPTY
+    tile: int = Tile.EMPTY
     path: tuple[float, ...] = (0.0,)
     exact: bool = False
     tints: tuple[float, ...] = (0.0,)
@@ -316,24 +329,22 @@ class _Swatch(NamedTuple):
 
 
 _SWATCHES = (
-    _Swatch("source", Tile.SOURCE),
-    _Swatch("target", Tile.TARGET),
     _Swatch("predicted path, 0 to 1", path=(0.0, 0.5, 1.0)),
     _Swatch("exact path", exact=True),
     _Swatch("wall", Tile.WALL),
 )
 
 
-def draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | None) -> None:
+def draw_maze_key(frame: Frame, top: int, kinds: tuple[Kind, ...], tinted: str | None) -> None:
     """Draw sample tiles and a label for everything that the maze shows, as far as there is room.
 
     Args:
         frame: (h, w, 3) uint8, drawn on in place.
         top: pixel row where the key begins.
-        has_endpoints: whether there are source and target.
+        kinds: the kinds of tile of the level.
         tinted: name of the channel that tints the maze; None for none.
     """
-    swatches = list(_SWATCHES[0 if has_endpoints else 2 :])
+    swatches = [_Swatch(kinds[tile].name, tile) for tile in range(2, len(kinds))] + list(_SWATCHES)
     if tinted is not None:
         swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.5, 1.0)))
     left = MARGIN
@@ -343,6 +354,6 @@ def draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | Non
         if left > frame.shape[1]:
             left = panel.left
             continue
-        draw_maze(frame, panel, *swatch.drawn(panel.cols))
+        draw_maze(frame, panel, *swatch.drawn(panel.cols), kinds)
         outline(frame, panel.box, palette.RULE)
         put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, swatch.label, _KEY_TEXT)

@@ -491,7 +491,7 @@ class TestConstructor:
             ({"levels": LEVEL, "wall_probability": 0.5}, "with levels=, generator options make no sense: wall_prob"),
             ({"levels": "S?\n.T"}, "unknown tiles"),
             ({"levels": "Nowhere"}, "neither a file, a known name nor a drawing"),
-            ({"levels": np.full((5, 5), 9)}, "tiles must be integers from 0 to 3"),
+            ({"levels": np.full((5, 5), 9)}, "tiles of the task .* are 0 to 3 .*, got 9"),
             ({"levels": np.ones((1, 5, 5), int)}, r"unsolvable|exactly one source and one target"),
             ({"endpoints": True}, "endpoints is no option here"),
             ({"wall_probability": 1.5}, r"wall_probability must be a number in \[0, 1\]"),

@@ -89,8 +89,8 @@ def test_damage_draws_states_of_the_maze_near_a_tile(place: tuple[int, int]) -> 
     [
         ((1, 2), Tool.WALLS, Paint(((2, 2),), Tile.WALL)),
         ((2, 3), Tool.WALLS, Paint(((2, 2),), Tile.EMPTY)),
-        ((1, 1), Tool.WALLS, MoveEnd(Tile.SOURCE, (2, 2))),
-        ((3, 3), Tool.WALLS, MoveEnd(Tile.TARGET, (2, 2))),
+        ((1, 1), Tool.WALLS, MoveEnd(Tile.SOURCE, (2, 2), (2, 2))),
+        ((3, 3), Tool.WALLS, MoveEnd(Tile.TARGET, (2, 2), (2, 2))),
         ((1, 1), Tool.DAMAGE, Damage((2, 2))),
     ],
 )

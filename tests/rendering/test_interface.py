@@ -119,7 +119,7 @@ def test_a_drag_goes_on_tile_by_tile_until_the_release(interface: Interface) -> 
     interface.point(*tile(interface, 1, 1))
     assert interface.request is None  # the same tile
     interface.point(*tile(interface, 1, 3))
-    assert (interface.request, interface.edit) == (Request.EDIT, MoveEnd(Tile.SOURCE, (1, 3)))
+    assert (interface.request, interface.edit) == (Request.EDIT, MoveEnd(Tile.SOURCE, (1, 3), (1, 1)))
     interface.request = None
     interface.release()
     interface.point(*tile(interface, 1, 2))

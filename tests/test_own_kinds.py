@@ -1,0 +1,252 @@
+"""Tasks with kinds of tile and marks of their own: the two of the examples, wherever a task is asked for."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import networkx
+import numpy as np
+import pytest
+from tables import for_each
+
+import maze_nca_gym
+from maze_nca_gym.agents import load, solve, train
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.rollouts.session import Session
+from maze_nca_gym.agents.training import changed
+from maze_nca_gym.cli import main
+from maze_nca_gym.families import test_levels as levels_to_test
+from maze_nca_gym.levels import KINDS, Kind, LevelSet, Tile, parse, to_text
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.rendering import draw_level, palette
+from maze_nca_gym.rendering.edits import MoveEnd, Paint, Tool, begin_stroke
+from maze_nca_gym.solvers import distances
+from maze_nca_gym.tasks import SHORTEST_PATH, TASKS, find_task, of_each, register_task
+
+EXAMPLES = {"weighted-terrain": "17_weighted_terrain", "nearest-target": "16_nearest_of_several_targets"}
+IDS = {"weighted-terrain": "MazeWeightedTerrain-v0", "nearest-target": "MazeNearestTarget-v0"}
+TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,), "threads": 1}
+OFTEN = {"log_every": 1, "validate_every": 2, "device": "cpu"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The examples as modules that `--import` can name, whose import registers the tasks."""
+    folder, names = tmp_path_factory.mktemp("own"), {}
+    for task, example in EXAMPLES.items():
+        names[task] = task.replace("-", "_")
+        shutil.copy(Path(__file__).parents[1] / "examples" / f"{example}.py", folder / f"{names[task]}.py")
+    sys.path.insert(0, str(folder))
+    yield {task: import_module(name) for task, name in names.items()}
+    sys.path.remove(str(folder))
+    for task, name in names.items():
+        del sys.modules[name], TASKS[task], maze_nca_gym.ENVIRONMENTS[IDS[task]], gym.registry[IDS[task]]
+
+
+def generated(task: str, n: int = 12, size: int = 9) -> Any:
+    return find_task(task).generate(np.random.default_rng(3), n, size, "loops", loop_fraction=0.5)
+
+
+def length(tiles: Any, path: Any, costs: Any) -> int:
+    return int((costs[tiles] * path).sum()) - 1
+
+
+def test_terrain_against_networkx(modules: dict[str, Any]) -> None:
+    costs, task = modules["weighted-terrain"].COSTS, find_task("weighted-terrain")
+    levels = generated("weighted-terrain")
+    assert {4, 5} <= set(levels.ravel().tolist())
+    for order in ("ULDR", "DLRU"):
+        paths = task.ordered(order).solve_all(levels)
+        assert task.is_optimal(levels, paths).all()
+        for tiles, path in zip(levels, paths, strict=True):
+            graph = networkx.DiGraph()
+            free = set(map(tuple, np.argwhere(tiles != Tile.WALL).tolist()))
+            for row, col in free:
+                for near in ((row - 1, col), (row, col - 1), (row + 1, col), (row, col + 1)):
+                    if near in free:
+                        graph.add_edge((row, col), near, weight=int(costs[tiles[near]]))
+            source, target = (tuple(np.argwhere(tiles == end)[0].tolist()) for end in (Tile.SOURCE, Tile.TARGET))
+            assert length(tiles, path, costs) == networkx.dijkstra_path_length(graph, source, target)
+    shown = task.guide(levels)
+    starts = np.stack([np.where(tiles == Tile.SOURCE) for tiles in levels])[:, :, 0]
+    hops = shown.after[np.arange(len(levels)), starts[:, 0], starts[:, 1]]
+    np.testing.assert_array_equal(hops, task.solve(levels).sum(axis=(1, 2)) - 1)
+    assert (shown.channels.sum(axis=1) <= 1).all()
+
+
+def test_what_is_no_cheapest_path() -> None:
+    task = find_task("weighted-terrain")
+    levels = np.stack([parse("S.T\n.#.\nsww", task.letters)] * 3)
+    path = np.zeros(levels.shape, bool)
+    path[0, 0] = path[1, :, 0] = path[1, 2] = path[1, :, 2] = True
+    assert task.is_optimal(levels, path).tolist() == [True, False, False]
+    path[0, 1, 0] = True
+    assert not task.is_optimal(levels, path).any(), "a tile that leads nowhere"
+
+
+def test_the_nearest_target_by_distances() -> None:
+    task, levels = find_task("nearest-target"), generated("nearest-target", 24)
+    paths = task.solve_all(levels)
+    assert (levels == Tile.TARGET).sum(axis=(1, 2)).max() > 2
+    assert task.is_optimal(levels, paths).all()
+    for tiles, path in zip(levels, paths, strict=True):
+        away = distances(tiles, np.argwhere(tiles == Tile.SOURCE)[0])[tiles == Tile.TARGET]
+        assert path.sum() - 1 == away[away >= 0].min()
+    assert not task.is_optimal(levels, paths | (levels == Tile.TARGET))[
+        (levels == Tile.TARGET).sum(axis=(1, 2)) > 1
+    ].any()
+
+
+@pytest.mark.parametrize("task", EXAMPLES)
+class TestATaskWithMarks:
+    def test_environments(self, task: str) -> None:
+        found = find_task(task)
+        single = gym.make(IDS[task], size=7, render_mode="ansi")
+        observation, info = single.reset(seed=5)
+        tiles = observation["maze"].argmax(axis=0).astype(np.uint8)
+        np.testing.assert_array_equal(parse(single.render(), found.letters), tiles)
+        target = found.solve(tiles[None])
+        action = np.repeat(target, found.n_channels, axis=0).astype(np.float32)
+        _, _, ended, _, info = single.step(action)
+        assert ended
+        assert info["complete"]
+        vector = gym.make_vec(IDS[task], num_envs=3, size=7)
+        first = vector.reset(seed=5)[0]["maze"]
+        np.testing.assert_array_equal(first[0], observation["maze"])
+        given = to_text(tiles, letters=found.letters)
+        np.testing.assert_array_equal(vector.reset(options={"level": given})[0]["maze"][1], observation["maze"])
+        with pytest.raises(ValueError, match=f"tiles of the task '{task}' are 0 to"):
+            single.reset(options={"level": np.full_like(tiles, found.n_tiles)})
+
+    def test_sets_and_files(self, task: str, tmp_path: Path) -> None:
+        tests = levels_to_test("random", 6, task, 8)
+        np.testing.assert_array_equal(tests.tiles, levels_to_test("random", 6, task, 16).tiles[:8])
+        path = tests.save(tmp_path / "levels.npz")
+        np.testing.assert_array_equal(LevelSet.load(path).tiles, tests.tiles)
+        env = gym.make(IDS[task], levels=path)
+        assert env.reset(seed=0)[1]["solution_length"] > 0
+        mine = ["--import", task.replace("-", "_"), "--task", task]
+        assert main(["generate", str(tmp_path / "mine"), "--n", "3", "--size", "6", *mine]) == 0
+        levels = LevelSet.load(tmp_path / "mine.npz")
+        assert levels.config["task"] == task
+        find_task(task).solve_all(levels.tiles)
+
+    def test_a_run_is_trained_evaluated_and_drawn(self, task: str, tmp_path: Path) -> None:
+        model = train("fast", out=tmp_path / "run", task=task, **TINY, **OFTEN)
+        assert model.n_tiles == find_task(task).n_tiles
+        again = load(str(tmp_path / "run" / "model.safetensors"))
+        assert again.task == task
+        solved = solve(again, n=4, size=5, steps=3, out=tmp_path / "solved", picture="gif")
+        assert solved is not None
+        mine = ["--import", task.replace("-", "_"), "--n", "4", "--sizes", "5", "--families", "random", "--steps", "3"]
+        assert main(["evaluate", str(tmp_path / "run" / "model.safetensors"), *mine]) == 0
+
+    def test_a_window_edits_its_levels(self, task: str) -> None:
+        session = Session(NCA(find_task(task).n_tiles, 8, task=task, n_iterations=2), "mine", 0, size=7)
+        session.step()
+        tiles = session.snapshot.tiles
+        own = tuple(np.argwhere(tiles == (4 if tiles.max() > 3 else 0))[0].tolist())
+        stroke = begin_stroke(tiles, own, Tool.WALLS)
+        edit = stroke(own, own)
+        assert isinstance(edit, Paint)
+        session.edit(edit)
+        assert session.snapshot.tiles[own] == Tile.WALL
+        assert session.snapshot.draw().shape[2] == 3
+
+    def test_evolution_is_refused(self, task: str) -> None:
+        message = f"levels of the task '{task}' cannot evolve or be edited: mutations know"
+        with pytest.raises(ValueError, match=message):
+            LevelPopulation(PopulationConfig(task=task))
+        with pytest.raises(ValueError, match=message):
+            changed("fast", task=task, evolve=True)
+        with pytest.raises(ValueError, match=message):
+            changed("extrapolate", task=task, pool_edited=0.25)
+
+
+def test_guidance_of_terrain_is_learned(tmp_path: Path) -> None:
+    pooled = {"n_iterations": None, "pool_size": 16, "pool_steps": (2, 4), "families": ("random",)}
+    model = train("guided", out=tmp_path, task="weighted-terrain", **{**TINY, **pooled}, **OFTEN)
+    assert model.channel_names[:5] == ("path", "up", "left", "down", "right")
+
+
+def test_tiles_have_the_colours_of_their_kinds() -> None:
+    kinds = find_task("weighted-terrain").kinds
+    frame = draw_level(np.array([[0, 1, 4, 5]], np.uint8), cell=8, kinds=kinds)
+    middles = frame[4, 4::8].tolist()
+    assert middles == [list(palette.EMPTY), list(palette.WALL), *(list(palette.rgb(k.colour)) for k in kinds[4:])]
+    for tile, kind in enumerate(KINDS[2:], 2):
+        marker = draw_level(np.array([[tile]], np.uint8), cell=24)
+        assert (marker.reshape(-1, 3) == palette.rgb(kind.colour)).all(axis=1).any()
+
+
+def test_one_of_several_targets_is_dragged() -> None:
+    tiles = parse("T..\nS.T")
+    moved, _ = MoveEnd(Tile.TARGET, (1, 1), last=(1, 2)).apply(tiles, np.zeros((1, 2, 3), np.float32), None)  # type: ignore[arg-type]
+    assert to_text(moved) == "T..\nST."
+
+
+@for_each(
+    ("changes", "message"),
+    [
+        ({"kinds": (*KINDS, Kind("mud", "S", "#aa8855"))}, "two kinds of tile of the task 'own' have the letter S"),
+        (
+            {"kinds": (*KINDS, Kind("target", "t", "#aa8855"))},
+            "two kinds of tile of the task 'own' have the name target",
+        ),
+        ({"kinds": KINDS[1:]}, r"the kinds of tile of the task 'own' must begin with KINDS\[:2\], empty and wall"),
+        ({"kinds": ("empty", "wall")}, "the kinds of tile of the task 'own' must begin with"),
+        (
+            {"mark": lambda rng, tiles: tiles[:1]},
+            r"mark of the task 'own' must return uint8 tiles of \(2, 5, 5\), got uint8",
+        ),
+        ({"mark": lambda rng, tiles: tiles + 0.0}, r"mark of the task 'own' must return uint8 .*, got float64"),
+        ({"mark": lambda rng, tiles: tiles + np.uint8(1)}, "tiles of the task 'own' are 0 to 3 .*, got 4"),
+        ({"mark": lambda rng, tiles: 1 // 0}, "marked of the task 'own' fails on two levels .* ZeroDivisionError"),
+    ],
+)
+def test_kinds_and_marks_that_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        register_task(replace(SHORTEST_PATH, name="own", **changes))
+    assert "own" not in TASKS
+
+
+@for_each(
+    ("kind", "message"),
+    [
+        (("Mud", "m", "#aa8855"), "a kind of tile needs a name such as deep_mud, got 'Mud'"),
+        (("mud", "mm", "#aa8855"), "the letter of mud must be one character"),
+        (("mud", "*", "#aa8855"), "the letter of mud must be one character"),
+        (("mud", "m", "brown"), "the colour of mud must be such as #0072b2, got 'brown'"),
+    ],
+)
+def test_kinds_that_are_refused(kind: tuple[str, str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Kind(*kind)
+
+
+def test_a_function_of_one_level_is_called_once_for_each() -> None:
+    calls = []
+
+    @of_each
+    def walls(level: Any, path: Any = None, order: str = "ULDR") -> Any:
+        calls.append(order)
+        level[:] = 0  # a copy
+        return level == 0
+
+    tiles = np.ones((3, 2, 2), np.uint8)
+    tiles[2] = 0
+    assert walls(tiles).shape == walls(tiles).shape == (3, 2, 2)
+    assert calls == ["ULDR"] * 2
+    assert tiles[0].all()
+    walls(tiles[:1], order="DLRU")
+    walls(tiles[:1], np.ones((1, 2, 2), bool))
+    assert calls == ["ULDR", "ULDR", "DLRU", "ULDR"]
+    assert walls(tiles[:0]).shape == (0, 2, 2)
+    assert walls(tiles[:0], tiles[:0]).shape == (0,)
