@@ -26,8 +26,8 @@ WET and TOKEN.
 
 What a tile can hold follows from the rules, and from what the invariant says of the one path and the one walker. TICK
 is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of BETTER, GROW and OVER is on. At
-odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. The invariant, and that the path is right, is
-argued here. It is tested on all 9,418 mazes of up to 3 x 4 or 4 x 3 tiles.
+odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. The invariant is proven by machine, see
+`diameter_theorem`. That the path is right is argued here, and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3 tiles.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from maze_nca_gym.orders import USUAL_ORDER, with_order
 from ..guarantees import StepBound
 from .automaton import Automaton
 from .canonical_path import CanonicalPath
+from .diameter_theorem import invariant_theorem
 from .rules import Bits, Rule, View, around, several_on
 
 
@@ -192,6 +193,7 @@ def _automaton(order: str) -> Automaton:
         everywhere=EVERYWHERE,
         parts=((S.PATH,), WAVE_A, WAVE_B, RETURN, (*VISITED, *WALKER)),
         invariant=lambda see: CANONICAL.invariant(see) & one_walker(see),
+        theorem=invariant_theorem(replace(CANONICAL, order=order)),
         in_order=_automaton,
         learning={
             "sizes": (4, 5, 6),

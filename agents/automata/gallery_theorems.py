@@ -164,12 +164,33 @@ def life(signals: type[IntEnum]) -> Theorem:
     return Theorem(axioms, said, ghosts, "generation t - 2 of Life, from the walls as the first, 0")
 
 
+def place_axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
+    """Return what is true of PLACE, a number for each tile, and of STRIDE, by which it is larger one row below.
+
+    STRIDE is odd, so of two neighbours one has an even place.
+    """
+    place, stride = picture.number(PLACE, at), picture.of_map(STRIDE)
+    found = {"rows have more than two places, and an odd number": (stride > 2) & (stride % 2 == 1)}
+    for towards, (down, right) in zip(DIRECTIONS, MOVES, strict=True):
+        there = moved(at, towards)
+        found[f"places of neighbours, {towards}"] = implies(
+            picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + down * stride + right
+        )
+    return found
+
+
+def place_ghosts(tiles: Tiles) -> dict[str, Any]:
+    """Return the places of the tiles of a (H, W) maze."""
+    stride, (rows, cols) = tiles.shape[1] // 2 * 2 + 3, np.indices(tiles.shape)
+    return {PLACE: rows * stride + cols, STRIDE: stride}
+
+
 def wall_follower(signals: type[IntEnum]) -> Theorem:
     """Return the theorem of `WALL_FOLLOWER`.
 
-    PLACE is a tile's place as a number, which is STRIDE larger one row below. After n moves the walker is at the place
-    WALKER. HEADING is the direction of its last move as an index, at first up; it is -1 once the walker has stopped.
-    FIRST is the number of moves after which it is first at a tile, -1 if it never is.
+    After n moves the walker is at the place WALKER, and HEADING is the direction of its last move as an index, at first
+    up; it is -1 once the walker has stopped. FIRST is the number of moves after which it is first at a tile, -1 if it
+    never is.
     """
     path, trail, *rest, start, begun = signals
     is_open, heads = rest[:4], rest[4:]
@@ -194,14 +215,11 @@ def wall_follower(signals: type[IntEnum]) -> Theorem:
             "at the target it stops": implies(here & stops, after == -1),
             "what is first happens": implies((first >= 0) & (first == n), here),
             "what happens is not before the first time": implies(here, (first >= 0) & (first <= n)),
-            "rows have more than two places": stride > 2,
+            **place_axioms(picture, at),
         }
         for heading, towards in enumerate(DIRECTIONS):
             (down, right), there = MOVES[heading], moved(at, towards)
             step = down * stride + right
-            found[f"places of neighbours, {towards}"] = implies(
-                picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + step
-            )
             found[f"it is on the map, {towards}"] = implies(
                 (n >= 0) & (before >= 0) & picture.inside(at) & (is_at == place + step), picture.inside(there)
             )
@@ -234,19 +252,18 @@ def wall_follower(signals: type[IntEnum]) -> Theorem:
         }
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        stride, free_tiles = tiles.shape[1] + 2, np.pad(tiles != Tile.WALL, 1)
+        places, free_tiles = place_ghosts(tiles), np.pad(tiles != Tile.WALL, 1)
         first, heading, walk = np.full(tiles.shape, -1), 0, []
         (at,) = map(tuple, np.argwhere(tiles == Tile.SOURCE))
         for n in range(N_STEPS):
-            walk.append((at[0] * stride + at[1], heading))
+            walk.append((places[PLACE][at], heading))
             if heading >= 0:
                 first[at] = n if first[at] < 0 else first[at]
                 ways = [(heading + turn) % 4 for turn in (-1, 0, 1, 2)]
                 open_ways = [way for way in ways if free_tiles[at[0] + 1 + MOVES[way][0], at[1] + 1 + MOVES[way][1]]]
                 heading = open_ways[0] if open_ways and tiles[at] != Tile.TARGET else -1
                 at = at if heading < 0 else _moved(at, MOVES)[heading]
-        place = np.arange(tiles.size).reshape(tiles.shape) + 2 * np.arange(len(tiles))[:, None]
         walker, headings = np.array(walk).T
-        return {PLACE: place, STRIDE: stride, FIRST: first, WALKER: walker, HEADING: headings}
+        return {**places, FIRST: first, WALKER: walker, HEADING: headings}
 
     return Theorem(axioms, said, ghosts, "where a walker with its right hand on the wall has been in t - 4 moves")

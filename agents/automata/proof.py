@@ -28,6 +28,7 @@ from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
+FAR = 5
 GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
 
 
@@ -78,7 +79,8 @@ def prove(automaton: Automaton) -> Proof:
     theorem, bound = automaton.theorem, automaton.bound
     if theorem is None or (theorem.answer is not None and bound is None):
         raise ValueError(f"{automaton.name} has no theorem to prove, or no bound")
-    if bound and (bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1):
+    whole = bound is None or not (bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1)
+    if theorem.answer is not None and not whole:
         raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
     return Proof(tuple(_Prover(automaton, theorem).lemmas()))
 
@@ -93,11 +95,12 @@ def proof_in_words(automaton: Automaton) -> str:
     except ImportError as error:
         return f"not tried: {error}"
     if proof.holds:
-        said = [f"after t iterations PATH shows {theorem.shown}, on every maze"]
+        said = [f"after t iterations PATH shows {theorem.shown}, on every maze"] if theorem.shown else []
         if theorem.answer is not None:
             said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
-        known = [] if automaton.invariant is None else ["and its invariant holds"]
-        return f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas"
+        known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
+        unsaid = "" if said else "; that it is right is not proven"
+        return f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}"
     return "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
 
 
@@ -203,6 +206,11 @@ class _Prover:
         rules = self._automaton.rules.items()
         return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in rules})
 
+    def invariant(self, picture: Picture, state: State) -> Truth:
+        """Return whether the invariant is true of the centre, see `Steps`."""
+        assert self._automaton.invariant is not None
+        return self._automaton.invariant(_See(picture, state))
+
     def lemmas(self) -> Iterator[Lemma]:
         """Yield the steps of the proof."""
         z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
@@ -210,22 +218,22 @@ class _Prover:
         answer = None if theorem.answer is None else theorem.answer(picture, CENTRE)
         first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
         # contradictory axioms would prove anything
-        happens = now[path] if answer is None else answer & self._is_due()
+        happens = now.get(path, inside) if answer is None else answer & self._is_due()
         yield self._lemma("the axioms allow a path", z3.BoolVal(True), inside, happens)
-        yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
-        yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
+        if now:
+            yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
+            yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
         see = _See(picture, cache(lambda at: theorem.signals(picture, at, t)))
         for signal, said in after.items():
             # a pooled signal must be off: one tile suffices to show that none switches it on, not that some tile does
             told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
             yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
-        shown = rules[path](see)
+        shown = rules[path](see) if now else None
         if answer is not None:
             yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
             yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
-        if self._automaton.invariant is not None:
-            held = _See(picture, lambda at: {**after, path: shown})
-            yield self._lemma("the invariant holds", self._automaton.invariant(held), inside)
+        if self._automaton.invariant is not None and now:
+            yield self._lemma("the invariant holds", self.invariant(picture, lambda at: {**after, path: shown}), inside)
         for words, given, then in theorem.further(self):
             yield self._lemma(words, z3.And(*then), inside, *given)
 
@@ -262,7 +270,8 @@ def _draw(picture: _Symbols, model: Any) -> str:
     def value(symbol: Any) -> str:
         return str(model.eval(symbol, model_completion=True))
 
-    kinds = {at: int(value(symbol)) for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
+    drawn = {at: symbol for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
+    kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
     reach = max(abs(step) for at in kinds for step in at)
     span = range(-reach, reach + 1)
     rows = ["".join(GLYPHS.get(kinds[row, col], " ") if (row, col) in kinds else "?" for col in span) for row in span]

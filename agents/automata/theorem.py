@@ -72,6 +72,9 @@ class Steps(Protocol):
     def after(self, picture: Picture, state: State) -> State:
         """Return the state after an iteration on a maze; of a pooled signal, whether the tile switches it on."""
 
+    def invariant(self, picture: Picture, state: State) -> Truth:
+        """Return whether the automaton's invariant is true of the tile at the centre."""
+
 
 class Claim(NamedTuple):
     """A further step of a proof: in words, what is supposed, which must be possible, and what follows."""
@@ -88,7 +91,8 @@ class Theorem:
     Attributes:
         axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, by name, after any number t of
             iterations. They follow from what the ghosts mean, on every maze.
-        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there is an answer.
+        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there is an answer; or
+            none, if the further claims prove the invariant alone.
         ghosts: (H, W) tiles -> the ghosts by name, found by other means than the automaton: (H, W) bools or integers,
             or one integer. One that changes has an axis of iterations in front.
         shown: what PATH shows after t iterations, in words; if there is an answer, what the further claims add to it.
