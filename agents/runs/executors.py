@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
@@ -17,7 +18,7 @@ from functools import cached_property
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 EXECUTORS = {"local": "", "submitit": "local", "slurm": "slurm"}
 """Name -> submitit's cluster: none for processes of this machine, the same started by submitit, or SLURM's jobs."""
@@ -131,6 +132,7 @@ class SubmititExecutor:
             ValueError: submitit is not installed, there is no such cluster, or it refuses an option.
         """
         self._folder, self._cluster, self._jobs = folder, cluster, list[Any]()
+        self._lock: IO[str] | None = None
         is_array = cluster == "slurm"
         arrays: dict[str, int | str] = {"slurm_array_parallelism": n_at_once} if is_array else {}
         self._options = {"name": "maze-nca-gym", "timeout_min": 24 * 60, **arrays, **options}
@@ -150,7 +152,18 @@ class SubmititExecutor:
     def _executor(self) -> Any:
         executor = self._make(self._folder)
         self._cancel_left(executor)
+        if self._lock_file is not None:
+            import fcntl
+
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = self._lock_file.open("w")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
         return executor
+
+    @property
+    def _lock_file(self) -> Path | None:
+        """File that this process locks while it lives, so that its jobs on this machine end when it has been killed."""
+        return self._folder / "lock" if self._cluster == "local" else None
 
     @property
     def _ids(self) -> Path:
@@ -167,7 +180,7 @@ class SubmititExecutor:
         """Submit a job for each argument."""
         executor = self._executor
         with executor.batch():
-            jobs = [executor.submit(_Requeued(function, argument)) for argument in arguments]
+            jobs = [executor.submit(_Requeued(function, argument, self._lock_file)) for argument in arguments]
         with self._ids.open("a") as file:
             file.writelines(f"{job.job_id}\n" for job in jobs)
         self._jobs = [job for job in self._jobs if not job.done()] + jobs
@@ -178,20 +191,27 @@ class SubmititExecutor:
         return bool(call.state == "RUNNING")
 
     def close(self) -> None:
-        """Cancel all jobs that have not ended."""
-        for job in self._jobs:
-            if not job.done():
-                job.cancel(check=False)
+        """Cancel all jobs that have not ended; those of this machine save their work first."""
+        left = [job for job in self._jobs if not job.done()]
+        for job in left:
+            job.cancel(check=False)
+        end = time.monotonic() + PATIENCE
+        while self._lock_file is not None and time.monotonic() < end and not all(job.done() for job in left):
+            time.sleep(0.1)
         self._jobs.clear()
+        if self._lock is not None:
+            self._lock.close()
 
 
 class _Requeued:
     """A call that submitit can pickle, and requeue when its time limit is reached."""
 
-    def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
-        self.function, self.argument = function, argument
+    def __init__(self, function: Callable[[Any], Any], argument: Any, lock: Path | None) -> None:
+        self.function, self.argument, self.lock = function, argument, lock
 
     def __call__(self) -> Any:
+        if self.lock is not None:
+            threading.Thread(target=_end_when_unlocked, args=(self.lock,), daemon=True).start()
         return self.function(self.argument)
 
     def checkpoint(self) -> Any:
@@ -199,6 +219,15 @@ class _Requeued:
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
+
+
+def _end_when_unlocked(lock: Path) -> None:
+    """End this process as soon as the one that holds the lock has ended, however that came."""
+    import fcntl
+
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # waits
+        os._exit(1)
 
 
 def _submitit() -> Any:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_reproduction import make_jobs, wait_for
+from test_reproduction import make_jobs, processes_of, wait_for
 
 from maze_nca_gym.agents.reproduction import figures, run
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
@@ -104,6 +104,20 @@ def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path):
     (job.folder / "log.txt").mkdir()  # in the way
     run_all([job], executor, lambda progress: None)
     assert "IsADirectoryError" in job.failure()
+
+
+def test_jobs_of_this_machine_end_with_the_command_that_started_them(tmp_path):
+    program = (
+        "import time; from pathlib import Path; from maze_nca_gym.agents.runs.executors import SubmititExecutor as E\n"
+        "print(E(Path('jobs'), 'local', 1, {}).start(time.sleep, [600])[0].job_id, flush=True); time.sleep(600)"
+    )
+    command = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    controller = int(command.stdout.readline())
+    wait_for(lambda: processes_of(controller))
+    task = processes_of(controller)[0]
+    command.kill()
+    wait_for(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in (controller, task)), seconds=60)
+    command.communicate()
 
 
 def test_slurm_must_be_there(tmp_path, monkeypatch):
