@@ -20,15 +20,23 @@ from .answers import CANONICAL, EXACT, SCORES
 from .rows import RESTARTED, REUSED, SUPERVISIONS, Line, Row, lines_of, published, published_beside, scores_of
 
 BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard.png"
-_INTRODUCTION = f"""# Leaderboard
+_HEAD = """# Leaderboard
 
-Made by `maze-nca-gym bench`. All figures are percentages. Those with a range in brackets were measured here, and the
-range is their 95 % interval (Wilson's). The others are published; ± is a standard deviation over seeds.
+Made by `maze-nca-gym bench`: the percentage of mazes that each solver has right.
+"""
+_PICTURE = f"""
+![Percent solved against weights, a panel for each set and score]({PICTURE})
 
-Compare rows that learned in one way: {"; ".join(f"*{name}*, {how}" for name, how in SUPERVISIONS.items())}.
+The higher, the more is solved: equal steps up halve the failures. Rings stand for solvers that search.
+"""
+_EXPLANATION = f"""
+Figures with a range in brackets were measured here, and the range is their 95 % interval (Wilson's). The others are
+published; ± is a standard deviation. Compare rows that **learn from** the same:
+
+{chr(10).join(f"- *{name}*: {how}" for name, how in SUPERVISIONS.items())}
 
 *Search* marks several runs for each maze, of which one answer is chosen without knowing the solution. *Peak* marks the
-best moment of a training on the test mazes.
+best moment of a training on the test mazes. The scores are:
 
 - **exact label**: every tile is that of the set's one label. Where shortest paths tie, a right answer can be wrong
   here. The labels of Maze-Hard are breadth-first paths from the start, ties in the order down, left, right, up.
@@ -38,11 +46,6 @@ best moment of a training on the test mazes.
   policy begins from zeros on each maze, or goes on from the state of the one before.
 
 Seconds are those of running the policy on all mazes of the row. They depend on the machine, and on what else it did.
-"""
-_PICTURE = f"""
-![Percent solved against weights, a panel for each set and score]({PICTURE})
-
-The higher, the more is solved: equal steps up halve the failures. Rings stand for solvers that search.
 """
 
 
@@ -77,7 +80,7 @@ class Board(Tabular):
             picture: whether it shows the file that `draw` writes.
         """
         sections = (_section(name, rows) for name, rows in self.by_set().items())
-        return "\n".join([_INTRODUCTION + _PICTURE * picture, *sections])
+        return "\n".join([_HEAD + _PICTURE * picture + _EXPLANATION, *sections])
 
     def by_set(self) -> dict[str, list[Row]]:
         """Return the rows of each set that has some, in the order of the sets."""

@@ -22,13 +22,13 @@ MAIN = (EXACT, OPTIMAL, RESTARTED, REUSED)
 """The scores that are compared."""
 UNSTATED = "not stated"
 SUPERVISIONS = {
-    "answers": "from solutions alone",
-    "guidance": "from solutions, and the first move at every tile",
-    "rule": "from an automaton, its rules or its steps",
-    "by hand": "not at all: the weights are written by hand",
-    UNSTATED: "unknown here",
+    "answers": "solutions alone",
+    "guidance": "solutions, and the first move at every tile",
+    "rule": "an automaton, its rules or its steps",
+    "by hand": "nothing; the weights are written by hand",
+    UNSTATED: "what is not known here",
 }
-"""What weights can come from -> how they were learned."""
+"""What weights can come from -> what that is."""
 SEED = " #"
 """In the name of a row, what stands between the name of a training and the number of its seed."""
 
