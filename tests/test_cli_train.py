@@ -15,7 +15,6 @@ from command_lines import configuration, files, given
 from tables import for_each
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, loop, preset
 from maze_nca_gym.cli import main
@@ -147,11 +146,6 @@ class TestGoingOn:
         ended = "a larger --n-updates continues it, --overwrite starts a new one"
         assert out.startswith(f"runs/train/fast is finished; {ended}\n")
         assert out.endswith(said[said.index("┌") :])
-
-    def test_compile_on_a_cpu_is_told(self, monkeypatch, capsys):
-        monkeypatch.setattr(NCA, "compile", lambda _: None)
-        assert main([*TINY, "--compile", "True", "--n-updates", "1"]) == 0
-        assert "compile is for GPUs: on a CPU it makes updates slower, some three times\n" in capsys.readouterr().out
 
 
 class TestTrouble:
