@@ -32,7 +32,7 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     assert described["configuration"] == {
         "automaton": "shortest-path",
         **HintConfig(
-            families=("random",), sizes=(4,), n_levels=8, n_recombined=500, n_updates=120, batch_size=64
+            whole=False, families=("random",), sizes=(4,), n_levels=8, n_recombined=500, n_updates=120, batch_size=64
         ).to_json(),
     }
     updates = [json.loads(line)["update"] for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]

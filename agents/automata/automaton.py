@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -85,6 +86,8 @@ class Automaton:
         for task in self.tasks:
             if find_task(task).n_tiles > len(self.kinds):
                 raise ValueError(f"mazes of the task {task} have more kinds of tile than {self.name} reads")
+        if not (isinstance(self.signals, type) and issubclass(self.signals, IntEnum)):
+            raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
         signals = tuple(self.signals)
         if [int(signal) for signal in signals] != list(range(len(signals))) or signals[0].name != "PATH":
             raise ValueError(f"the signals of {self.name} must count from 0, and the first must be PATH")
@@ -98,6 +101,9 @@ class Automaton:
             raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
         if self.bound is not None and not self.settles:
             raise ValueError(f"{self.name} has a bound, so it must settle")
+        unknown = [each for each in self.rules if not isinstance(each, self.signals)]
+        if unknown:
+            raise ValueError(f"{self.name} has a rule of {unknown[0]!r}, which is none of its signals")
         for signal in signals:
             if signal not in self.rules:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
@@ -106,9 +112,13 @@ class Automaton:
             _check_rule(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
         if not self.parts:
             object.__setattr__(self, "parts", (tuple(s for s in signals if s not in self.everywhere),))
-        held = [int(signal) for part in (*self.parts, self.everywhere) for signal in part]
-        if sorted(held) != list(range(len(signals))):
-            raise ValueError(f"`parts` and `everywhere` of {self.name} must have each signal once between them")
+        held = Counter(signal for part in (*self.parts, self.everywhere) for signal in part)
+        wrong = [signal.name for signal in signals if held[signal] != 1]
+        if wrong:
+            names = ", ".join(wrong)
+            raise ValueError(
+                f"`parts` and `everywhere` of {self.name} must have each signal once between them: {names}"
+            )
 
     def ordered(self, order: str) -> Automaton:
         """Return this automaton in another order of directions.
@@ -286,6 +296,8 @@ def _check_rule(
         read = list(expression_of(rule).leaves)
     except TypeError as error:
         raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
+    except Exception as error:  # a rule is anything that its author wrote
+        raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
     for leaf in read:
         if leaf.tap not in taps:
             raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")

@@ -196,6 +196,7 @@ def _automaton(order: str) -> Automaton:
         theorem=invariant_theorem(replace(CANONICAL, order=order)),
         in_order=_automaton,
         learning={
+            "whole": False,
             "sizes": (4, 5, 6),
             "n_levels": 4,
             "n_recombined": 300_000,

@@ -304,6 +304,7 @@ def _automaton(order: str) -> Automaton:
         heals=True,
         in_order=_automaton,
         learning={
+            "whole": False,
             "sizes": (4, 6, 9),
             "n_levels": 16,
             "n_recombined": 200_000,

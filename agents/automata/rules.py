@@ -169,9 +169,13 @@ class _Symbols:
     """A view that returns symbols in place of arrays."""
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Expression:
+        if isinstance(signal, Tile):
+            raise TypeError(f"{signal!r} is seen by see.tile")
         return Expression(signal, tap)
 
     def tile(self, kind: Tile, tap: str = "C") -> Expression:
+        if not isinstance(kind, Tile):
+            raise TypeError(f"{kind!r} is no kind of tile, for see.tile")
         return Expression(kind, tap)
 
 

@@ -80,12 +80,13 @@ class Network:
     Args:
         automaton: an automaton with the model's channels.
         model: a network with any weights.
-        largest: the upper bound of a pair's second channel.
+        largest: the upper bound of a pair's second channel; None for the highest that it can be if all pairs are read
+            by their differences, by whole weights for example.
         tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
     """
 
-    def __init__(self, automaton: Automaton, model: NCA, largest: float, tolerance: float) -> None:
-        self.automaton, self.largest, self.tolerance = automaton, largest, tolerance
+    def __init__(self, automaton: Automaton, model: NCA, largest: float | None, tolerance: float) -> None:
+        self.automaton, self.largest, self.tolerance = automaton, 0.0 if largest is None else largest, tolerance
         self.worlds, self.assumed = find_worlds(automaton)
         self._low, self._high = automaton.low, automaton.high
         self.pooled_tolerance = POOLED * tolerance
@@ -93,6 +94,9 @@ class Network:
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
         self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
+        if largest is None:
+            highest = self._highest(self._bias, *self._parts(self._weight))
+            self.largest = float(highest[: len(automaton.channels)][self._high].max(initial=1.0))
         self._of_kinds, self._of_signals = self._parts(self._weight)
         self._rounding = self._rounded(weight, bias)
 
@@ -199,16 +203,7 @@ class Network:
         """
         # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
         # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING
-        of_kinds, of_signals = self._parts(abs(weight))
-        n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
-        for tap in range(len(self.automaton.taps)):
-            sums = [
-                of_kinds.high[tap, self.automaton.kinds.index(kind)]
-                + sum((self._on(part) @ of_signals.high[tap]).max(axis=0) for part in components)
-                for world in self.worlds
-                for kind, components in world.items()
-            ]
-            most = most + np.max(sums, axis=0)
+        n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, self._highest(abs(bias), *self._parts(abs(weight)))
         off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
         # sums of multiples of 1/2 have no error in float32, unless they are too large; so all states that are read are
         # such multiples, if their own sums are
@@ -217,6 +212,18 @@ class Network:
             off[whole] = 0
         # the network never computes a difference, so its error is at most that of both sums together
         return np.concatenate([off, off[self._low] + off[self._high]])
+
+    def _highest(self, most: Doubles, of_kinds: Bounds, of_signals: Bounds) -> Doubles:
+        """Return upper bounds of sums, (R,), from their biases and what `_parts` returned."""
+        for tap in range(len(self.automaton.taps)):
+            sums = [
+                of_kinds.high[tap, self.automaton.kinds.index(kind)]
+                + sum((self._on(part) @ of_signals.high[tap]).max(axis=0) for part in components)
+                for world in self.worlds
+                for kind, components in world.items()
+            ]
+            most = most + np.max(sums, axis=0)
+        return most
 
     def _on(self, component: Component) -> Doubles:
         """Return the signals that are on in a component's states, (N, S)."""

@@ -33,6 +33,7 @@ computed in float64, whose own rounding is neglected.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -116,7 +117,8 @@ class Certificate:
 
 
 def automaton_of(policy: Policy) -> Automaton:
-    """Return the registered automaton whose channels a network has; otherwise the first one of the network's task.
+    """Return the registered automaton whose channels a network has, or those of its split signals; otherwise the first
+    one of the network's task.
 
     Raises:
         ValueError: no automaton of that task is registered.
@@ -124,19 +126,23 @@ def automaton_of(policy: Policy) -> Automaton:
     automata = automata_of(policy.task)
     if not automata:
         raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
-    wanted = policy.channel_names, policy.n_tiles
-    return next((each for each in automata if (each.channels, len(each.kinds)) == wanted), automata[0])
+    names = policy.channel_names
+    unsplit = tuple(dict.fromkeys(re.sub(r"_\d+(_low|_high)$", r"\1", name) for name in names))
+    fits = [each for each in automata if each.channels in (names, unsplit) and len(each.kinds) == policy.n_tiles]
+    return (fits or automata)[0]
 
 
 def certify(
-    model: NCA, largest: float | None = None, tolerance: float = TOLERANCE, *, automaton: Automaton | None = None
+    model: NCA, largest: float | None = None, tolerance: float | None = None, *, automaton: Automaton | None = None
 ) -> Certificate:
     """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
 
     Args:
         model: a network with the automaton's channels, or those of its split signals, and any weights.
-        largest: the upper bound of a pair's second channel; by default the one with which the automaton is learned.
-        tolerance: the largest error of a pair's difference, which should be 1 where its signal is on.
+        largest: the upper bound of a pair's second channel. By default the one with which the automaton is learned or,
+            for whole weights, the least that suffices.
+        tolerance: the largest error of a pair's difference, which should be 1 where its signal is on; by default 0 for
+            whole weights, otherwise `TOLERANCE`.
         automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
 
     Raises:
@@ -146,7 +152,11 @@ def certify(
     if model.channel_names != automaton.channels:
         automaton = separated(automaton)
     _check(model, automaton)
-    largest = HintConfig.of(automaton).largest if largest is None else largest
+    whole = is_whole(model)
+    if tolerance is None:
+        tolerance = 0.0 if whole else TOLERANCE
+    if largest is None and not whole:
+        largest = HintConfig.of(automaton).largest
     network = Network(automaton, model, largest, tolerance)
     path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
     single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
@@ -156,15 +166,22 @@ def certify(
         n_patches=sum(len(kinds.on) for kinds in (*single, *pairs)),
         silent=max(silent if automaton.pooled is None else [*silent, network.highest_maximum()]),
         # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
-        least=float(min(kinds.bounds.low[kinds.on, 1].min() for kinds in pairs)),
-        most=float(max(kinds.bounds.high[kinds.on, 1].max() for kinds in pairs)),
+        least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
+        most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
         error=max(_error(kinds, 2) for kinds in pairs),
         path_error=_error(path, 0),
         pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
-        largest=largest,
+        largest=network.largest,
         tolerance=tolerance,
         assumed=network.assumed,
     )
+
+
+def is_whole(model: NCA) -> bool:
+    """Return whether float32 makes no errors: weights are whole and biases multiples of 1/2, but for those of the path,
+    which nothing reads."""
+    (weight,), (bias,) = model.weights, model.biases
+    return bool((weight[1:] % 1 == 0).all() and (bias[1:] % 0.5 == 0).all())
 
 
 def new_network(automaton: Automaton, generator: torch.Generator | None = None) -> NCA:
@@ -206,7 +223,7 @@ def _silent(kinds: Kinds, n_rows: int) -> float:
 def _error(kinds: Kinds, row: int) -> float:
     """Return the largest difference of a row from 1 over the kinds of patch where the signal is on."""
     low, high = (sums[kinds.on, row] for sums in kinds.bounds)
-    return float(max((high - 1).max(), (1 - low).max()))
+    return float(max((high - 1).max(initial=0.0), (1 - low).max(initial=0.0)))
 
 
 def worst_patch(automaton: Automaton, model: NCA, largest: float) -> str:
@@ -240,7 +257,9 @@ def _tile_in_words(automaton: Automaton, code: int) -> str:
     return " ".join([kind, *(automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, tile)))])
 
 
-def counterexamples(automaton: Automaton, model: NCA, largest: float, most: int, margin: float = 0.0) -> Codes:
+def counterexamples(
+    automaton: Automaton, model: NCA, largest: float, most: int, margin: float = 0.0, tolerance: float = TOLERANCE
+) -> Codes:
     """Return (P, taps) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
 
     Args:
@@ -250,8 +269,9 @@ def counterexamples(automaton: Automaton, model: NCA, largest: float, most: int,
         most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
         margin: sums closer to 0 than half of this count as errors, and so do pairs whose difference is wrong by more
             than half of `TOLERANCE`.
+        tolerance: the largest error of differences that are read.
     """
-    network = Network(automaton, model, largest, TOLERANCE)
+    network = Network(automaton, model, largest, tolerance)
     found = [worst.codes for signal in network.automaton.signals for worst in _wrong(network, signal, most, margin / 2)]
     return distinct(network.automaton, [np.array(found, np.int64).reshape(-1, len(automaton.taps))])
 

@@ -36,6 +36,9 @@ class HintConfig:
     n_recombined: Annotated[int, Between(0)] = 50_000
     """Number of patches that combine tiles of the patches seen, in addition to those; 0 for none."""
 
+    whole: bool = True
+    """Learn one sum for each signal, and make its weights whole numbers. Otherwise learn both channels of a signal, as
+    for the policies that ship; some options below are for that alone."""
     n_updates: Annotated[int, Between(1)] = 4_000
     """Number of updates of the weights."""
     batch_size: Annotated[int, Between(1)] = 2_048
@@ -45,28 +48,31 @@ class HintConfig:
     margin: Annotated[float, Between(0)] = 0.25
     """Smallest distance of a sum from 0: below 0 where a channel must be 0, above 0 elsewhere."""
     largest: Annotated[float, Above(0)] = 10.0
-    """Upper bound of the second channel of a signal that is on; the first is larger by 1."""
+    """Without `whole`: upper bound of the second channel of a signal that is on; the first is larger by 1."""
     extremes: bool = False
-    """Draw second channels of 0 and of `largest` more often than other values."""
+    """Without `whole`: draw second channels of 0 and of `largest` more often than other values."""
     jitter: Annotated[float, Between(0, 1)] = 0.1
-    """Initial size of the random errors added to signals in the inputs, 0 to 1; it falls to 0."""
+    """Without `whole`: initial size of the random errors added to signals in the inputs, 0 to 1; it falls to 0."""
     ridge: Annotated[float, Above(0)] = 1e-4
-    """Number added to the inputs' second moments before they are whitened."""
+    """Without `whole`: number added to the inputs' second moments before they are whitened."""
     balanced: bool = False
-    """Draw half of each batch so that all signals are switched on equally often."""
+    """Without `whole`: draw half of each batch so that all signals are switched on equally often."""
     sparsity: Annotated[float, Between(0)] = 0.0
-    """Initial cost of the sum of absolute weights; it falls to 0 with the learning rate. 0 also skips the rounds
-    below."""
+    """Initial cost of the sum of absolute weights; it falls to 0 with the learning rate. Without `whole`, 0 also skips
+    the rounds below."""
     n_dense: Annotated[int, Between(0)] = 2
-    """Number of rounds, with all weights, that also learn from patches on which the certificate fails."""
+    """Without `whole`: number of rounds, with all weights, that also learn from patches on which the certificate
+    fails."""
     least_weight: Annotated[float, Between(0)] = 0.1
-    """Threshold below which weights are then set to 0 for good; the weights that matter exceed 1."""
+    """Without `whole`: threshold below which weights are then set to 0 for good; the weights that matter exceed 1."""
     n_updates_again: Annotated[int, Between(1)] = 1_000
-    """Number of updates in each of these rounds, and in the one with the remaining weights after them."""
+    """Number of updates in each later round; without `whole`, in those of `n_dense` and the one with the remaining
+    weights after them."""
     n_rounds: Annotated[int, Between(0)] = 30
-    """Maximum number of repair rounds (`Cuts`), each fixing what the certificate rejects."""
+    """Maximum number of later rounds, which learn from what the certificate rejects; without `whole`, of rounds that
+    repair it (`Cuts`)."""
     n_worst: Annotated[int, Between(1)] = 100
-    """Largest number of patches that a repair round adds for each signal and each kind of error."""
+    """Largest number of patches that each of these rounds adds for each signal and each kind of error."""
     seed: Annotated[int, Between(0)] = 0
     """Seed of all randomness: initial weights, levels and patches."""
 
@@ -94,7 +100,9 @@ class HintConfig:
 
     @property
     def n_updates_in_all(self) -> int:
-        """Number of updates of a run, those of its rounds included."""
+        """Largest number of updates of a run, those of its rounds included."""
+        if self.whole:
+            return self.n_updates + self.n_updates_again * self.n_rounds
         return self.n_updates + (self.n_updates_again * (self.n_dense + 1) if self.sparsity else 0)
 
     def again(self, dense: bool) -> HintConfig:

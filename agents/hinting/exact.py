@@ -26,11 +26,14 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
     Raises:
         ValueError: a rule has no sum; the message names the signal.
     """
-    model, largest = _network(automaton, _sums_of(automaton))
-    found = certify(model, largest, 0.0, automaton=automaton)
+    sums = _sums_of(automaton)
+    model = network_of(automaton, sums)
+    found = certify(model, automaton=automaton)
     if found.holds:
         return model, found
     # not all weights are whole numbers; the errors of rounding that it found may be all that there are
+    largest = max(1.0, *(2 * each.largest for each in sums.values()))
+    found = certify(model, largest, 0.0, automaton=automaton)
     error = max(found.error, found.pooled_error / POOLED)
     return model, certify(model, largest, 1.25 * error, automaton=automaton)
 
@@ -49,11 +52,10 @@ def _sums_of(automaton: Automaton) -> dict[IntEnum, Sum]:
     return sums
 
 
-def _network(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> tuple[NCA, float]:
-    """Return a network with given sums, and the upper bound of a pair's second channel."""
+def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> NCA:
+    """Return a network that switches each signal on where its sum is 1 or more, and off where it is 0 or less."""
     model = new_network(automaton)
     weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
-    largest = 1.0
     for signal, found in sums.items():
         pair = signal in automaton.paired
         rows = [2 * signal - 1, 2 * signal] if pair else [_row_of(automaton, signal)]
@@ -64,13 +66,12 @@ def _network(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> tuple[NCA, fl
         bias[rows] = 2 * found.bias - (0.5 if pair else 1)
         if pair:
             bias[rows[1]] -= 1
-            largest = max(largest, 2 * found.largest)
     if automaton.pooled is not None:
         bias[-1] = -1  # the maximum over channels is not used
     with torch.no_grad():
         model.weights[0].copy_(torch.from_numpy(weight))
         model.biases[0].copy_(torch.from_numpy(bias))
-    return model, largest
+    return model
 
 
 def _row_of(automaton: Automaton, signal: IntEnum) -> int:

@@ -13,7 +13,6 @@ in whitened coordinates, in which the inputs have the same second moment in all 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
@@ -103,8 +102,8 @@ def learn(config: HintConfig, log: Log, automaton: Automaton | None = None) -> N
 
     Args:
         config: the options of the run.
-        log: receives `update`, `seconds`, `loss` (of the last batch) and `learning_rate` at regular intervals, and
-            `update`, `seconds`, `round` and the fields of the certificate before each round of `Cuts`.
+        log: receives `update`, `loss` (of the last batch) and `learning_rate` at regular intervals, and `update`,
+            `round` and the fields of the certificate before each round of `Cuts`.
         automaton: the automaton to learn; by default that of the configuration.
     """
     automaton = find_automaton(config.automaton) if automaton is None else automaton
@@ -112,14 +111,9 @@ def learn(config: HintConfig, log: Log, automaton: Automaton | None = None) -> N
     examples = Examples.of(automaton, patches_to_learn(automaton, config))
     generator = torch_rng_for(config.seed, "updates")  # its own, so that other levels change no other draw
     pools = [Pool(examples), Pool(examples, evenly=True)] if config.balanced else [Pool(examples)]
-    began = time.monotonic()
-
-    def log_all(line: Mapping[str, float]) -> None:
-        log({**line, "seconds": time.monotonic() - began})
-
-    fit(automaton, model, pools, config, generator, log_all)
+    fit(automaton, model, pools, config, generator, log)
     if config.sparsity:
-        _refine(automaton, model, pools, config, generator, log_all)
+        _refine(automaton, model, pools, config, generator, log)
     return model
 
 
@@ -218,7 +212,7 @@ def fit(
     whiten, colour = _whitening(some, config.ridge)
     turned = (torch.cat([weight.flatten(1), bias[:, None]], dim=1).detach() @ colour).requires_grad_()
     optimiser = torch.optim.Adam([turned], betas=(0.9, 0.99))
-    for update, (rate, left) in enumerate(_schedule(config), start=1):
+    for update, (rate, left) in enumerate(schedule(config), start=1):
         optimiser.param_groups[0]["lr"] = rate
         batch = [pool.draw(config.batch_size // len(pools), generator) for pool in pools]
         labels = torch.cat([examples.labels for examples in batch])
@@ -239,7 +233,7 @@ def fit(
         bias.copy_(learned[:, -1])
 
 
-def _schedule(config: HintConfig) -> Iterator[tuple[float, float]]:
+def schedule(config: HintConfig) -> Iterator[tuple[float, float]]:
     """Yield for each update the learning rate, and the fraction of the jitter that is left: none in the last fifth."""
     for update in range(config.n_updates):
         progress = update / config.n_updates

@@ -35,6 +35,8 @@ N_TRIED = 8
 """Number of cases that are tried in turn, one of which is to be left out."""
 MOST_SPLIT = 1 << 14
 """Largest number of cases of a rule whose signal is split."""
+N_PICKED = 1 << 12
+"""Number of cases that are picked, and added, where there are more than `MOST_SPLIT`."""
 MOST_PARTS = 12
 """Largest number of signals into which one is split."""
 
@@ -86,7 +88,8 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
         taps = [_tiles_at(world, tap, reads[tap], bool(kinds[tap])) for tap in automaton.taps]
         ways = combinations(automaton, [len(tiles) for tiles in taps])
         found.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
-    patches = np.unique(np.concatenate(found), axis=0)
+    # those of one world are all different already
+    patches = np.unique(np.concatenate(found), axis=0) if len(found) > 1 else found[0]
     leaves = tuple(
         (seen, tap)
         for tap in automaton.taps
@@ -114,6 +117,8 @@ def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | N
         most: upper bound of the sum where the rule is on.
         excess: (P,) costs of what exceeds 0 where the rule is off; it must not where they are 0, as by default.
     """
+    if len(cases.on) > MOST_SPLIT:
+        return _separate_many(cases, most)
     read, on = cases.read, cases.on
     soft = np.flatnonzero(np.zeros(len(on)) if excess is None else excess)
     n_features, n_weights = read.shape[1], 2 * read.shape[1]
@@ -138,6 +143,24 @@ def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | N
             weights, bias = whole, float(whole_bias)
             break
     return Sum(cases.leaves, weights, bias, float((read @ weights + bias).max()))
+
+
+def _separate_many(cases: Cases, most: float) -> Sum | None:
+    """Return what `separate` does, from few cases, to which those are added that their sum gets wrong.
+
+    A rule that is no threshold is usually none on few of its cases, so this takes a second instead of minutes.
+    """
+    picked = np.random.default_rng(0).choice(len(cases.on), N_PICKED, replace=False)
+    while True:
+        found = separate(Cases(cases.leaves, cases.read[picked], cases.on[picked]), most)
+        if found is None:
+            return None
+        sums = cases.read @ found.weights + found.bias
+        excess = np.where(cases.on, np.maximum(1 - sums, sums - most), sums)
+        wrong = np.flatnonzero(excess > 1e-6)
+        if not len(wrong):
+            return found._replace(largest=float(sums.max()))
+        picked = np.union1d(picked, wrong[np.argsort(-excess[wrong])[:N_PICKED]])
 
 
 @cache

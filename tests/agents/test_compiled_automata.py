@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from enum import IntEnum
-from functools import cache
+from dataclasses import replace
+from enum import Enum, IntEnum
+from functools import cache, reduce
 from itertools import chain, islice, product, repeat
+from operator import or_
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,8 @@ from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, BOTH, DIAMETER, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.automata.gallery import DEAD_ENDS
+from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
+from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
 from maze_nca_gym.agents.automata.rules import at_least
 from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.certificate import certify
@@ -31,6 +34,14 @@ from maze_nca_gym.tasks import SHORTEST_PATH as SHORTEST_PATH_TASK
 from maze_nca_gym.tasks import find_task
 
 N_STEPS = 40
+FAST = {
+    "sizes": (4,),
+    "n_levels": 4,
+    "n_recombined": 4_000,
+    "batch_size": 256,
+    "n_updates": 300,
+    "n_updates_again": 200,
+}
 compiled = cache(compile_automaton)
 
 
@@ -53,7 +64,7 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
     assert certificate.holds
     assert (certificate.error, certificate.tolerance) == (0, 0)
     assert all((2 * parameter % 1 == 0).all() for parameter in model.parameters())
-    assert certify(model, certificate.largest, 0.0, automaton=automaton) == certificate
+    assert certify(model) == certificate
     for border in (True, False):
         tiles = mazes(automaton, border=border)
         maze = torch.from_numpy(one_hot(tiles, n_tiles=find_task(automaton.task).n_tiles))
@@ -62,7 +73,7 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
             for state, signals, t in states:
                 assert ((state[:, 0].numpy() > 0.5) == signals[:, 0]).all(), f"after {t} iterations"
     model.biases[0].data[1] += 1
-    assert not certify(model, certificate.largest, 0.0, automaton=automaton).holds
+    assert not certify(model).holds
 
 
 def test_the_automaton_of_both_tasks_is_one_or_the_other():
@@ -85,7 +96,7 @@ def test_one_network_answers_both_questions(tmp_path: Path):
     for name, task in ((str(file), SHORTEST_PATH_TASK), (f"diameter:{file}", DIAMETER_TASK)):
         policy = load(name)
         assert (policy.task, policy.n_tiles, policy.guarantees.exact) == (task.name, 4, True)
-        assert certify(policy, 20, 0.0).holds
+        assert certify(policy).holds
         observation, _ = policy.make_env(num_envs=2, size=4).reset(seed=1)
         maze = torch.from_numpy(observation["maze"])
         assert maze.shape[1] == task.n_tiles
@@ -111,7 +122,10 @@ class Signal(IntEnum):
     BIT = 1
 
 
-def of(rule, path=lambda see: see(Signal.BIT), **options) -> Automaton:
+RULES = dict.fromkeys(Signal, lambda see: see(Signal.BIT))
+
+
+def of(rule, path=RULES[Signal.PATH], **options) -> Automaton:
     return Automaton("tried", "diameter", Signal, {Signal.PATH: path, Signal.BIT: rule}, **options)
 
 
@@ -132,16 +146,32 @@ def test_a_rule_that_is_no_threshold_is_split():
 
 
 def test_learning_splits_them_too(tmp_path: Path):
-    fast = {"sizes": (4,), "n_levels": 8, "n_recombined": 2_000, "n_updates": 300, "batch_size": 256}
-    fast |= {"sparsity": 3e-5, "n_dense": 0, "n_updates_again": 100}
-    model, certificate = learn_automaton(of(parity, learning=fast), out=tmp_path)
+    model, certificate = learn_automaton(of(parity, learning=FAST), out=tmp_path)
     assert certificate.holds
     assert model.channel_names[:3] == ("path", "bit_1_low", "bit_1_high")
+
+
+SLOW = [pytest.param(automaton, marks=pytest.mark.slow) for automaton in (LIFE, WALL_FOLLOWER)]
+
+
+@pytest.mark.parametrize("automaton", [REACHABLE, DEAD_ENDS, FIRST_PASSAGE, *SLOW], ids=lambda each: each.name)
+def test_the_gallery_is_learned_and_proven(automaton, tmp_path: Path):
+    model, certificate = learn_automaton(automaton, out=tmp_path, **FAST)
+    assert certificate.holds
+    assert (certificate.error, certificate.tolerance) == (0, 0)
+    assert certify(model) == certificate
+    assert all((weight % 1 == 0).all() for weight in model.weights)
 
 
 def alternatives(see):
     above, below = see.tile(Tile.WALL, "U") & see(Signal.BIT, "D"), see.tile(Tile.WALL, "D") & see(Signal.BIT, "L")
     return above | below | (see.tile(Tile.EMPTY, "R") & ~see(Signal.BIT, "U") & see.tile(Tile.WALL))
+
+
+def many(see):
+    return reduce(or_, (see.tile(Tile.WALL, tap) & see(Signal.BIT, tap) for tap in NEIGHBOURHOODS[9])) | see.tile(
+        Tile.WALL
+    )
 
 
 def blinks(see):
@@ -157,7 +187,18 @@ def walks(see):
     "make, message",
     [
         (lambda: of(parity, path=parity), "the rule of PATH in tried is no weighted sum of what it reads"),
+        (
+            lambda: of(many, neighbourhood=9),
+            "in tried is no threshold of a sum, and tells 1,562,500 patches apart; at most",
+        ),
         (lambda: of(alternatives), "the rule of BIT in tried is no alternating sum of 12 thresholds or fewer"),
+        (lambda: of(lambda see: see(Tile.WALL)), "the rule of BIT in tried must be .* is seen by see.tile"),
+        (lambda: of(lambda see: see.tile(Signal.BIT)), "the rule of BIT in tried must be .* is no kind of tile"),
+        (lambda: of(lambda see: see(Signal.BYTE)), "the rule of BIT in tried fails: AttributeError: BYTE"),
+        (lambda: of(blinks, parts=((Signal.BIT,),)), "each signal once between them: PATH"),
+        (lambda: replace(of(blinks), signals=Enum("Signal", "PATH BIT")), "of tried must be an IntEnum"),
+        (lambda: replace(of(blinks), rules={**RULES, "BITE": blinks}), "tried has a rule of 'BITE', which is none of"),
+        (lambda: of(blinks, also={"shortest-path": StepBound(1)}), "task shortest-path have more kinds of tile than"),
         (lambda: of(blinks, neighbourhood=7), "the neighbourhood of tried must be 5 or 9 tiles, got 7"),
         (lambda: of(lambda see: see.tile(Tile.WALL, "UL")), "reads 'UL', but may read U, L, C, R, D only"),
         (lambda: of(lambda see: at_least(3, [see(Signal.BIT)])), "a number from 1 to that of the bits, 1, got 3"),
