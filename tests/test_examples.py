@@ -34,6 +34,7 @@ EXPECTED = {
     "15_your_own_tracker": r"8 losses, from 0\.\d{3} to 0\.\d{3}: runs/tracked\.sqlite",
     "16_nearest_of_several_targets": r"\d+\.\d% of 500 test levels optimal",
     "17_weighted_terrain": r"\d+\.\d% of 500 test levels optimal; runs/weighted-terrain has pictures",
+    "18_ppo_goes_on": r"(?s) 512 steps, .*\nnca-shortest-path-small: \d+\.\d% .*\nruns/ppo\.safetensors: \d+\.\d% of",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -44,6 +45,7 @@ ARGUMENTS = {
     "15_your_own_tracker": ["8"],
     "16_nearest_of_several_targets": ["4"],
     "17_weighted_terrain": ["4"],
+    "18_ppo_goes_on": ["512", "6"],
 }
 """Of examples that take minutes without."""
 LINES = {"13_automata_on_graphs": 230, "14_automata_gallery": 75, "17_weighted_terrain": 100}
@@ -58,6 +60,7 @@ WRITTEN = {
     "11_ppo": ["runs/ppo.png"],
     "12_adversarial_evolution": ["runs/evolution.png"],
     "14_automata_gallery": ["runs/automata.png"],
+    "18_ppo_goes_on": ["runs/ppo.safetensors"],
     "15_your_own_tracker": ["runs/tracked.sqlite", *(f"runs/tracked/{name}" for name in FILES_OF_A_RUN)],
     "16_nearest_of_several_targets": [f"runs/nearest-target/{name}" for name in FILES_OF_A_RUN],
     "17_weighted_terrain": [f"runs/weighted-terrain/{name}" for name in FILES_OF_A_RUN],
