@@ -115,8 +115,13 @@ class TestPathAction:
         assert isinstance(same, PathAction)
         assert data_equivalence(env.reset(seed=0), same.reset(seed=0), exact=True)
 
+    def test_further_channels_are_written_as_they_are(self) -> None:
+        env = make(n_channels=2)
+        env.reset(seed=0)
+        observation, *_ = env.step(np.full((2, 5, 5), 3, np.float32))
+        assert observation in env.observation_space
+        assert (observation["state"].min(axis=(1, 2)) == [1, 3]).all()
+
     def test_what_it_does_not_wrap(self) -> None:
-        with pytest.raises(ValueError, match=r"an environment made with n_channels=1, this one has state \(2, 5, 5\)"):
-            make(n_channels=2)
         with pytest.raises(ValueError, match="PathAction wraps the environments of maze_nca_gym, not"):
             PathAction(gym.make("CartPole-v1"))  # type: ignore[arg-type]
