@@ -1,6 +1,6 @@
 """PPO goes on from a network that ships, on mazes that it has not learned, and the result is a policy like all others.
 
-    python examples/15_ppo_goes_on.py [steps [size]]
+    python examples/18_ppo_goes_on.py [steps [size]]
 
 `nca-shortest-path-small` learned from solutions of random mazes alone; here PPO teaches it perfect mazes by rewards.
 A minute on one core. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
