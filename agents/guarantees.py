@@ -65,7 +65,7 @@ class Guarantees:
         needs_border: whether it fails on mazes without a wall around them.
         family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
         size: the inner size of the levels that it is meant for; None for any.
-        also: other tasks to which it is exact with the same weights, and its bound for each (`Policy.asked`).
+        also: other tasks to which it is exact with the same weights, and its bound for each (`policy.asked`).
 
     Raises:
         ValueError: a value of the wrong type or out of range.

@@ -182,25 +182,6 @@ class Policy(nn.Module):
         call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels}{options})"
         return f"make its environment with policy.make_env() or {call}"
 
-    def asked(self, task: str) -> Policy:
-        """Return the policy as one for another task, with the same weights, not copied.
-
-        It keeps the guarantees that it has for that task (`Guarantees.also`).
-
-        >>> load("diameter:runs/compile-automaton/model.safetensors")  # the same by name
-
-        Raises:
-            ValueError: an unknown task, or one whose mazes have more kinds of tile than the policy reads.
-        """
-        other, wanted = copy(self), find_task(task)
-        if wanted.n_tiles > self.n_tiles:
-            raise ValueError(
-                f"mazes of the task {task} have {wanted.n_tiles} kinds of tile, and the policy reads {self.n_tiles}"
-            )
-        if task != self.task:
-            other.task, other.guarantees = task, self.guarantees.asked(task)
-        return other
-
     def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
         """Make an environment in which the policy can run; arguments as of `agents.make_env`.
 
@@ -311,6 +292,26 @@ def _already_ended(states: Tensor, starts: NDArray[np.bool_]) -> NDArray[np.bool
     ended = starts.copy()
     ended[starts] = read_back(states[upload(np.flatnonzero(starts), states.device)].flatten(1).any(dim=1))
     return ended
+
+
+def asked(policy: Policy, task: str) -> Policy:
+    """Return a policy as one for another task, with the same weights, not copied.
+
+    It keeps the guarantees that it has for that task (`Guarantees.also`).
+
+    >>> load("diameter:runs/compile-automaton/model.safetensors")  # the same by name
+
+    Raises:
+        ValueError: an unknown task, or one whose mazes have more kinds of tile than the policy reads.
+    """
+    other, wanted = copy(policy), find_task(task)
+    if wanted.n_tiles > policy.n_tiles:
+        raise ValueError(
+            f"mazes of the task {task} have {wanted.n_tiles} kinds of tile, and the policy reads {policy.n_tiles}"
+        )
+    if task != policy.task:
+        other.task, other.guarantees = task, policy.guarantees.asked(task)
+    return other
 
 
 def facts(policy: Policy) -> dict[str, str]:

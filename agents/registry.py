@@ -186,7 +186,7 @@ def load(name: str, **options: Any) -> Policy:
         name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
             "module:name" for a class of your own, or a function that returns a policy; the module is imported. Any of
             them after "symmetrised:" is run in eight orientations (`Symmetrised`), and after a task, as in
-            "diameter:NAME", is asked that question (`Policy.asked`).
+            "diameter:NAME", is asked that question (`policy.asked`).
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
@@ -196,7 +196,9 @@ def load(name: str, **options: Any) -> Policy:
     if before == SYMMETRISED:
         return _make(".rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
     if before:
-        return load(rest, **options).asked(before.removesuffix(":"))
+        from .policy import asked
+
+        return asked(load(rest, **options), before.removesuffix(":"))
     if name.endswith(MODEL_FILE):
         if not Path(name).is_file():
             raise ValueError(f"there is no model file {name}")

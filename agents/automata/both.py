@@ -77,4 +77,4 @@ def _automaton(order: str) -> Automaton:
 
 
 BOTH = _automaton(USUAL_ORDER)
-"""The automaton of both tasks: one network does both, with the same weights (`Policy.asked`)."""
+"""The automaton of both tasks: one network does both, with the same weights (`policy.asked`)."""

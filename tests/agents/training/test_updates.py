@@ -344,13 +344,13 @@ def test_updates_go_on_from_the_states_in_the_pool():
 
 
 def test_noise_is_as_strong_as_said_and_another_at_every_update(monkeypatch):
-    starts, plain = [], updates._backward
+    starts, plain = [], updates.backward
 
     def noted(state, batch, start, *rest):
         starts.append(start)
         return plain(state, batch, start, *rest)
 
-    monkeypatch.setattr(updates, "_backward", noted)
+    monkeypatch.setattr(updates, "backward", noted)
     make_updates(started(n_iterations=None, pool_size=8, pool_steps=(3, 6), pool_fresh=1.0, state_noise=0.05), 2)
     for start in starts:
         assert float(start.std()) == pytest.approx(0.05, rel=0.1)
