@@ -68,6 +68,9 @@ MISTAKES = {
     "levels.generate('cave', 9, 0)": "no family.*cave",
     "new Automaton({...policy, format: 'maze_nca_gym automaton 0'}, levels.filled(3, 3, 0))": "automaton 0",
     "new Automaton({...policy, rule: 'sine'}, levels.filled(3, 3, 0))": "sine",
+    "new Automaton({...policy, task: 'nearest-target'}, levels.filled(3, 3, 0))": "no levels .* task “nearest-target”",
+    "new Automaton({...policy, inputs: ['empty', 'wall', 'sand', 'mud']}, levels.filled(3, 3, 0))": "inputs sand, mud",
+    "new Automaton({...policy, task: 'shortest-path-DLRU'}, levels.filled(3, 3, 0))": "^$",
     "new Automaton({...policy, bias: [0]}, levels.filled(3, 3, 0))": "do not fit",
 }
 """Calls -> what their errors say."""

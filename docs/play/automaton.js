@@ -8,6 +8,7 @@
 (() => {
   const { WALL } = globalThis.MazePlay.levels;
   const KIND = "maze_nca_gym automaton 1";
+  const TASKS = /^(shortest-path(-[ULDR]{4})?|diameter)$/; // whose levels the page draws, and whose solutions it knows
   const FEW = 0.2; // largest fraction of weights that are not zero with which visiting each is faster than the kernel
   const LARGEST_HISTORY = 256 * 2 ** 20; // bytes
 
@@ -16,6 +17,11 @@
     if (!policy || policy.format !== KIND) {
       throw new Error(`this page reads policies of the format “${KIND}”, and got “${policy && policy.format}”; export it again`);
     }
+    if (!TASKS.test(policy.task)) {
+      throw new Error(`this page has no levels or solutions for the task “${policy.task}” of ${policy.name}; it knows shortest-path and diameter`);
+    }
+    const strange = policy.inputs.filter((name) => !Object.hasOwn(STATIC, name));
+    if (strange.length) throw new Error(`this page does not know the inputs ${strange.join(", ")} of ${policy.name}`);
     if (policy.rule !== "relu" && !Object.hasOwn(globalThis.MazePlay.rules, policy.rule)) {
       throw new Error(`this page does not know the activations “${policy.rule}”`);
     }
