@@ -133,7 +133,7 @@ def draw_behaviour(jobs: Sequence[Job], scale: Scale, out: Path) -> list[Path]:
     """
     drawn = []
     for name, shown in BEHAVIOURS.items():
-        job = _best([job for job in jobs if job.is_finished], shown.row)
+        job = _best(jobs, shown.row)
         if job is not None and any(
             _draw_one(job, shown, scale, large, out / f"{name}.png") for large in shown.on_large
         ):
@@ -142,12 +142,12 @@ def draw_behaviour(jobs: Sequence[Job], scale: Scale, out: Path) -> list[Path]:
 
 
 def _best(jobs: Sequence[Job], label: str) -> Job | None:
-    """Return the run of a row that solves most of the smaller test set; None if there is no run."""
+    """Return the finished run of a row that solves most of the smaller test set; None if there is none."""
     models = {job.config.model.model for job in jobs}  # configurations of others may need packages that are missing
     rows = [row for row in find_rows([label]) if row.options["model"] in models]
     names = {run_name(config) for row in rows for config in configurations(row)}
-    own = [job for job in jobs if job.name in names]
-    return max(own, key=lambda job: job.result()["figures"]["test_16_complete"], default=None)
+    found = {job: result for job in jobs if job.name in names and (result := job.result()) is not None}
+    return max(found, key=lambda job: found[job]["figures"]["test_16_complete"], default=None)
 
 
 @torch.no_grad()

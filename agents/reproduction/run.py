@@ -79,9 +79,10 @@ def reproduce(
     facts = {"command": command_line(["reproduce", *which], options)}
     how = Launch(launcher, workers, device, submit)
     run_series(jobs, folder, {"scale": scale}, facts, how, lambda: tables.save(results(), folder), on_change)
-    draw_published(results(), folder / PUBLISHED)
+    last = results()
+    draw_published(last, folder / PUBLISHED)
     draw_behaviour(jobs, size, folder)
-    return results()
+    return last
 
 
 def sweep_of(rows: Sequence[Row], trials: int, scale: Scale) -> Sweep:

@@ -21,12 +21,13 @@ from maze_nca_gym.files import validated_read
 
 from ..registry import import_own
 from ..runs import METRICS, Line, RunFolder, write_json
+from ..runs.listing import MEASURED
 
 if TYPE_CHECKING:
     from ..policy import Policy
     from ..training.config import TrainingConfig
 
-RESULT, FAILURE, LOG = "result.json", "failure.json", "log.txt"
+FAILURE, LOG = "failure.json", "log.txt"
 TAIL = 4096
 """Bytes at the end of a file of metrics that hold its last lines."""
 
@@ -91,7 +92,7 @@ class Job:
         Raises:
             ValueError: its result cannot be read.
         """
-        return (self.folder / RESULT).exists() and self.result()["measure"] == self.measure.to_json()
+        return self.result() is not None
 
     def check(self) -> None:
         """Check that the folder has no run of another configuration.
@@ -101,20 +102,23 @@ class Job:
         """
         RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
 
-    def result(self) -> Mapping[str, Any]:
-        """Return `n_weights`, `figures` by name, `seconds` and `measure` of a finished run.
+    def result(self) -> Mapping[str, Any] | None:
+        """Return `n_weights`, `figures` by name, `seconds` and `measure` of a run; None if it has not been measured, or
+        not as this job measures.
 
         Raises:
             ValueError: they cannot be read.
         """
-        path = self.folder / RESULT
+        path = self.folder / MEASURED
+        if not path.exists():
+            return None
         with validated_read(path, "is no result of a run"):
             found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             if not all(map(math.isfinite, found["figures"].values())) or "measure" not in found:
                 raise ValueError("it needs figures that are finite numbers, and how they were measured")
-        return found
+        return found if found["measure"] == self.measure.to_json() else None
 
-    def last_line(self) -> Line | None:
+    def latest_metrics(self) -> Line | None:
         """Return the latest metrics of the run, those of its last validation among them; None before the first."""
         latest: dict[str, float] = {}
         with suppress(FileNotFoundError), (self.folder / METRICS).open("rb") as file:
@@ -206,4 +210,4 @@ def run_job(job: Job) -> None:
         "measure": job.measure.to_json(),
     }
     # last, since this file marks the run as finished
-    write_json(job.folder / RESULT, content)
+    write_json(job.folder / MEASURED, content)

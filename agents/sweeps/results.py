@@ -115,7 +115,7 @@ def collect(sweep: Sweep, jobs: Iterable[Job]) -> list[RowResult]:
             name,
             sweep.values[name],
             len(own),
-            {job.config.seed: job.result() for job in own if job.is_finished},
+            {job.config.seed: found for job in own if (found := job.result()) is not None},
             {job: error for job in own if (error := job.failure()) is not None},
         )
         for name, own in by_name.items()
@@ -172,7 +172,7 @@ class Results(Tabular):
 
     @property
     def sets(self) -> list[str]:
-        """Names of the sets of levels that were measured on."""
+        """Names of the sets of levels on which networks were measured."""
         return list(dict.fromkeys(name.split(" ", 1)[0] for name in self.measures))
 
     def table(self) -> Table:

@@ -104,8 +104,9 @@ def sweep(
     facts = {"command": command_line(command, options), "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
     run_series(jobs, folder, {}, facts, how, lambda: results().save(), on_change)
-    draw(results(), jobs)
-    return results()
+    last = results()
+    draw(last, jobs)
+    return last
 
 
 class Launch(NamedTuple):

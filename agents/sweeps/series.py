@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from ..runs import write_json
+from ..runs import Line, write_json
 from ..runs.executors import Executor, Pending
 from .jobs import FAILURE, Error, Job, attempt
 
@@ -27,7 +27,7 @@ SHARED, REST = 500, 4_000
 
 
 class Progress:
-    """The progress of a series.
+    """Which runs of a series are finished, running or given up, and the time that is left.
 
     Attributes:
         jobs: all runs.
@@ -42,6 +42,7 @@ class Progress:
         self.failed: set[Job] = set()
         self.running: Collection[Job] = ()
         self._efforts: dict[str, float] = {}
+        self._last: dict[Job, Line | None] = {}
 
     @property
     def left(self) -> int:
@@ -50,12 +51,21 @@ class Progress:
 
     def seconds_left(self) -> float | None:
         """Return an estimate of the time until all is done, from the runs' own metrics; None before the first."""
-        lines = {job: job.last_line() for job in (*self.finished, *self.running)}
-        parts = {job: line["update"] / job.config.n_updates for job, line in lines.items() if line is not None}
+        lines = {job: line for job in (*self.finished, *self.running) if (line := self.latest_metrics(job)) is not None}
+        parts = {job: line["update"] / job.config.n_updates for job, line in lines.items()}
         done = sum(self._effort(job) * part for job, part in parts.items())
-        spent = sum(line["seconds"] for line in lines.values() if line is not None)
+        spent = sum(line["seconds"] for line in lines.values())
         rest = sum(self._effort(j) * (1 - parts.get(j, 0)) for j in self.jobs if j not in self.finished | self.failed)
         return rest * spent / done / max(1, len(self.running)) if done else None
+
+    def latest_metrics(self, job: Job) -> Line | None:
+        """Return what `Job.latest_metrics` does; the file of a finished run is read once."""
+        if job in self._last:
+            return self._last[job]
+        line = job.latest_metrics()
+        if job in self.finished:
+            self._last[job] = line
+        return line
 
     def _effort(self, job: Job) -> float:
         if job.name not in self._efforts:  # once for all trials, which differ in the seed alone

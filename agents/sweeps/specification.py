@@ -27,7 +27,7 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep runs.
+    """The runs of a sweep, and what is measured of each.
 
     Attributes:
         configs: configuration by name of a row; the runs of a row differ in the seed alone.

@@ -111,7 +111,7 @@ def _table(progress: Progress, most: int) -> Table:
 
 
 def _line(job: Job, progress: Progress) -> tuple[str, ...]:
-    line, of = job.last_line() or {}, job.config.n_updates
+    line, of = progress.latest_metrics(job) or {}, job.config.n_updates
     state = "finished" if job in progress.finished else "failed" if job in progress.failed else "waiting"
     if job in progress.running:
         state = f"{_left(line['seconds'] * (of / line['update'] - 1) if line else None)} left"
