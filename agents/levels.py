@@ -79,8 +79,7 @@ def generate(
     *,
     n: Annotated[int, Between(1)] = 1000,
     seed: Annotated[int, Between(0)] = 0,
-    endpoints: bool = True,
-    task: Annotated[str | None, OneOf(TASKS)] = None,
+    task: Annotated[str, OneOf(TASKS)] = "shortest-path",
     force: bool = False,
     generator: Annotated[str, OneOf(GENERATORS)] = "random",
     size: Annotated[int | tuple[int, int], SIZE] = 16,
@@ -95,9 +94,8 @@ def generate(
             paths; its levels are square.
         n: number of levels.
         seed: seed of all randomness, at least 0; the same seed gives the same levels.
-        endpoints: give the levels a source and a target; without them they are levels of the diameter task.
-        task: task of the levels, one of your own with its marks on them; by default shortest-path, or diameter without
-            endpoints.
+        task: task of the levels: shortest-path, whose levels have a source and a target, diameter, or one of your own,
+            with its marks on them.
         force: overwrite the file if it exists.
         generator: generator of the levels; `maze-nca-gym levels list --details` describes each.
         size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
@@ -114,10 +112,8 @@ def generate(
     path = levels_path(file)
     message = f"{path} exists already; choose another name, or overwrite it with --force"
     check(force or not path.exists(), message)
-    check(endpoints or task is None, f"the task {task} decides whether there are endpoints: leave one of the two out")
-    of_task = find_task(task or ("shortest-path" if endpoints else "diameter"))
     given = {name: value for name, value in options.items() if value is not None}
-    levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **given)
+    levels = draw_levels(n, seed, generator=generator, size=size, task=find_task(task), **given)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_levels(levels, path)
     return levels

@@ -63,8 +63,8 @@ class Policy(nn.Module):
 
     Attributes:
         task: a name in `maze_nca_gym.tasks.TASKS`.
-        n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (the first two). Where
-            mazes of its task have fewer kinds of tile, the other channels are 0.
+        n_tiles: channels of the one-hot maze that it reads, at least one for each kind of tile of its task: 4 for the
+            shortest path (empty, wall, source, target), 2 for the diameter (the first two). Any further ones are 0.
         channel_names: the meaning of each state channel; the first is "path".
         n_channels: state channels that it needs.
         guarantees: what the policy states about its weights; a model file keeps it.

@@ -201,6 +201,9 @@ def load(name: str, **options: Any) -> Policy:
         return asked(load(rest, **options), before.removesuffix(":"))
     if name.endswith(MODEL_FILE):
         if not Path(name).is_file():
+            task, _, file = name.partition(":")
+            if Path(file).is_file():
+                raise ValueError(unknown_name("task", task, TASKS))
             raise ValueError(f"there is no model file {name}")
         return _make(".weights:load_model", {"path": name, **options})
     if ":" in name:

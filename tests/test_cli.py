@@ -267,7 +267,7 @@ class TestGenerate:
             "version": __version__,
         }
         assert capsys.readouterr().out.startswith("sub/set.npz: 30 levels of 8 x 11 tiles, ")
-        assert main(["generate", "sub/set", *SMALL, *options, "--no-endpoints", "--force"]) == 0
+        assert main(["generate", "sub/set", *SMALL, *options, "--task", "diameter", "--force"]) == 0
         np.testing.assert_array_equal(LevelSet.load("sub/set.npz").tiles, clear_endpoints(levels.tiles))
 
     def test_a_file_is_overwritten_only_by_force(self, capsys):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.levels import KINDS
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.tasks import find_task
 
@@ -217,7 +218,9 @@ class NCA(LearnedPolicy):
         """Return the iterations as data; None if each has its own weights, or a subclass changes iterations."""
         if not self._iterates_as_is or not self.shared_weights:
             return None
-        inputs = tuple(kind.name for kind in find_task(self.task).kinds)
+        own = find_task(self.task).kinds
+        # a network that is asked another task may read kinds of tile that its mazes do not have
+        inputs = tuple(kind.name for kind in (*own, *KINDS[len(own) :]))[: self.n_tiles]
         return Program(
             RELU,
             inputs,

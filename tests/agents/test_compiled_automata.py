@@ -97,6 +97,7 @@ def test_one_network_answers_both_questions(tmp_path: Path):
         policy = load(name)
         assert (policy.task, policy.n_tiles, policy.guarantees.exact) == (task.name, 4, True)
         assert certify(policy).holds
+        assert len(policy.program().inputs) == 4, "exports have a name for each input"
         observation, _ = policy.make_env(num_envs=2, size=4).reset(seed=1)
         maze = torch.from_numpy(observation["maze"])
         assert maze.shape[1] == task.n_tiles
@@ -110,6 +111,8 @@ def test_one_network_answers_both_questions(tmp_path: Path):
         load("shortest-path:nca-diameter-hinted")
     with pytest.raises(ValueError, match="unknown policy 'bth'"):
         load("diameter:bth")
+    with pytest.raises(ValueError, match="unknown task 'diametr'.*Did you mean 'diameter'"):
+        load(f"diametr:{file}")
 
 
 def test_without_dead_ends_the_path_is_left_of_a_perfect_maze():
