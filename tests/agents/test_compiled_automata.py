@@ -111,7 +111,7 @@ def test_one_network_answers_both_questions(tmp_path: Path):
         load("shortest-path:nca-diameter-hinted")
     with pytest.raises(ValueError, match="unknown policy 'bth'"):
         load("diameter:bth")
-    with pytest.raises(ValueError, match="unknown task 'diametr'.*Did you mean 'diameter'"):
+    with pytest.raises(ValueError, match=r"unknown task 'diametr'.*Did you mean 'diameter'"):
         load(f"diametr:{file}")
 
 
