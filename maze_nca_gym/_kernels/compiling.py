@@ -12,13 +12,13 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
-from maze_nca_gym._kernels import generation, mutation, registry, scoring, search, solvers
+from maze_nca_gym._kernels import generation, mutation, registry, sampling, scoring, search, solvers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # numba freezes the constants of these modules into the machine code, so a change to any file here invalidates all of
 # it.
-MODULES = (registry, search, solvers, generation, scoring, mutation)
+MODULES = (registry, search, solvers, sampling, generation, scoring, mutation)
 _FUNCTIONS = {function.__name__: (function, signature) for function, signature in registry.REGISTRY}
 
 
