@@ -113,9 +113,10 @@ def generate(
     message = f"{path} exists already; choose another name, or overwrite it with --force"
     check(force or not path.exists(), message)
     given = {name: value for name, value in options.items() if value is not None}
-    levels = draw_levels(n, seed, generator=generator, size=size, task=find_task(task), **given)
+    of_task = find_task(task)
+    levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **given)
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_levels(levels, path)
+    save_levels(levels, path, of_task.letters)
     return levels
 
 

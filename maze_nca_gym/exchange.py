@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.benchmark_sets.tokens import read_csv, to_tiles, write_csv
 from maze_nca_gym.files import atomic_write, validated_read
-from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, read_tiles, stack_levels, to_text
+from maze_nca_gym.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, read_tiles, stack_levels, to_text
 from maze_nca_gym.options import check
 from maze_nca_gym.solvers import shortest_path
 
@@ -173,8 +173,8 @@ def save_csv(levels: LevelSet, path: str | Path) -> Path:
     return write_csv(path, levels.tiles, paths)
 
 
-def load_text(path: str | Path) -> LevelSet:
-    """Return the levels drawn in a text file, with blank lines between them.
+def load_text(path: str | Path, letters: str = GLYPHS) -> LevelSet:
+    """Return the levels drawn in a text file by the letters of the kinds of tile, with blank lines between them.
 
     Raises:
         ValueError: a drawing that `levels.parse` refuses, or levels of several shapes.
@@ -183,17 +183,18 @@ def load_text(path: str | Path) -> LevelSet:
     with validated_read(path, "has no drawings of levels"):
         text = "\n".join(line.rstrip() for line in Path(path).read_text(encoding="utf-8").splitlines())
         drawings = [drawing for drawing in text.split("\n\n") if drawing.strip()]
-        return LevelSet(read_tiles(drawings or [""]), {"file": Path(path).name})
+        return LevelSet(read_tiles(drawings or [""], letters), {"file": Path(path).name})
 
 
-def save_text(levels: LevelSet, path: str | Path) -> Path:
+def save_text(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
     """Write drawings of levels for `load_text`; return the file's path.
 
     Raises:
+        ValueError: a tile of a kind that has no letter.
         OSError: the file could not be written.
     """
     with atomic_write(Path(path)) as file:
-        file.write("\n\n".join(map(to_text, levels.tiles)).encode() + b"\n")
+        file.write("\n\n".join(to_text(level, letters=letters) for level in levels.tiles).encode() + b"\n")
     return Path(path)
 
 

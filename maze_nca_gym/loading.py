@@ -24,14 +24,13 @@ from maze_nca_gym.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, pars
 from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
 from maze_nca_gym.names import did_you_mean, find
 
+TEXT, CSV = ".txt", ".csv"
 _READERS: dict[str, Callable[[str | Path], LevelSet]] = {
-    ".csv": load_csv,
-    ".txt": load_text,
+    CSV: load_csv,
     MAP: load_map,
     SCENARIOS: load_scenarios,
 }
-"""Suffix of a file -> function that reads it; a file with any other suffix is a level set."""
-_WRITERS: dict[str, Callable[[LevelSet, str | Path], Path]] = {".csv": save_csv, ".txt": save_text}
+"""Suffix of a file -> function that reads it; drawings (TEXT) have letters too, and any other file is a level set."""
 
 
 @cache
@@ -80,19 +79,22 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS
 
 def levels_path(path: str | Path) -> Path:
     """Return the path of a file of levels, with `.npz` added unless `save_levels` writes its suffix."""
-    return Path(path) if Path(path).suffix in _WRITERS else npz_path(path)
+    return Path(path) if Path(path).suffix in (TEXT, CSV) else npz_path(path)
 
 
-def save_levels(levels: LevelSet, path: str | Path) -> Path:
+def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
     """Write levels to a file for `load_levels`, by its suffix: `.csv`, `.txt` or `.npz`; return `levels_path`.
 
-    Only `.npz` keeps the configuration.
+    Only `.npz` keeps the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
 
     Raises:
         ValueError: a `.csv` file cannot hold the levels; see `exchange.save_csv`.
         OSError: the file could not be written.
     """
-    return _WRITERS.get(Path(path).suffix, LevelSet.save)(levels, levels_path(path))
+    path = levels_path(path)
+    if path.suffix == TEXT:
+        return save_text(levels, path, letters)
+    return save_csv(levels, path) if path.suffix == CSV else levels.save(path)
 
 
 def _find_levels(name: str | Path, letters: str) -> LevelSet:
@@ -105,7 +107,8 @@ def _find_levels(name: str | Path, letters: str) -> LevelSet:
     if name in BENCHMARK_SETS:
         return BENCHMARK_SETS[str(name)].levels()
     if os.path.isfile(name):  # unlike Path.is_file, no error if the text is too long for a name
-        return _READERS.get(Path(name).suffix, LevelSet.load)(name)
+        suffix = Path(name).suffix
+        return load_text(name, letters) if suffix == TEXT else _READERS.get(suffix, LevelSet.load)(name)
     drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
     if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
         return LevelSet(parse(drawing, letters)[None])

@@ -17,13 +17,14 @@ import pytest
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym.agents import load, solve, train
+from maze_nca_gym.agents import generate, load, solve, train
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.training import changed
 from maze_nca_gym.cli import main
 from maze_nca_gym.families import test_levels as levels_to_test
 from maze_nca_gym.levels import KINDS, Kind, LevelSet, Tile, parse, to_text
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.rendering import draw_level, palette
 from maze_nca_gym.rendering.edits import MoveEnd, Paint, Tool, begin_stroke
@@ -102,6 +103,15 @@ def test_the_nearest_target_by_distances() -> None:
     assert not task.is_optimal(levels, paths | (levels == Tile.TARGET))[
         (levels == Tile.TARGET).sum(axis=(1, 2)) > 1
     ].any()
+
+
+@for_each("task", EXAMPLES)
+@for_each("suffix", [".npz", ".txt"])
+def test_files_of_levels(task: str, suffix: str, tmp_path: Path) -> None:
+    found, file = find_task(task), tmp_path / f"{task}{suffix}"
+    levels = generate(file, n=3, size=6, task=task)
+    np.testing.assert_array_equal(load_levels(file, found.letters).tiles, levels.tiles)
+    assert (levels.tiles == found.generate(np.random.default_rng(0), 3, 6)).all()
 
 
 @pytest.mark.parametrize("task", EXAMPLES)
