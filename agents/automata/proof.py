@@ -51,7 +51,7 @@ class Lemma:
 
 @dataclass(frozen=True)
 class Proof:
-    """The lemmas of a proof, in the order in which they were tried."""
+    """What came of trying to prove a theorem: each lemma with its result, in the order of trying."""
 
     lemmas: tuple[Lemma, ...]
 

@@ -61,7 +61,7 @@ class Steps(Protocol):
 
     @property
     def t(self) -> Number:
-        """Any number of iterations."""
+        """The number of iterations before the step: the unknown of the induction."""
 
     def maze(self, name: str) -> Picture:
         """Return another maze of the same size, for which the axioms hold too."""

@@ -31,7 +31,7 @@ from .rows import RESTARTED, REUSED, SEED, UNSTATED, Row
 def find_entrants(
     given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
 ) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
-    """Return policies and files of predictions by name, and what each learned from, as `learned_from` does.
+    """Return what to measure, policies or files of predictions by name, and what each learned from (`learned_from`).
 
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.

@@ -33,7 +33,7 @@ TAIL = 4096
 
 
 class Measure(Protocol):
-    """What is measured of a trained network; it can be pickled."""
+    """A function that measures a trained network, and can be pickled."""
 
     @property
     def about(self) -> str:

@@ -22,7 +22,7 @@ ROOM = 8
 
 
 def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
-    """Exit with 1 if runs have failed."""
+    """Run a sweep and print its tables; return 1 if runs have failed."""
     with _Watch() as watch:
         results = sweep(what, on_change=watch.show, **options)
     for name in results.sets or [""]:
@@ -34,7 +34,7 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
 
 
 def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
-    """Exit with 1 if runs have failed."""
+    """Reproduce the paper's tables and say where they are; return 1 if runs have failed."""
     with _Watch() as watch:
         results = reproduce(out=out, on_change=watch.show, **options)
     print(f"results: {out / 'results.md'}")
@@ -42,7 +42,7 @@ def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
 
 
 def run_list(**options: Any) -> int:
-    """Print the table."""
+    """Print the table of runs."""
     list_runs(**options).print()
     return 0
 
