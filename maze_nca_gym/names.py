@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
@@ -85,6 +85,8 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 class Registry(dict[str, T]):
     """A table by name: the entries of this package, which stay, and those that users register."""
 
+    _all: ClassVar[list[Registry[Any]]] = []
+
     def __init__(
         self, kind: str, own: Mapping[str, T] = MappingProxyType({}), check: Callable[[str, T], None] | None = None
     ) -> None:
@@ -100,6 +102,7 @@ class Registry(dict[str, T]):
         self._own = set(own)
         self._check = check
         self._modules: dict[str, str] = {}
+        Registry._all.append(self)
 
     def ship(self, name: str, entry: T) -> None:
         """Add an entry of this package."""
@@ -135,9 +138,11 @@ class Registry(dict[str, T]):
         """
         return find(self.kind, name, self)
 
-    def module(self, name: str) -> str | None:
-        """Return the module that registered an entry, for `--import`; None for one of the package's own."""
-        return self._modules.get(name)
+    @staticmethod
+    def modules() -> list[str]:
+        """Return the modules that registered the users' entries of all tables, without those that were removed."""
+        entries = ((table, *entry) for table in Registry._all for entry in table._modules.items())
+        return list({module: None for table, name, module in entries if name in table})
 
 
 def _calling_module() -> str:

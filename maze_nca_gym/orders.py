@@ -82,7 +82,3 @@ class OrderedRegistry(Registry[T]):
     def ships(self, name: str) -> bool:
         """Return whether a name is one of the package's own, in whatever order."""
         return super().ships(split_order(name)[0])
-
-    def module(self, name: str) -> str | None:
-        """Return the module that registered an entry, in whatever order; None for one of the package's own."""
-        return super().module(name) or super().module(split_order(name)[0])

@@ -16,6 +16,7 @@ import torch
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, register_automaton
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.sweeps.specification import read_sweep
 from maze_nca_gym.agents.training import PRESETS, changed, register_preset
 from maze_nca_gym.agents.training.losses import LOSSES, mse, register_loss
 from maze_nca_gym.agents.weights import MODELS, register_model
@@ -148,9 +149,10 @@ def test_what_is_registered_is_found_by_name_and_may_be_replaced(door: Door) -> 
         assert "mine" in door.registry
         assert list(door.registry)[-1] == "mine"
         assert not door.registry.ships("mine")
-        assert door.registry.module("mine") == __name__
+        assert __name__ in Registry.modules()
         assert door.registry.find("mine") is door.registry["mine"]
-    assert door.registry.module(door.ours) is None
+    door.registry.pop("mine")
+    assert __name__ not in Registry.modules()
 
 
 def test_names_that_are_refused(door: Door) -> None:
@@ -237,3 +239,24 @@ def test_commands_take_what_a_module_registers(module: str, capsys: pytest.Captu
     evaluated = ["evaluate", "shortest-path-bfs", "--families", "striped", "--sizes", "6", "--n", "4"]
     assert main([*evaluated, "--import", module]) == 0
     assert "striped" in capsys.readouterr().out
+
+
+def own_sweep(module: str) -> dict[str, Any]:
+    """A sweep whose file names the module: a preset of one's own, measured on a family that it is not trained on."""
+    options = {"families": ["random"], "task": "shortest-path"}
+    return {"preset": "small", "options": options, "measure": {"families": ["striped"], "n": 4}, "modules": [module]}
+
+
+def test_runs_of_a_sweep_import_what_is_registered(module: str) -> None:
+    (job,) = read_sweep({**own_sweep(module), "seeds": 1}).jobs(Path("out"))
+    assert module in job.modules
+
+
+@pytest.mark.slow
+def test_a_sweep_whose_processes_import_a_module(module: str) -> None:
+    Path("mine.json").write_text(json.dumps({**own_sweep(module), "seeds": 1}))
+    assert main(["sweep", "mine.json", "--device", "cpu"]) == 0
+    Path("mine.json").write_text(json.dumps({**own_sweep(module), "seeds": 2}))
+    assert main(["sweep", "mine.json", "--device", "cpu", "--import", module]) == 0
+    found = json.loads(Path("runs/sweep/mine/results.json").read_text())
+    assert [*found["rows"][0]["measures"]["striped-6 complete"]["values"]] == ["0", "1"]

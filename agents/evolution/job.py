@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import reserved_hashes
-from maze_nca_gym.generation import GENERATORS, check_size
+from maze_nca_gym.generation import check_size
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.options import options_of
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.tasks import TASKS, find_task
+from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
 from ..levels import generator_options
@@ -89,9 +89,7 @@ def prepare(
         for name, value in {**given, "size": written, **options}.items()
         if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
     }
-    classes = (type(policy).__module__ for policy in found.values())
-    imports = import_option([*classes, TASKS.module(task), GENERATORS.module(given["generator"])])
-    command = command_line(["evolve", *found], {**imports, **changed})
+    command = command_line(["evolve", *found], {**import_option(), **changed})
     return Job(given, evaluated, levels, reserved, population, configuration, command)
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from maze_nca_gym.names import Registry
 from maze_nca_gym.options import flag
 
 from .folder import (
@@ -48,6 +49,7 @@ __all__ = [
     "duration",
     "import_option",
     "naming_memory",
+    "own_modules",
     "read_last",
     "read_metrics",
     "save_results",
@@ -65,14 +67,15 @@ def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def import_option(modules: Iterable[str | None]) -> dict[str, str]:
-    """Return the option that imports modules from outside this package, if there are any; None is ignored.
+def own_modules() -> tuple[str, ...]:
+    """Return the modules that registered anything in this process, which others import to know the same names."""
+    return tuple(dict.fromkeys(map(_importable, Registry.modules())))
 
-    A command that uses what they define or register needs it to find that again.
-    """
-    named = dict.fromkeys(_importable(module) for module in modules if module is not None)
-    own = [module for module in named if module.partition(".")[0] != __name__.partition(".")[0]]
-    return {"import": ",".join(own)} if own else {}
+
+def import_option() -> dict[str, str]:
+    """Return the option that imports these modules, if there are any."""
+    modules = own_modules()
+    return {"import": ",".join(modules)} if modules else {}
 
 
 def _importable(module: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -208,8 +209,10 @@ class _Requeued:
 
     def __init__(self, function: Callable[[Any], Any], argument: Any, lock: Path | None) -> None:
         self.function, self.argument, self.lock = function, argument, lock
+        self.path = [*sys.path]
 
     def __call__(self) -> Any:
+        sys.path += [folder for folder in self.path if folder not in sys.path]  # as `LocalExecutor`'s have it
         if self.lock is not None:
             threading.Thread(target=_end_when_unlocked, args=(self.lock,), daemon=True).start()
         return self.function(self.argument)

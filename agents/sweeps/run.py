@@ -61,8 +61,8 @@ def sweep(
     Args:
         what: file *.toml or *.json with the keys preset; options, that all runs have; vary, with a list of values for
             each option, of which all combinations run; rows, each with a name and options; seeds, their number or a
-            list; and measure, with families, sizes, split (validation or test), metrics, n, steps, benchmarks, data. In
-            Python also a mapping with these keys.
+            list; measure, with families, sizes, split (validation or test), metrics, n, steps, benchmarks, data; and
+            modules, which register names of one's own. In Python also a mapping with these keys.
         out: folder of the sweep, by default runs/sweep/ and the name of the file, or of the preset.
         launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
             job arrays of a SLURM cluster.
@@ -99,8 +99,7 @@ def sweep(
         return Results(collect(found, jobs), found, folder)
 
     command = ["sweep", *([] if isinstance(what, Mapping) else [str(what)])]
-    options = {"out": folder, "launcher": launcher, "device": device}
-    options |= import_option(module for job in jobs for module in job.modules)
+    options = {"out": folder, "launcher": launcher, "device": device, **import_option()}
     facts = {"command": command_line(command, options), "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
     run_series(jobs, folder, {}, facts, how, lambda: results().save(), on_change)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from maze_nca_gym.files import validated_read
 from maze_nca_gym.options import Between, Option, check, check_known, check_options, options_of, to_json
 
+from ..registry import import_own
+from ..runs import own_modules
 from .jobs import Job, Measure
 from .measures import Measures
 
@@ -51,9 +53,7 @@ class Sweep:
             device: cpu, cuda, cuda:1 ... or auto.
             tensorboard: whether each run writes events for TensorBoard.
         """
-        from ..training.session import own_modules
-
-        modules = {name: own_modules(config).get("import", "") for name, config in self.configs.items()}
+        modules = own_modules()
         return [
             Job(
                 name,
@@ -62,7 +62,7 @@ class Sweep:
                 out / "runs" / as_folder(name) / f"seed-{seed}",
                 device,
                 tensorboard,
-                tuple(filter(None, modules[name].split(","))),
+                modules,
             )
             for seed in self.seeds
             for name, config in self.configs.items()
@@ -85,6 +85,8 @@ class Description:
     """Number of seeds, or a list of them."""
     measure: Mapping[str, Any] = field(default_factory=dict)
     """What is measured: the fields of `Measures`."""
+    modules: tuple[str, ...] = ()
+    """Modules to import first, for what they register."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -171,6 +173,8 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _sweep(content: Mapping[str, Any]) -> Sweep:
     check_known(content, options_of(Description), "a sweep")
     given = Description(**content)
+    for module in given.modules:
+        import_own(module, "a sweep")
     _check_names(given)
     combined = dict(given.combined())
     configs = {name: _configuration(name, dict(options)) for name, options in combined.items()}

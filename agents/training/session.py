@@ -12,20 +12,16 @@ from typing import Any
 
 import torch
 
-from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.options import differences
-from maze_nca_gym.tasks import TASKS
 
 from ..policy import Policy
-from ..registry import load
 from ..rollouts import threads as torch_threads
 from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, command_line, duration, import_option
-from ..weights import MODELS, load_model
+from ..weights import load_model
 from .compiling import compile_if_faster
 from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
-from .losses import LOSSES
 from .presets import PRESETS
 from .processes import Workers, find_workers
 from .reports import CURVES, EVENT_FILES, EVENTS, ROLLOUTS, find_tensorboard, reporting
@@ -128,7 +124,7 @@ def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str,
     # a run that was continued is made by several commands, one after the other
     parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
     return {
-        "command": " && ".join(command_line(["train", base], {**own_modules(config), **part}) for part in parts),
+        "command": " && ".join(command_line(["train", base], {**import_option(), **part}) for part in parts),
         "continued": list(continued),
         "compiled": state.compiled,
         "preset": name,
@@ -150,21 +146,6 @@ def _data(config: TrainingConfig) -> str:
     kind = "the first of a population that evolves" if config.evolve else kind
     sizes = ", ".join(f"{size}x{size}" for size in levels.sizes)
     return f"{', '.join(levels.families)} levels at {sizes}, {kind}, none of any test or validation set{hints}"
-
-
-def own_modules(config: TrainingConfig) -> dict[str, str]:
-    """Return the option that imports what the run uses by name and is not of this package."""
-    start = [] if config.model.start_from is None else [type(load(config.model.start_from)).__module__]
-    families = map(FAMILIES.module, config.levels.families)
-    return import_option(
-        [
-            MODELS.module(config.model.model),
-            TASKS.module(config.task),
-            LOSSES.module(config.loss.loss),
-            *families,
-            *start,
-        ]
-    )
 
 
 def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
