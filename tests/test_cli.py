@@ -289,7 +289,7 @@ class TestLevels:
         names = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS, *generation.GENERATORS]
         assert [line.split()[1] for line in lines if line.startswith("│")] == names
         assert max(map(len, lines)) <= 80
-        assert re.search(r"│ edits-12 +│ benchmark set +│ 100 x 129 │ +14 x 14 │", "\n".join(lines))
+        assert re.search(r"│ edits-23 +│ benchmark set +│ 100 x 33 │ +25 x 25 │", "\n".join(lines))
 
     def test_prefabs_and_generators(self, capsys):
         assert main(["levels", "list", "--details"]) == 0

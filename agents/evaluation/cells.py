@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -117,7 +117,9 @@ def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, P
     return {name: policy if device is None else policy.to(find_device(device)) for name, policy in policies.items()}
 
 
-def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None) -> list[Cell]:
+def prepare(
+    policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None, may_be_empty: Collection[str] = ()
+) -> list[Cell]:
     """Pair every policy with every set, policy by policy, and try each pair for one iteration.
 
     So what cannot work fails before anything is measured. Each set is solved once for all policies of one order of
@@ -128,14 +130,18 @@ def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int
         policies: policies of one task, in whatever orders of directions, by name.
         sets: levels of that task, whose `config` has their name.
         steps: iterations on a level, by default the policy's usual number.
+        may_be_empty: names of sets in which a level may have no solution; its target is then empty.
 
     Raises:
-        ValueError: a policy cannot run on a set, or for that many iterations.
+        ValueError: an unsolvable level of another set, or a policy cannot run on a set, or for that many iterations.
     """
     cells, solved = [], dict[tuple[int, str], NDArray[np.bool_]]()
     for name, policy in policies.items():
         for i, levels in enumerate(sets):
-            labelled = label(policy, levels, solved.get((i, policy.task)))
+            known = solved.get((i, policy.task))
+            if known is None and levels.config["name"] in may_be_empty:
+                known = find_task(policy.task).solve(levels.tiles)
+            labelled = label(policy, levels, known)
             solved[i, policy.task] = labelled.target  # the same for all policies of a task, whatever they are to draw
             usual = default_steps(policy, labelled.target)
             n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None

@@ -20,10 +20,11 @@ def judge(
 
     An answer is exact if it equals the set's label, and canonical if it equals the canonical solution. It is valid if
     its tiles form one line of free tiles from source to target: without gaps or forks, and adjacent tiles always follow
-    one another on the line. It is optimal if no line is shorter.
+    one another on the line. It is optimal if no line is shorter. Where there is no route, all of these are an answer
+    without any tile.
 
     Args:
-        tiles: (N, H, W) uint8, solvable.
+        tiles: (N, H, W) uint8.
         paths: (N, H, W) bool, the answers, both ends included.
         labels: (N, H, W) bool, from the set's `label`.
         canonical: (N, H, W) bool, the canonical solutions in the policy's order of directions; by default those of
@@ -33,7 +34,8 @@ def judge(
         Score -> (N,) bool.
     """
     canonical = shortest_path(tiles) if canonical is None else canonical
-    valid = np.asarray(is_valid(tiles, paths))
+    empty = ~(canonical | paths).any(axis=(1, 2))
+    valid = np.asarray(is_valid(tiles, paths)) & canonical.any(axis=(1, 2)) | empty
     return {
         EXACT: (paths == labels).all(axis=(1, 2)),
         CANONICAL: (paths == canonical).all(axis=(1, 2)),

@@ -25,7 +25,7 @@ from ..runs import DESCRIPTION
 from ..statistics import proportion
 from .answers import OPTIMAL, judge
 from .predictions import SUFFIXES
-from .rows import RESTARTED, REUSED, SEED, UNSTATED, Row
+from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Row
 
 
 def find_entrants(
@@ -117,11 +117,11 @@ def measure(
     if benchmark.stream == 1:
         right = judge(tiles, paths[RESTARTED], labels, canonical)
     else:
-        solved = {way: judge(tiles, each.reshape(tiles.shape), labels, canonical) for way, each in paths.items()}
         right = {
-            way: np.logical_and.reduce(each[OPTIMAL].reshape(-1, benchmark.stream), axis=1)
-            for way, each in solved.items()
+            way: judge(tiles, each.reshape(tiles.shape), labels, canonical)[OPTIMAL] for way, each in paths.items()
         }
+        streams = {way: each.reshape(-1, benchmark.stream) for way, each in right.items()}
+        right = {**{WHOLE[way]: np.logical_and.reduce(each, axis=1) for way, each in streams.items()}, **right}
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
     return row_of(benchmark, cell.name, right, lesson, search, policy.n_weights, n_steps, seconds)
 

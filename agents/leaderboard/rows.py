@@ -16,9 +16,11 @@ from ..statistics import Estimate, deviation
 from .answers import EXACT, OPTIMAL
 
 RESTARTED, REUSED = "restarted", "reused"
-"""Scores of edit streams, where all mazes of a stream must be right: each from a fresh state, or from the last one."""
+"""Scores of the mazes of edit streams, where a policy starts from a fresh state, or from its last one."""
+WHOLE = {way: f"{way} whole" for way in (RESTARTED, REUSED)}
+"""Score of mazes -> score of whole streams, of which all mazes must be right."""
 
-MAIN = (EXACT, OPTIMAL, RESTARTED, REUSED)
+MAIN = (EXACT, OPTIMAL, *WHOLE, *WHOLE.values())
 """The scores that are compared."""
 UNSTATED = "not stated"
 SUPERVISIONS = {

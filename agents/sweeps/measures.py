@@ -16,7 +16,7 @@ from maze_nca_gym.orders import split_order
 from maze_nca_gym.tasks import SHORTEST_PATH
 
 from ..leaderboard.answers import SCORES
-from ..leaderboard.rows import RESTARTED, REUSED, UNSTATED
+from ..leaderboard.rows import UNSTATED, WHOLE
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -42,7 +42,7 @@ class Measures:
     """Inner sizes of the levels. None means those of the training."""
     split: Annotated[str, OneOf(SPLITS)] = "validation"
     """Which sets of these families: validation, to choose by, or test, to use once in the end."""
-    metrics: Annotated[tuple[str, ...] | None, OneOf((*METRICS, *SCORES, RESTARTED, REUSED), "metric")] = None
+    metrics: Annotated[tuple[str, ...] | None, OneOf((*METRICS, *SCORES, *WHOLE, *WHOLE.values()), "metric")] = None
     """Metrics of families (complete, optimal, accuracy, paper_accuracy) and scores of benchmark sets. None means the
     first three, and all scores that a set has."""
     n: Annotated[int, Between(1)] = 1024
@@ -117,7 +117,8 @@ class Measures:
             for metric in (METRICS if self.metrics else USUAL)
         ]
         for benchmark in map(BENCHMARK_SETS.__getitem__, self.benchmarks):
-            scores = SCORES if benchmark.stream == 1 else (RESTARTED, REUSED)[: 1 + (policy.max_steps is None)]
+            ways = tuple(WHOLE)[: 1 + (policy.max_steps is None)]
+            scores = SCORES if benchmark.stream == 1 else (*ways, *(WHOLE[way] for way in ways))
             if self._reads(policy, benchmark.side - 2) and split_order(policy.task)[0] == SHORTEST_PATH.name:
                 found += [f"{benchmark.name} {score}" for score in scores]
         return [name for name in found if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
@@ -145,7 +146,9 @@ class Measures:
         for benchmark in self._benchmarks:
             if benchmark.name in sets:
                 drawn = benchmark.levels(min(self.n, benchmark.n))
-                (cell,) = prepare({"it": policy}, [drawn], self.steps)
+                (cell,) = prepare(
+                    {"it": policy}, [drawn], self.steps, {benchmark.name} if benchmark.may_be_empty else ()
+                )
                 row = measure_scores(benchmark, cell, benchmark.label(drawn.tiles), (UNSTATED, UNSTATED), None)
                 found |= {f"{benchmark.name} {score}": part.value for score, part in row.scores.items()}
         return {name: found[name] for name in names}

@@ -42,6 +42,7 @@ class BenchmarkSet:
         draw: n -> the first n levels, (n, side, side) uint8.
         label: (N, H, W) tiles -> (N, H, W) bool, the one answer that counts as exact.
         stream: number of levels in an instance; 1 if levels are independent.
+        may_be_empty: whether some levels have no route, where the right answer is an empty one.
         for_training: whether it is meant for training, and so not for tests.
         redraws: name of the set that it is like, and whose published figures stand beside its own.
         read: folder -> levels and labels, for a set that does not ship; None if the set is drawn.
@@ -55,6 +56,7 @@ class BenchmarkSet:
     draw: Callable[[int], Tiles]
     label: Callable[[Tiles], NDArray[np.bool_]] = shortest_path
     stream: int = 1
+    may_be_empty: bool = False
     for_training: bool = False
     redraws: str | None = None
     read: Callable[[str | Path], tuple[Tiles, NDArray[np.bool_]]] | None = None
@@ -153,7 +155,11 @@ _LOOPS = "maze with a border, a tenth of the walls between cells open, any two c
 _THIRD = "perfect maze with a border, any two cells, carved from a third one"
 _NEWS = "maze of cells, any share of its tiles open, any two ends; if its side is even, two sides have no border"
 _RANDOM = "random maze, half of it walls"
-_EDITS = f"a random maze and then {streams.EDITS} edits of a wall in a row, the state kept"
+_EDITS = (
+    f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
+    "no route is an empty answer"
+)
+_SPIERS = "rule of Cleo Spiers' study as described, not its streams; drawn here"
 _CTM = "size of CTM's, arXiv 2505.05522; drawn here"
 _DT_NET = "{} of DT-Net's, arXiv 2202.05826; drawn here"
 _KNUTSON = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
@@ -217,8 +223,12 @@ _ALL = (
         for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200))
     ),
     *(
-        _drawn("edits", size, n, partial(stream_levels, size), _EDITS, "drawn here", stream=STREAM)
-        for size, n in ((12, 100), (20, 100), (101, 10))
+        _drawn(
+            *("edits", size, n, partial(stream_levels, (size + 1) // 2), _EDITS, _SPIERS),
+            stream=STREAM,
+            may_be_empty=True,
+        )
+        for size, n in ((23, 100), (101, 10))
     ),
 )
 BENCHMARK_SETS = {each.name: each for each in _ALL}

@@ -3,11 +3,13 @@
 DT-Net (arXiv 2202.05826, `make_mazes.py` of easy-to-hard-data) carves depth first from the start, which makes it a dead
 end almost always. NeuralSolver (arXiv 2402.15393, `make_1s_maze.py`) carves from a third cell. On Logical Extrapolation
 for Mazes (arXiv 2410.03020) takes any start, and opens further walls. Gated Path Planning Networks (arXiv 1806.06408,
-`utils/maze.py`) carve from the top left cell and then open any share of all tiles.
-Their seeds are not published, so the levels are not theirs, but drawn as they were.
+`utils/maze.py`) carve from the top left cell and then open any share of all tiles. Bases of edit streams are carved by
+Kruskal's algorithm. Their seeds are not published, so the levels are not theirs, but drawn as they were.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,21 +39,36 @@ def _carve(uniforms: NDArray[np.float64], roots: NDArray[np.intp], cells: int) -
     return inner
 
 
-def cell_levels(cells: int, root: str, loops: float, name: str, n: int) -> Tiles:
-    """Return the first `n` levels of a set, (n, 2 * cells + 1, 2 * cells + 1) uint8 with a border.
+def _carve_kruskal(draws: Sequence[np.random.Generator], cells: int) -> Tiles:
+    """Return the same as `_carve`, with the walls between cells opened in random order."""
+    inner = np.full((len(draws), 2 * cells - 1, 2 * cells - 1), Tile.WALL, np.uint8)
+    kernels.carve_kruskal(inner, np.stack([rng.permutation(2 * cells * (cells - 1)) for rng in draws]))
+    return inner
+
+
+def cell_levels(cells: int, root: str | None, loops: float, name: str, n: int) -> Tiles:
+    """Return the first `n` levels of a set, see `draw_mazes`; the name of the set seeds it, each level by itself."""
+    return draw_mazes(rngs(name, n), cells, root, loops)
+
+
+def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | None, loops: float) -> Tiles:
+    """Return a level for each source of randomness, (N, 2 * cells + 1, 2 * cells + 1) uint8 with a border.
 
     Args:
+        draws: the N sources, at least one.
         cells: cells in a row.
-        root: the cell from which the maze is carved: "start", "third" (a cell that is neither end), or "any".
+        root: the cell from which the maze is carved depth first: "start", "third" (a cell that is neither end), or
+            "any"; None for Kruskal's algorithm, which has no such cell.
         loops: the probability with which a wall between two cells is opened afterwards.
-        name: the name of the set, which seeds it; each level has its own seed.
-        n: how many.
     """
-    draws = rngs(name, n)
+    n = len(draws)
     ends = np.array([rng.choice(cells**2, 3, replace=False) for rng in draws])  # start, goal and a third cell
-    uniforms = np.stack([rng.random(cells**2) for rng in draws])
-    roots = {"start": ends[:, 0], "third": ends[:, 2], "any": (uniforms[:, 0] * cells**2).astype(np.intp)}[root]
-    inner = _carve(uniforms, roots, cells)
+    if root is None:
+        inner = _carve_kruskal(draws, cells)
+    else:
+        uniforms = np.stack([rng.random(cells**2) for rng in draws])
+        roots = {"start": ends[:, 0], "third": ends[:, 2], "any": (uniforms[:, 0] * cells**2).astype(np.intp)}[root]
+        inner = _carve(uniforms, roots, cells)
     if loops:
         row, col = np.ogrid[: inner.shape[1], : inner.shape[2]]
         opened = np.stack([rng.random(inner.shape[1:]) < loops for rng in draws])

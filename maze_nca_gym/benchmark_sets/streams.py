@@ -1,68 +1,72 @@
-"""Edit streams: a maze, and then 128 edits of one wall each, in a row.
+"""Edit streams: a maze of cells and walls, and then 32 edits of one passage each, in a row.
 
 A policy solves the maze, and continues from its state after each edit. To be right after the last one, it must give up
-what no longer holds.
+what no longer holds. The rule is that of Cleo Spiers' study as it was described here: Kruskal's algorithm on 12 x 12
+cells, further passages with probability 0.15, every fourth maze cut in two, edits that open or close one passage. The
+study itself was not found, so what it leaves open was chosen here: ends are two cells at random, a cut runs halfway
+between them, and all passages are equally likely to be edited.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from maze_nca_gym.benchmark_sets.cells import rngs
-from maze_nca_gym.generation import generate
+from maze_nca_gym.benchmark_sets.cells import draw_mazes, rngs
 from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.solvers import distances
 
-EDITS = 128
+EDITS = 32
 """Number of edits in a stream, which has one level more."""
 STREAM = EDITS + 1
 """Number of levels in a stream."""
-WALLS = 0.4
-"""Probability that an inner tile of the first maze is a wall: close to the percolation threshold, where paths wind
-most."""
+FURTHER = 0.15
+"""Probability that a wall between two cells, which Kruskal's algorithm left, is a passage too."""
+CUT = 4
+"""One in this many streams begins with a maze that is cut in two."""
 
 
-def stream_levels(size: int, name: str, n: int) -> Tiles:
-    """Return the first `n` levels of streams one after the other, (n, size + 2, size + 2) uint8.
+def stream_levels(cells: int, name: str, n: int) -> Tiles:
+    """Return the first `n` levels of streams one after the other, (n, 2 * cells + 1, 2 * cells + 1) uint8.
+
+    Some have no route from source to target.
 
     Args:
-        size: inner size; the levels have a border.
+        cells: cells in a row; the levels have a border.
         name: the name of the set, which seeds it; each stream has its own seed.
         n: a multiple of `STREAM`.
     """
-    return np.concatenate([_draw(rng, size) for rng in rngs(name, n // STREAM)])
+    draws = rngs(name, n // STREAM)
+    bases = draw_mazes(draws, cells, None, FURTHER)
+    for i in range(CUT - 1, len(bases), CUT):
+        bases[i] = _cut(bases[i])
+    return np.concatenate([_edit(rng, base) for rng, base in zip(draws, bases, strict=True)])
 
 
-def _draw(rng: np.random.Generator, size: int) -> Tiles:
-    """Return one stream, (STREAM, H, W): a wall is added and one removed in turn, so their number stays about the
-    same."""
-    levels = [generate(rng, 1, size, "random", wall_probability=WALLS)[0]]
-    for i in range(EDITS):
-        levels.append(_open(rng, levels[-1]) if i % 2 else _close(rng, levels[-1]))
-    return np.stack(levels)
+def _passages(side: int) -> np.ndarray:
+    """Return which tiles lie between two cells, (side, side) bool."""
+    row, col = np.ogrid[:side, :side]
+    between = (row + col) % 2 == 1
+    between[[0, -1]] = between[:, [0, -1]] = False
+    return between
 
 
-def _close(rng: np.random.Generator, level: Tiles) -> Tiles:
-    """Return the level with a new wall on its shortest path, or elsewhere if no other path would be left.
+def _cut(level: Tiles) -> Tiles:
+    """Return the level with walls between the cells nearer to its source and those nearer to its target.
 
-    If a wall anywhere would block the only path, an inner wall is removed instead.
+    Both parts stay connected: what a cell's shortest way to its end passes is on the same side.
     """
-    path = shortest_path(level)
-    for candidates in (path & (level == Tile.EMPTY), level == Tile.EMPTY):
-        for place in rng.permutation(np.argwhere(candidates)):
-            edited = _with(level, place, Tile.WALL)
-            if shortest_path(edited[None]).any():
-                return edited
-    return _open(rng, level)
+    from_source, from_target = (distances(level, np.argwhere(level == end)[0]) for end in (Tile.SOURCE, Tile.TARGET))
+    near = from_source <= from_target
+    parts = np.zeros_like(near)  # where a tile's two neighbours in a row or column are on different sides
+    parts[:, 1:-1] |= near[:, :-2] != near[:, 2:]
+    parts[1:-1] |= near[:-2] != near[2:]
+    return np.where(parts & _passages(len(level)), np.uint8(Tile.WALL), level)
 
 
-def _open(rng: np.random.Generator, level: Tiles) -> Tiles:
-    """Return the level without one of its inner walls."""
-    walls = np.argwhere(level[1:-1, 1:-1] == Tile.WALL) + 1
-    return _with(level, rng.choice(walls), Tile.EMPTY)
-
-
-def _with(level: Tiles, place: np.ndarray, tile: Tile) -> Tiles:
-    edited = level.copy()
-    edited[tuple(place)] = tile
-    return edited
+def _edit(rng: np.random.Generator, level: Tiles) -> Tiles:
+    """Return a stream that begins with a level, (STREAM, H, W)."""
+    edits = np.zeros((STREAM, *level.shape), np.uint8)
+    row, col = rng.choice(np.argwhere(_passages(len(level))), EDITS).T
+    edits[np.arange(1, STREAM), row, col] = Tile.WALL ^ Tile.EMPTY
+    edits[0] = level
+    return np.bitwise_xor.accumulate(edits)  # an edit turns a wall into an empty tile, and back

@@ -22,7 +22,7 @@ from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, S
 from maze_nca_gym.agents.leaderboard.board import Board
 from maze_nca_gym.agents.leaderboard.entrants import reused_paths
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
-from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, lines_of, published, published_beside
+from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, WHOLE, lines_of, published, published_beside
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
@@ -60,6 +60,7 @@ def marks(drawing):
 class TestScores:
     ROOM = "S...\n....\n....\n...T"
     DETOUR = "S....\n.###.\nT....\n....."
+    PARTED = "S#T\n.#."
 
     @for_each(
         ("level", "answer", "wanted"),
@@ -77,6 +78,9 @@ class TestScores:
             (ROOM, ".... .... .... ....", set()),
             (DETOUR, "***** ....* ***** .....", {VALID}),
             (DETOUR, "**... .*... **... .....", set()),  # through a wall
+            (PARTED, "... ...", set(SCORES)),
+            (PARTED, "*.. ...", set()),
+            (PARTED, "*** ...", set()),
         ],
     )
     def test_answers_that_are_drawn(self, level, answer, wanted):
@@ -182,8 +186,8 @@ class TestPredictions:
             bench("small-9", policies=["shortest-path-bfs", str(tmp_path / "bad.csv")])
 
     def test_streams_need_a_policy(self, tmp_path):
-        with pytest.raises(ValueError, match="edits-12 needs a policy that goes on from its state"):
-            read_predictions(tmp_path / "any.npy", BENCHMARK_SETS["edits-12"])
+        with pytest.raises(ValueError, match="edits-23 needs a policy that goes on from its state"):
+            read_predictions(tmp_path / "any.npy", BENCHMARK_SETS["edits-23"])
 
 
 class TestPolicies:
@@ -279,7 +283,7 @@ class TestPolicies:
 
 class TestStreams:
     def test_reused_is_one_long_rollout(self):
-        streams = BENCHMARK_SETS["edits-12"].levels(2).tiles.reshape(2, 129, 14, 14)[:, :5]
+        streams = BENCHMARK_SETS["edits-23"].levels(2).tiles.reshape(2, 33, 25, 25)[:, :5]
         policy, state, n_steps = load("nca-shortest-path-healing"), None, 40
         paths = reused_paths(policy, streams, n_steps)
         for i in range(5):
@@ -287,11 +291,13 @@ class TestStreams:
             state = rollout(policy, maze, n_steps, state)
             np.testing.assert_array_equal(paths[:, i], state[:, 0].detach().numpy() > 0.5)
 
-    def test_only_whole_streams_count(self):
-        row = bench("edits-12", policies="shortest-path-bfs", n=2).rows[0]
-        assert row.n == 2
-        assert row.scores[RESTARTED].value == 1
-        assert row.scores[REUSED].value == 0  # it guarantees nothing once the maze has changed
+    def test_mazes_and_whole_streams_are_counted_and_no_route_is_an_empty_path(self):
+        row = bench("edits-23", policies="shortest-path-bfs", n=4).rows[0]  # the fourth begins without a route
+        assert row.n == 4
+        assert row.scores[RESTARTED].value == row.scores[WHOLE[RESTARTED]].value == 1
+        reused, whole = (row.scores[score].value for score in (REUSED, WHOLE[REUSED]))
+        assert reused < 1  # it guarantees nothing once the maze has changed
+        assert whole < reused
 
 
 class TestBoard:
@@ -411,7 +417,7 @@ class TestBoard:
     def test_published_rows_say_everything_that_a_comparison_needs(self):
         rows = [asdict(each) for each in published()]
         assert {each.set for each in published()} <= set(BENCHMARK_SETS)
-        assert {each.score for each in published()} <= {*SCORES, RESTARTED, REUSED}
+        assert {each.score for each in published()} <= {*SCORES, *WHOLE}
         for name in ("supervision", "trained_on", "reported", "mazes", "source", "read"):
             assert all(row[name] for row in rows), name
         assert all(row["search"].isprintable() and row["seeds"] != 0 for row in rows)

@@ -127,7 +127,7 @@ class TestSpecification:
             ({"measure": {"metric": []}}, "measure has no option metric. Did you mean 'metrics'?"),
             ({"measure": {"metrics": ["complet"]}}, "unknown metric 'complet'; .*Did you mean 'complete'?"),
             ({"measure": {"metrics": ["reused"]}}, "no run can give 'reused'; what runs can give: nothing"),
-            ({"measure": {"benchmarks": ["edits-12"]}, "options": {"task": "diameter"}}, "can give 'edits-12'"),
+            ({"measure": {"benchmarks": ["edits-23"]}, "options": {"task": "diameter"}}, "can give 'edits-23'"),
             ({"measure": {"sizes": [8]}, "options": {"model": "MLP", "sizes": 6}}, "can give 'random-8'"),
             ({"measure": {"benchmarks": ["maze-hard-30"]}}, "do not ship: bench --data FOLDER"),
         ],
