@@ -57,8 +57,8 @@ def solve(
         batch: number of levels that run at once, by default as many as keep the state small.
         steps: largest number of iterations on a level; by default the policy's bound, or else the environment's limit.
         device: device, such as cpu, cuda or cuda:1; by default the policy's, which is the CPU if it is given by name.
-        out: folder for results.json and the picture, which replace those of an earlier run. In Python, nothing is
-            written by default.
+        out: folder for results.json, results.csv with a row for each level, and the picture, which replace those of an
+            earlier run. In Python, nothing is written by default.
         picture: picture of one episode: gif shows every step, png the last one, none writes no picture.
         picture_level: index of the level in the picture, from 0; by default the one with the longest solution.
         levels: set of levels to run on: a file written by `generate` or `evolve`, or a name from `levels list`. In
@@ -70,7 +70,7 @@ def solve(
         options: options of the generator.
 
     Returns:
-        The results of all levels.
+        The results, with `metrics` of all levels, and `to_frame()`, which has a row for each.
 
     Raises:
         ValueError: a bad option or file, or an unsolvable level.

@@ -8,9 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymnasium.error import DependencyNotInstalled
+
+from maze_nca_gym.files import atomic_write
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -160,6 +163,16 @@ class Tabular(ABC):
     def csv(self) -> str:
         """Return the records as comma-separated values."""
         return Table.of_records(self.records()).csv()
+
+    def save_csv(self, path: Path) -> Path:
+        """Write the records as comma-separated values; return the path.
+
+        Raises:
+            OSError: the file could not be written.
+        """
+        with atomic_write(path) as file:
+            file.write(self.csv().encode())
+        return path
 
     def _repr_html_(self) -> str:
         return self.table().html()

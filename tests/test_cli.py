@@ -85,7 +85,7 @@ class TestSolve:
             "mean_steps": pytest.approx(np.mean(steps)),
             "max_steps": max(steps),
         }
-        assert files() == ["runs/solve/results.json"]
+        assert files() == ["runs/solve/results.csv", "runs/solve/results.json"]
         out, err = capsys.readouterr()
         assert err == f"shortest-path-bfs: 30 levels of 8 x 11 tiles, at most {max(steps)} iterations on each\n"
         assert f"solved within {max(steps)} iterations" in out
@@ -243,7 +243,7 @@ class TestPicture:
     def test_a_still_picture_replaces_the_animation_of_an_earlier_run(self):
         assert main(["solve", *SMALL]) == 0
         assert main(["solve", *SMALL, "--picture", "png"]) == 0
-        assert files() == ["runs/solve/episode.png", "runs/solve/results.json"]
+        assert files() == ["runs/solve/episode.png", "runs/solve/results.csv", "runs/solve/results.json"]
         with Image.open("runs/solve/episode.png") as image:
             image.load()
             assert image.mode == "RGB"

@@ -153,8 +153,8 @@ def test_solved_levels_are_figures_and_an_episode():
     levels = LevelSet(generate(np.random.default_rng(0), 3, (4, 4), "perfect", endpoints=True))
     found = solve_levels(load("shortest-path-bfs"), levels, "shortest-path-bfs")
     shown = facts(found._repr_html_())
-    assert shown["n levels"] == "3"
-    assert shown["solved"] == "1.0"
+    assert shown["number of levels"] == "3"
+    assert shown[f"solved within {found.n_steps} iterations"] == "100.00 %"
     with picture(found._repr_html_(), "gif") as episode:
         assert episode.n_frames > 1
 

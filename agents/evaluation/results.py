@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from maze_nca_gym.files import atomic_write
 from maze_nca_gym.tables import Table, Tabular
 
 from ..figures import FIGURE_FORMATS, Width, check_format, inches
@@ -101,9 +100,7 @@ class Results(Tabular, Sequence[Result]):
             missing=[{"policy": policy, "levels": name} for policy, name in self.missing],
             timing={"seconds": self.seconds},
         )
-        with atomic_write(path.with_suffix(".csv")) as file:
-            file.write(self.csv().encode())
-        return [path, path.with_suffix(".csv")]
+        return [path, self.save_csv(path.with_suffix(".csv"))]
 
 
 def _cells(result: Result) -> tuple[str, ...]:

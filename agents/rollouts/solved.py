@@ -19,11 +19,12 @@ from maze_nca_gym.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import score
-from maze_nca_gym.tables import Table
+from maze_nca_gym.tables import Table, Tabular, percent
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
 from ..environments import border_warning
+from ..guarantees import DRAWINGS
 from ..policy import Policy
 from ..runs import ProgressBar, naming_memory, save_results, say
 from .iterating import iterate
@@ -41,7 +42,7 @@ _LAST_FRAME = 20
 
 
 @dataclass(frozen=True)
-class Solved:
+class Solved(Tabular):
     """The results of solving levels.
 
     Attributes:
@@ -87,8 +88,38 @@ class Solved:
             "max_steps": int(steps.max()) if len(steps) else None,
         }
 
+    def table(self) -> Table:
+        """Return a table of facts: what ran, and the metrics."""
+        metrics, most = self.metrics, f"{self.n_steps:,} iterations"
+        limited, unsolved = metrics["stopped_at_limit"], metrics["finished_unsolved"]
+        steps = (
+            f"{metrics['mean_steps']:.1f} on average, {metrics['max_steps']} at most" if metrics["max_steps"] else "-"
+        )
+        note = {"drawing": DRAWINGS[self.policy.output].note} if self.policy.output in DRAWINGS else {}
+        speed = len(self.levels) / self.seconds
+        return Table.of_facts(
+            {
+                "policy": self.name,
+                **note,
+                "levels": self.source,
+                "number of levels": f"{metrics['n_levels']:,}",
+                f"solved within {most}": percent(metrics["solved"]),
+                "iterations until solved": steps,
+                **({"stopped at the limit": f"{limited:,} levels, after {most}"} if limited else {}),
+                **({"finished without a solution": f"{unsolved:,} levels"} if unsolved else {}),
+                "speed": f"{speed:,.0f} levels/s ({self.seconds:.1f} s on {self.policy.device})",
+            }
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return how the episode on each level ended, and the number of tiles of its solution."""
+        lengths = self.targets.sum(axis=(1, 2)).tolist()
+        columns = (each.tolist() for each in self.result)
+        names = ("level", "solution_length", *self.result._fields)
+        return [dict(zip(names, row, strict=True)) for row in zip(range(len(lengths)), lengths, *columns, strict=True)]
+
     def save(self, folder: str | Path, picture: str = "gif", index: int | None = None) -> list[Path]:
-        """Write `results.json` and a picture of an episode; pictures of earlier results are deleted.
+        """Write `results.json`, `results.csv` and a picture of an episode; pictures of earlier results are deleted.
 
         Args:
             folder: the folder to write to.
@@ -112,7 +143,8 @@ class Solved:
         timing = {"seconds": self.seconds, "levels_per_second": len(self.levels) / self.seconds}
         earlier = [path.name for path in folder.glob("episode.*")]
         path = save_results(folder, configuration, earlier, metrics=self.metrics, timing=timing)
-        return [path] if picture == "none" else [path, self.draw(folder / f"episode.{picture}", index)]
+        paths = [path, self.save_csv(path.with_suffix(".csv"))]
+        return paths if picture == "none" else [*paths, self.draw(folder / f"episode.{picture}", index)]
 
     def draw(self, path: Path, index: int | None = None) -> Path:
         """Write a picture of the episode on a level, by default the one with the longest solution; returns its path.
@@ -127,13 +159,12 @@ class Solved:
         return save_png(path, _frames(*episode, {n_steps})[-1])
 
     def _repr_html_(self) -> str:
-        """Return the metrics and the episode on the level with the longest solution, for notebooks."""
+        """Return the table and the episode on the level with the longest solution, for notebooks."""
         title, shown = type(self.policy).__name__, self.shown
         n_steps = int(self.result.steps[shown])
         frames = animation_frames(self.policy, self.levels[shown], self.targets[shown], n_steps, title)
         gif = gif_bytes(frames, _FPS)
-        metrics = {name.replace("_", " "): f"{value}" for name, value in self.metrics.items()}
-        return Table.of_facts(metrics).html() + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
+        return self.table().html() + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
 
 
 def describe_size(shape: Sequence[int]) -> str:

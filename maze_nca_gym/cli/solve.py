@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import play, solve
-from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.cli.output import FAILED, complain
-from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.rollouts.solved import Solved
@@ -17,32 +15,11 @@ if TYPE_CHECKING:
 def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any) -> int:
     """Exit with 1 if an exact policy finishes without a solution."""
     solved = solve(out=out, picture=picture, **options)
-    _print(solved)
+    solved.table().print()
     print(f"results: {out / 'results.json'}")
     if picture != "none":
         print(f"picture: {out / f'episode.{picture}'}")
     return _verdict(solved)
-
-
-def _print(solved: Solved) -> None:
-    metrics, policy, most = solved.metrics, solved.policy, f"{solved.n_steps:,} iterations"
-    limited, unsolved = metrics["stopped_at_limit"], metrics["finished_unsolved"]
-    steps = f"{metrics['mean_steps']:.1f} on average, {metrics['max_steps']} at most" if metrics["max_steps"] else "-"
-    note = {"drawing": DRAWINGS[policy.output].note} if policy.output in DRAWINGS else {}
-    speed = len(solved.levels) / solved.seconds
-    Table.of_facts(
-        {
-            "policy": solved.name,
-            **note,
-            "levels": solved.source,
-            "number of levels": f"{metrics['n_levels']:,}",
-            f"solved within {most}": percent(metrics["solved"]),
-            "iterations until solved": steps,
-            **({"stopped at the limit": f"{limited:,} levels, after {most}"} if limited else {}),
-            **({"finished without a solution": f"{unsolved:,} levels"} if unsolved else {}),
-            "speed": f"{speed:,.0f} levels/s ({solved.seconds:.1f} s on {policy.device})",
-        }
-    ).print()
 
 
 def _verdict(solved: Solved) -> int:

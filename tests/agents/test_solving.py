@@ -94,6 +94,8 @@ class TestLevelsAreSolvedOnce:
         solved = solve_levels(load("shortest-path-bfs"), levels, "mine")
         solved.draw(tmp_path / "episode.gif")
         assert solved._repr_html_()
+        assert [row["solution_length"] for row in solved.records()] == [int(solved.targets[0].sum())] * 5
+        assert solved.csv().startswith("level,solution_length,solved,limited,steps\n0,")
         assert solutions == [levels.tiles.tobytes()]
 
     def test_by_evaluate_for_all_policies_and_stability(self, solutions):
