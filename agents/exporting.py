@@ -1,6 +1,7 @@
 """Policies as files that other programs run: one iteration, from a maze and a state to the next state.
 
-- `json`: the weights, and the name of the activations. The page `docs/play` runs these files in a browser.
+- `json`: the weights, and the name of the activations, which the page `docs/play` runs in a browser: drop a file on it.
+- `html`: that page as one file, with this policy alone.
 - `torchscript`: a module for `torch.jit.load`, which needs no package but torch.
 - `onnx`: a graph for onnxruntime and others, of whatever policy PyTorch's exporter can express.
 
@@ -14,9 +15,11 @@ import copy
 import io
 import json
 import logging
+import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -24,9 +27,12 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.files import atomic_write
+from maze_nca_gym.levels import to_text
 from maze_nca_gym.options import OneOf, Shown, Stored, checked
+from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.tasks import Task, find_task
 
-from .registry import MODEL_FILE, named_policies
+from .registry import MODEL_FILE, list_policies, named_policies
 from .runs import check_folder
 
 if TYPE_CHECKING:
@@ -35,8 +41,14 @@ if TYPE_CHECKING:
     from .policy import Policy
     from .program import Program
 
-KIND = "maze_nca_gym automaton 1"
+KIND = "maze_nca_gym automaton 2"
 """Value of `format` in JSON files."""
+PAGE = Path(__file__).with_name("page")
+"""The folder of the page: in a clone it is docs/play, from which installations copy it."""
+if not PAGE.exists():
+    PAGE = Path(__file__).parents[1] / "docs" / "play"
+_SIZES, _LEVELS_OF_SIZE = (8, 12, 16), 8
+"""Inner sizes of the levels in JSON files, and how many there are of each."""
 
 
 class Format(NamedTuple):
@@ -60,14 +72,17 @@ def to_json(policy: Policy, name: str) -> bytes:
 
     `weights` has for each state channel a list for each input and each state channel, with a number for each of `taps`,
     which are [rows down, columns to the right] of the tile that is read. Numbers are the shortest that read back as the
-    same float32.
+    same float32. `kinds` are the task's kinds of tile. `levels` has generated levels with the tiles of their canonical
+    answers, numbered row by row; it is there if only the task's own functions can judge an answer.
     """
-    program = policy.program()
+    program, task = policy.program(), find_task(policy.task)
     assert program is not None, "`is_convolution` is asked before"
     content = {
         "format": KIND,
         "name": name,
         "task": policy.task,
+        "found": task.found,
+        "kinds": [asdict(kind) for kind in task.kinds],
         "output": policy.output,
         "exact": policy.guarantees.exact,
         "bound": policy.guarantees.to_json()["bound"],
@@ -80,11 +95,47 @@ def to_json(policy: Policy, name: str) -> bytes:
         "channels": policy.channel_names,
         "highlight": policy.highlight,
         **_weights(program),
+        **({"levels": _answered(task)} if task.judge else {}),
     }
     lines = ",\n".join(
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in content.items()
     )
     return f"{{\n{lines}\n}}\n".encode()
+
+
+def _answered(task: Task) -> list[dict[str, Any]]:
+    """Return generated levels of a task, and the tiles of their canonical answers."""
+    rng = rng_for(0, "page")
+    return [
+        {"level": to_text(tiles, letters=task.letters), "answer": np.flatnonzero(answer).tolist()}
+        for levels in (task.generate(rng, _LEVELS_OF_SIZE, size) for size in _SIZES)
+        for tiles, answer in zip(levels, task.solve_all(levels), strict=True)
+    ]
+
+
+def to_script(policy: Policy, name: str) -> bytes:
+    """Return a policy as a script of the page, since a browser reads no other files next to a page from a disk."""
+    return b"MazePlay.addPolicy(" + to_json(policy, name).rstrip().replace(b"<", rb"\u003c") + b");\n"
+
+
+def to_list(rows: Sequence[tuple[str, str, str]]) -> bytes:
+    """Return the page's list of policies as a script, from their names, tasks and descriptions."""
+    keys = ("name", "task", "about")
+    listed = ",\n".join(f"  {json.dumps(dict(zip(keys, row, strict=True)))}" for row in rows).replace("<", r"\u003c")
+    return f"MazePlay.policies = [\n{listed}\n];\n".encode()
+
+
+def to_html(policy: Policy, name: str) -> bytes:
+    """Return the page as one file, with one policy."""
+    info = list_policies(all=True).get(name)
+    own = to_list([(name, policy.task, info.description if info else "")]) + to_script(policy, name)
+
+    def content(path: str) -> str:
+        return (own if path == "policies/list.js" else (PAGE / path).read_bytes()).decode()
+
+    page = (PAGE / "index.html").read_text(encoding="utf-8")
+    page = re.sub('<link rel="stylesheet" href="(.*)">', lambda link: f"<style>\n{content(link[1])}</style>", page)
+    return re.sub('(<script) src="(.*)">', lambda tag: f"{tag[1]}>\n{content(tag[2])}", page).encode()
 
 
 def _weights(program: Program) -> dict[str, Any]:
@@ -203,6 +254,7 @@ _CONVOLUTIONS = "convolutions with known activations, the same at every iteratio
 _SAME = "policies for every size that do the same at every iteration, in one pass of a network"
 FORMATS = {
     "json": Format(".json", _CONVOLUTIONS, is_convolution, to_json),
+    "html": Format(".html", _CONVOLUTIONS, is_convolution, to_html),
     "torchscript": Format(".pt", _SAME, stays_the_same, to_torchscript),
     "onnx": Format(".onnx", _SAME, stays_the_same, to_onnx),
 }
@@ -219,8 +271,9 @@ def export(
 ) -> Path:
     """Write one iteration of a policy to a file that runs without this package.
 
-    A json file holds weights and the name of the activations, as the page in docs/play runs them. A torchscript file is
-    for torch.jit.load. An onnx file is for onnxruntime, and needs maze-nca-gym[onnx].
+    A json file holds weights and the name of the activations; dropped on the page in docs/play, it runs there. An html
+    file is this page with the policy, for any browser. A torchscript file is for torch.jit.load. An onnx file is for
+    onnxruntime, and needs maze-nca-gym[onnx].
 
     >>> export("nca-shortest-path", "nca.onnx")
 
@@ -229,7 +282,8 @@ def export(
             CPU.
         out: file to write; the format's suffix is added if missing. A file that exists is replaced. By default it has
             the policy's name, and is in the current folder.
-        format: format of the file, by default that of the suffix of the file, .json, .pt or .onnx; else json.
+        format: format of the file, by default that of the suffix of the file, .json, .html, .pt or .onnx; else
+            json.
         name: the policy's name in the file, by default that by which it is given, or that of its class.
 
     Returns:

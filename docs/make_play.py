@@ -5,14 +5,11 @@ python docs/make_play.py
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.exporting import to_json
+from maze_nca_gym.agents.exporting import PAGE, to_list, to_script
 from maze_nca_gym.files import atomic_write
 
-FOLDER = Path(__file__).parent / "play" / "policies"
+FOLDER = PAGE / "policies"
 POLICIES = (
     "nca-shortest-path-healing-hinted",
     "nca-shortest-path-healing",
@@ -30,15 +27,12 @@ POLICIES = (
 
 
 def files() -> dict[str, bytes]:
-    """Return the content of every file by its name.
-
-    They are scripts, since a browser reads no other files next to a page that is opened from a disk.
-    """
-    rows = [{"name": name, "task": load(name).task, "about": list_policies()[name].description} for name in POLICIES]
-    listed = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    """Return the content of every file by its name."""
+    loaded = {name: load(name) for name in POLICIES}
+    about = list_policies()
     return {
-        "list.js": f"MazePlay.policies = [\n{listed}\n];\n".encode(),
-        **{f"{name}.js": b"MazePlay.addPolicy(" + to_json(load(name), name).rstrip() + b");\n" for name in POLICIES},
+        "list.js": to_list([(name, policy.task, about[name].description) for name, policy in loaded.items()]),
+        **{f"{name}.js": to_script(policy, name) for name, policy in loaded.items()},
     }
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +11,9 @@ import gymnasium as gym
 import networkx
 import numpy as np
 import pytest
+from own_tasks import EXAMPLES, IDS, own_tasks
 from tables import for_each
 
-import maze_nca_gym
 from maze_nca_gym.agents import generate, load, solve, train
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts.session import Session
@@ -31,24 +28,15 @@ from maze_nca_gym.rendering.edits import MoveEnd, Paint, Tool, begin_stroke
 from maze_nca_gym.solvers import distances
 from maze_nca_gym.tasks import SHORTEST_PATH, TASKS, find_task, of_each, register_task
 
-EXAMPLES = {"weighted-terrain": "17_weighted_terrain", "nearest-target": "16_nearest_of_several_targets"}
-IDS = {"weighted-terrain": "MazeWeightedTerrain-v0", "nearest-target": "MazeNearestTarget-v0"}
 TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,), "threads": 1}
 OFTEN = {"log_every": 1, "validate_every": 2, "device": "cpu"}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """The examples as modules that `--import` can name, whose import registers the tasks."""
-    folder, names = tmp_path_factory.mktemp("own"), {}
-    for task, example in EXAMPLES.items():
-        names[task] = task.replace("-", "_")
-        shutil.copy(Path(__file__).parents[1] / "examples" / f"{example}.py", folder / f"{names[task]}.py")
-    sys.path.insert(0, str(folder))
-    yield {task: import_module(name) for task, name in names.items()}
-    sys.path.remove(str(folder))
-    for task, name in names.items():
-        del sys.modules[name], TASKS[task], maze_nca_gym.ENVIRONMENTS[IDS[task]], gym.registry[IDS[task]]
+    """The examples as modules, whose import registers the tasks."""
+    with own_tasks(tmp_path_factory.mktemp("own")) as found:
+        yield found
 
 
 def generated(task: str, n: int = 12, size: int = 9) -> Any:

@@ -23,6 +23,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "play"
 TREES = {"maze_nca_gym": ROOT / "maze_nca_gym", "maze_nca_gym.agents": ROOT / "agents"}
 """Package -> the folder on disk whose subfolders are its subpackages."""
 SOURCES = sorted(path for tree in TREES.values() for path in tree.rglob("*.py"))
@@ -55,6 +56,8 @@ def tracked_files() -> list[str]:
 
 def folder_of(package: str) -> Path:
     """The folder of a package of the list."""
+    if package == "maze_nca_gym.agents.page":
+        return PAGE
     root = max((name for name in TREES if f"{package}.".startswith(f"{name}.")), key=len)
     return TREES[root].joinpath(*package.removeprefix(root).split("."))
 
@@ -72,8 +75,11 @@ def test_listed_packages_are_the_folders_on_disk() -> None:
         for package, tree in TREES.items()
         for init in tree.rglob("__init__.py")
     }
-    assert sorted(setuptools_table()["packages"]) == sorted(on_disk)
-    assert setuptools_table()["package-dir"] == {"maze_nca_gym.agents": "agents"}
+    elsewhere = {package: Path(path) for package, path in setuptools_table()["package-dir"].items()}
+    page = elsewhere.pop("maze_nca_gym.agents.page")
+    assert ROOT / page == PAGE
+    assert sorted(setuptools_table()["packages"]) == sorted([*on_disk, "maze_nca_gym.agents.page"])
+    assert elsewhere == {"maze_nca_gym.agents": Path("agents")}
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
@@ -89,8 +95,8 @@ def test_package_data_is_listed_and_there() -> None:
     }
     on_disk = {
         path
-        for tree in TREES.values()
-        for path in tree.rglob("*")
+        for folder in (*(tree.rglob("*") for tree in TREES.values()), PAGE.iterdir())
+        for path in folder
         if path.is_file() and path.suffix not in (".py", ".pyc", ".nbi", ".nbc")
     }
     assert on_disk == listed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import re
@@ -15,10 +16,12 @@ import numpy as np
 import pytest
 import torch
 from oracles import canonical_shortest_path
+from own_tasks import EXAMPLES, own_tasks
 
 from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.exporting import export, to_json
+from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts.solving import default_steps
-from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot, parse, to_text
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.tasks import find_task
@@ -68,33 +71,56 @@ MISTAKES = {
     "levels.generate('cave', 9, 0)": "no family.*cave",
     "new Automaton({...policy, format: 'maze_nca_gym automaton 0'}, levels.filled(3, 3, 0))": "automaton 0",
     "new Automaton({...policy, rule: 'sine'}, levels.filled(3, 3, 0))": "sine",
-    "new Automaton({...policy, task: 'nearest-target'}, levels.filled(3, 3, 0))": "no levels .* task “nearest-target”",
+    "levels.decode('1x2.Pw', own)": "tiles of no kind",
+    "levels.parse('Sm.\\n.xT', 0, own)": "row 2 of the map has “x”; known are .* m s$",
+    "levels.parse('TmT\\n.ST', 0, own)": "^$",
+    "new Automaton(without('kinds'), levels.filled(3, 3, 0))": "damaged: it lacks kinds$",
     "new Automaton({...policy, inputs: ['empty', 'wall', 'sand', 'mud']}, levels.filled(3, 3, 0))": "inputs sand, mud",
-    "new Automaton({...policy, task: 'shortest-path-DLRU'}, levels.filled(3, 3, 0))": "^$",
     "new Automaton({...policy, bias: [0]}, levels.filled(3, 3, 0))": "do not fit",
 }
 """Calls -> what their errors say."""
+
+
+OWN = {
+    **{name: {"task": name} for name in (*EXAMPLES, "diameter-DLRU")},
+    "asked-another-task": {"task": "diameter", "n_tiles": 4},
+}
+"""Networks of tasks besides those of the page, or with other inputs."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tasks(tmp_path_factory):
+    with own_tasks(tmp_path_factory.mktemp("own")):
+        yield
+
+
+def policy_of(name):
+    """A policy of the page, or a network with random weights."""
+    if name not in OWN:
+        return load(name)
+    options = {"n_tiles": find_task(OWN[name]["task"]).n_tiles, **OWN[name]}
+    return NCA(n_channels=6, n_iterations=12, generator=torch.Generator().manual_seed(3), **options)
 
 
 class Case:
     """Levels for one policy, and what the page's automata make of them."""
 
     def __init__(self, name, n):
-        self.name, self.policy = name, load(name)
+        self.name, self.policy = name, policy_of(name)
         task = find_task(self.policy.task)
         rng = np.random.default_rng(7)
         family, size = ("random", (8, 9)) if task.has_endpoints else ("perfect", (4, 5))
-        self.tiles = generate(rng, n, size, family, endpoints=task.has_endpoints)
+        self.tiles = task.generate(rng, n, size, family)
         self.n_steps = default_steps(self.policy, task.solve_all(self.tiles))
         self.pairs = [(k - 1, k) for k in (1, 6, self.n_steps // 2, self.n_steps)]
         self.checkpoints = sorted({k for pair in self.pairs for k in pair})
-        self.maze = torch.from_numpy(one_hot(self.tiles)[:, : self.policy.n_tiles])
+        self.maze = torch.from_numpy(one_hot(self.tiles, self.policy.n_tiles))
 
     def json(self):
         _, height, width = self.tiles.shape
         levels = self.tiles.ravel().tolist()
         rest = {"height": height, "width": width, "levels": levels, "checkpoints": self.checkpoints}
-        return json.dumps({"name": self.name, **rest})
+        return json.dumps({"policy": json.loads(to_json(self.policy, self.name)), **rest})
 
     def states(self, content):
         """(N, checkpoints, C, H, W) from the page's numbers, a tile after the other."""
@@ -121,7 +147,7 @@ class Case:
 
 @needs_node
 class TestNode:
-    @pytest.mark.parametrize("name", make_play.POLICIES)
+    @pytest.mark.parametrize("name", [*make_play.POLICIES, *OWN])
     def test_iterations_are_those_of_python(self, name, tmp_path):
         case = Case(name, 3)
         (tmp_path / "case.json").write_text(case.json())
@@ -140,7 +166,7 @@ class TestNode:
         script = """
             const families = Object.keys(levels.GENERATORS), seeds = [...Array(8).keys()];
             const drawn = families.map((family) => seeds.map((seed) => levels.generate(family, 6 + 3 * seed, seed)));
-            console.log(JSON.stringify(drawn.flat().map(levels.toText)));
+            console.log(JSON.stringify(drawn.flat().map((level) => levels.toText(level))));
         """
         drawn = self.run(script)
         assert len(drawn) == 6 * 8
@@ -164,11 +190,62 @@ class TestNode:
     def test_mistakes_are_named(self):
         tries = [f"() => {call}" for call in MISTAKES]
         found = self.run(f"""
+            const extra = [["mud", "m"], ["sand", "s"]].map(([name, letter]) => ({{name, letter}}));
+            const own = {{...policy, kinds: [...policy.kinds, ...extra], levels: []}};
+            const without = (part) => Object.fromEntries(Object.entries(policy).filter(([name]) => name !== part));
             const said = (call) => {{ try {{ call(); return ''; }} catch (error) {{ return error.message; }} }};
             console.log(JSON.stringify([{", ".join(tries)}].map(said)));
         """)
         for (call, said), message in zip(MISTAKES.items(), found, strict=True):
             assert re.search(said, message), call
+
+    @pytest.mark.parametrize("task", EXAMPLES)
+    def test_an_exported_page_judges_the_levels_that_came_with_it(self, task, tmp_path):
+        page = export(policy_of(task), tmp_path / "own.html", name="own").read_text()
+        assert [path.name for path in tmp_path.iterdir()] == ["own.html"]
+        assert not re.search(r'<(script|link)[^>]*(src|href)="(?!data:)', page)
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        script = """
+            const {levels, answers, policies, loaded} = MazePlay, policy = loaded[policies[0].name];
+            const found = policy.levels.map(({level: text, answer}) => {
+              const level = levels.parse(text, 0, policy), path = new Uint8Array(level.tiles.length);
+              answer.forEach((tile) => (path[tile] = 1));
+              const judged = () => answers.isRight(level, policy, answers.solve(level, policy), path);
+              const link = levels.toText(levels.decode(levels.encode(level, policy), policy), policy);
+              const right = judged(), flipped = path.map((on, tile) => (tile < 5 ? 1 - on : on));
+              const off = answers.difference(answer, flipped);
+              path[answer[0]] = 0;
+              const wrong = judged();
+              level.tiles[level.tiles.indexOf(0)] = 1;
+              return [right, wrong, off, answers.solve(level, policy).wanted, link === text];
+            });
+            console.log(JSON.stringify({policies, found, levels: policy.levels}));
+        """
+        words = "\n".join(part for part in scripts[:-2] if "document" not in part)
+        said = json.loads(
+            subprocess.run(["node"], input=words + script, text=True, capture_output=True, check=True).stdout
+        )
+        assert said["policies"] == [{"name": "own", "task": task, "about": ""}]
+        assert said["found"] == [[True, False, 5, None, True]] * 24
+        for row in said["levels"]:
+            tiles = parse(row["level"], find_task(task).letters)
+            assert np.flatnonzero(find_task(task).solve(tiles[None])).tolist() == row["answer"]
+
+    def test_the_diameter_in_another_order_is_judged_as_the_same_question(self):
+        tiles = parse("#...\n....\n...#")
+        paths = [find_task(task).solve(tiles[None]) for task in ("diameter", "diameter-DLRU")]
+        assert (paths[0] != paths[1]).any()
+        diameter = json.loads(to_json(policy_of("diameter-DLRU"), "diameter-DLRU"))
+        script = f"""
+            {(PAGE / "answers.js").read_text()}
+            const {{answers}} = MazePlay, given = {json.dumps(diameter)};
+            const level = {{height: 3, width: 4, tiles: Uint8Array.from({tiles.ravel().tolist()})}};
+            const paths = {[path.ravel().astype(int).tolist() for path in paths]};
+            paths.push(paths[0].map((on) => 1 - on));
+            const judged = (path) => answers.isRight(level, given, answers.solve(level, given), path);
+            console.log(JSON.stringify(paths.map(judged)));
+        """
+        assert self.run(script) == [True, True, False]
 
     def test_octile_maps_are_read(self):
         text = "type octile\\nheight 2\\nwidth 4\\nmap\\n.G@O\\nTS..\\n"
@@ -261,7 +338,7 @@ class TestChromium:
         scripts = [*SCRIPTS, f"policies/{name}.js"]
         tags = "".join(f'<script src="/{script}"></script>' for script in [*scripts, "run_levels.js"])
         loading = "<script>globalThis.MazePlay = {addPolicy(policy) { this.policy = policy; }};</script>"
-        running = f"const body = runLevels({{policy: MazePlay.policy, ...{case.json()}}});"
+        running = f"const body = runLevels({{...{case.json()}, policy: MazePlay.policy}});"
         running += " fetch('/', {method: 'POST', body});"
         files = {f"/{script}": (PAGE / script).read_bytes() for script in scripts}
         files["/run_levels.js"] = (HARNESS / "run_levels.js").read_bytes()
@@ -288,3 +365,32 @@ class TestChromium:
         page = serve.dump_page((PAGE / "index.html").as_uri() + link, tmp_path)
         assert said in page
         assert "iteration <b>" in page
+
+    def test_a_page_of_ones_own_draws_its_tiles_and_refuses_what_it_does_not_know(self, tmp_path):
+        script = """
+            const {state} = MazePlay.page, find = (id) => document.getElementById(id), said = [];
+            const {task} = state.policy, wall = state.automaton.level.tiles.indexOf(1, state.automaton.level.width + 1);
+            said.push(find("status").textContent.includes("off the exact answer"));
+            find("brushes").lastChild.click();
+            const {left, top, width} = find("maze").getBoundingClientRect(), side = width / state.automaton.level.width;
+            const [row, col] = [Math.floor(wall / state.automaton.level.width), wall % state.automaton.level.width];
+            const at = {clientX: left + (col + 0.5) * side, clientY: top + (row + 0.5) * side};
+            find("maze").setPointerCapture = () => {};
+            find("maze").dispatchEvent(new PointerEvent("pointerdown", {button: 0, pointerId: 1, ...at}));
+            said.push(state.automaton.level.tiles[wall] === state.policy.kinds.length - 1);
+            MazePlay.policies.push({name: "strange", task});
+            MazePlay.loaded.strange = {...state.policy, name: "strange", inputs: ["what"]};
+            find("policy").append(new Option("strange"));
+            find("policy").value = "strange";
+            find("policy").onchange();
+            said.push(state.policy.name, find("policy").value, find("message").textContent);
+            document.title = JSON.stringify([...said, state.answer.wanted]);
+        """
+        page = export(policy_of("weighted-terrain"), tmp_path / "own.html", name="own")
+        text = page.read_text().replace("</body>", f"<script>setTimeout(() => {{{script}}}, 1000)</script></body>")
+        page.write_text(text)
+        shown = serve.dump_page(page.as_uri(), tmp_path / "profile")
+        said = json.loads(html.unescape(re.search("<title>(.*?)</title>", shown)[1]))
+        assert said[:4] == [True, True, "own", "own"]
+        assert "does not know the inputs what of strange" in said[4]
+        assert said[5] is None

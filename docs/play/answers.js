@@ -1,12 +1,23 @@
 "use strict";
-// What a policy's path is measured against: exact solutions, found by search.
+// What a policy's path is measured against: exact solutions, found by search. The solver of a task of somebody's own is no part
+// of this page, which knows only the answers that came with the policy, to levels as they came.
 
 (() => {
   const { levels } = globalThis.MazePlay;
 
-  /** Return the search results that verdicts need; compute them again after every edit of the level. */
-  function solve(level, task) {
-    if (task === "diameter") return { length: levels.diameter(level), wanted: null };
+  /** Return what verdicts need; compute it again after every edit of the level. */
+  function solve(level, policy) {
+    if (policy.levels) return { wanted: knownAnswer(level, policy) };
+    return levels.hasEnds(policy) ? searches(level) : { length: levels.diameter(level) };
+  }
+
+  /** Return the canonical answer that came with a policy, [tile, ...]; null if the level is none of those that did. */
+  function knownAnswer(level, policy) {
+    const text = levels.toText(level, policy), known = policy.levels.find((each) => each.level === text);
+    return known ? known.answer : null;
+  }
+
+  function searches(level) {
     const source = level.tiles.indexOf(levels.SOURCE), target = level.tiles.indexOf(levels.TARGET);
     const fromSource = levels.distances(level, source), fromTarget = levels.distances(level, target);
     return { length: fromSource[target], fromSource, fromTarget };
@@ -22,12 +33,19 @@
     return new Set(tiles.map((tile) => moves[tile])).size === length + 1 && tiles.every((tile) => moves[tile] >= 0 && moves[tile] <= length);
   }
 
+  /** Return on how many tiles a path, (H W) of 0 and 1, and a known answer differ. */
+  function difference(wanted, path) {
+    const both = wanted.reduce((sum, tile) => sum + path[tile], 0);
+    return wanted.length + path.reduce((sum, on) => sum + on, 0) - 2 * both;
+  }
+
   /** Return whether a path, (H W) of 0 and 1, is what a policy should draw in the end. */
   function isRight(level, policy, answer, path) {
+    if (policy.levels) return answer.wanted !== null && difference(answer.wanted, path) === 0;
     const { length } = answer, tiles = [];
     path.forEach((on, tile) => on && tiles.push(tile));
     if (length < 0) return false;
-    if (policy.task === "diameter") return isPath(level, tiles, length);
+    if (!levels.hasEnds(policy)) return isPath(level, tiles, length);
     if (policy.output === "visited tiles") return path.every((on, tile) => Boolean(on) === (answer.fromSource[tile] >= 0));
     const onShortest = (tile) => answer.fromSource[tile] >= 0 && answer.fromSource[tile] + answer.fromTarget[tile] === length;
     if (policy.output === "all shortest paths") return path.every((on, tile) => Boolean(on) === onShortest(tile));
@@ -37,7 +55,7 @@
   /** Return a tile on the path whose wall would leave a way from source to target, near the path's middle; -1 if none. */
   function tileToBlock(level, path) {
     const tiles = [];
-    const { fromSource } = solve(level, "shortest-path");
+    const { fromSource } = searches(level);
     path.forEach((on, tile) => on && level.tiles[tile] === levels.EMPTY && tiles.push(tile));
     tiles.sort((a, b) => Math.abs(fromSource[a] - tiles.length / 2) - Math.abs(fromSource[b] - tiles.length / 2));
     const target = level.tiles.indexOf(levels.TARGET);
@@ -50,5 +68,5 @@
     return -1;
   }
 
-  globalThis.MazePlay.answers = { solve, isRight, tileToBlock };
+  globalThis.MazePlay.answers = { solve, isRight, difference, tileToBlock };
 })();

@@ -7,8 +7,8 @@
 
 (() => {
   const { WALL } = globalThis.MazePlay.levels;
-  const KIND = "maze_nca_gym automaton 1";
-  const TASKS = /^(shortest-path(-[ULDR]{4})?|diameter)$/; // whose levels the page draws, and whose solutions it knows
+  const KIND = "maze_nca_gym automaton 2";
+  const NEEDED = ["name", "task", "found", "kinds", "rule", "inputs", "channels", "taps", "weights", "bias"];
   const FEW = 0.2; // largest fraction of weights that are not zero with which visiting each is faster than the kernel
   const LARGEST_HISTORY = 256 * 2 ** 20; // bytes
 
@@ -17,10 +17,9 @@
     if (!policy || policy.format !== KIND) {
       throw new Error(`this page reads policies of the format “${KIND}”, and got “${policy && policy.format}”; export it again`);
     }
-    if (!TASKS.test(policy.task)) {
-      throw new Error(`this page has no levels or solutions for the task “${policy.task}” of ${policy.name}; it knows shortest-path and diameter`);
-    }
-    const strange = policy.inputs.filter((name) => !Object.hasOwn(STATIC, name));
+    const missing = NEEDED.filter((part) => !Object.hasOwn(policy, part));
+    if (missing.length) throw new Error(`the file of this policy is damaged: it lacks ${missing.join(", ")}`);
+    const strange = policy.inputs.filter((name) => !staticChannel(policy, name));
     if (strange.length) throw new Error(`this page does not know the inputs ${strange.join(", ")} of ${policy.name}`);
     if (policy.rule !== "relu" && !Object.hasOwn(globalThis.MazePlay.rules, policy.rule)) {
       throw new Error(`this page does not know the activations “${policy.rule}”`);
@@ -32,23 +31,26 @@
     return policy;
   }
 
-  /** Return the static channels of a tile by their names. */
+  /** Inputs that are no kind of tile; without source and target, those of a network that other tasks can be asked of. */
   const STATIC = {
-    empty: (tile) => tile === 0,
-    wall: (tile) => tile === WALL,
-    source: (tile) => tile === 2,
-    target: (tile) => tile === 3,
-    free: (tile) => tile !== WALL,
-    position: (tile, place, nTiles) => nTiles - place,
+    free: (tile) => tile !== WALL, position: (tile, place, nTiles) => nTiles - place, source: () => false, target: () => false,
   };
 
-  /** Return tiles as a task sees them: the diameter has no ends. */
-  const seen = (policy, tile) => (policy.task === "diameter" && tile !== WALL ? 0 : tile);
+  /** Return an input by its name, a function of a tile; undefined if the page does not know it. */
+  function staticChannel({ kinds }, name) {
+    const kind = kinds.findIndex((each) => each.name === name);
+    if (kind >= 0) return (tile) => tile === kind;
+    return Object.hasOwn(STATIC, name) ? STATIC[name] : undefined;
+  }
+
+  /** Return a tile as a policy's task sees it: the diameter has no ends. */
+  const seen = (policy, tile) => (tile < policy.kinds.length ? tile : 0);
 
   class Automaton {
     /** Put a policy, as of a file, on a level {height, width, tiles}, with a state of zeros. */
     constructor(policy, level) {
       this.policy = checkPolicy(policy);
+      this.statics = policy.inputs.map((name) => staticChannel(policy, name));
       this.C = policy.channels.length;
       this.nStatic = policy.inputs.length;
       this.size = this.nStatic + this.C; // numbers in a cell
@@ -126,7 +128,7 @@
 
     writeStatic(tile) {
       const begin = this.cellOf[tile] * this.size, kind = seen(this.policy, this.level.tiles[tile]);
-      this.policy.inputs.forEach((name, i) => (this.cells[begin + i] = Number(STATIC[name](kind, tile, this.cellOf.length))));
+      this.statics.forEach((value, i) => (this.cells[begin + i] = Number(value(kind, tile, this.cellOf.length))));
     }
 
     /** Return the value of a channel at a tile. */

@@ -1,10 +1,21 @@
 "use strict";
-// Levels, {height, width, tiles}: tiles are a Uint8Array in row-major order, values as of maze_nca_gym.levels.Tile.
+// Levels, {height, width, tiles}: tiles are a Uint8Array in row-major order, each the number of its kind of tile.
+//
+// A policy's file has the kinds of tile of its task, {name, letter, colour}; the first two are always empty and wall. Where a
+// function takes a policy, none means the shortest path's kinds. A policy with `levels` is of a task of somebody's own.
 
 (() => {
   const EMPTY = 0, WALL = 1, SOURCE = 2, TARGET = 3;
-  const GLYPHS = ".#ST";
+  const SHORTEST_PATH = { kinds: [
+    { name: "empty", letter: "." }, { name: "wall", letter: "#" }, { name: "source", letter: "S" }, { name: "target", letter: "T" },
+  ] };
   const LARGEST_SIDE = 130; // 128 and a border of walls
+
+  /** Return the kinds of tile that a policy's levels may have: source and target also where its task does not see them. */
+  const kindsOf = ({ kinds }) => (kinds.length > 2 ? kinds : SHORTEST_PATH.kinds);
+
+  /** Return whether a policy's task has source and target. */
+  const hasEnds = ({ kinds }) => kinds.length > 3 && kinds[SOURCE].name === "source" && kinds[TARGET].name === "target";
 
   /** Return a level of one kind of tile. */
   function filled(height, width, tile) {
@@ -207,13 +218,13 @@
     return level;
   }
 
-  /** Return a fresh level of inner size `size` x `size`, with a border, source and target. */
-  function generate(family, size, seed) {
+  /** Return a fresh level of inner size `size` x `size`, with a border, and with source and target where there are any. */
+  function generate(family, size, seed, policy = SHORTEST_PATH) {
     if (!Object.hasOwn(GENERATORS, family)) throw new Error(`there is no family of levels called “${family}”`);
     for (let attempt = 0; attempt < 50; attempt++) {
       const random = randomNumbers(seed + 7919 * attempt);
       const level = bordered(GENERATORS[family](random, size, size));
-      if (largestComponent(level).length > size) return placeEnds(random, level);
+      if (largestComponent(level).length > size) return policy.levels && !hasEnds(policy) ? level : placeEnds(random, level);
     }
     throw new Error(`no ${family} level of size ${size} has enough free tiles`);
   }
@@ -233,11 +244,11 @@
     return Number(found[1]);
   }
 
-  /** Return the level that a text draws: `#.ST`, or an octile map of grid benchmarks, where `.`, `G` and `S` are free.
+  /** Return the level that a text draws: `#.ST` and the letters of further kinds, or an octile map of grid benchmarks, where `.`, `G` and `S` are free.
    *
    * `S` is swamp, passable from regular terrain, and `W` water, passable from water only, as maze_nca_gym.moving_ai reads them.
    */
-  function parse(text, seed) {
+  function parse(text, seed, policy = SHORTEST_PATH) {
     const isOctile = /^\s*type\s+octile/.test(text);
     const lines = text.replace(/\r/g, "").split("\n");
     const begin = isOctile ? lines.findIndex((line) => line.trim() === "map") + 1 : 0;
@@ -249,7 +260,7 @@
     checkSize(height, width);
     if (rows.length !== height) throw new Error(`the header of the map says ${height} rows, and there are ${rows.length}`);
     const kinds = isOctile ? { ".": EMPTY, G: EMPTY, "@": WALL, O: WALL, T: WALL, S: EMPTY, W: WALL }
-      : { ".": EMPTY, " ": EMPTY, "*": EMPTY, "#": WALL, "@": WALL, S: SOURCE, T: TARGET };
+      : { " ": EMPTY, "*": EMPTY, "@": WALL, ...Object.fromEntries(kindsOf(policy).map(({ letter }, kind) => [letter, kind])) };
     const level = filled(rows.length, width, EMPTY);
     rows.forEach((line, row) => {
       if (line.length !== width) throw new Error(`row ${row + 1} of the map has ${line.length} tiles, ${isOctile ? "the header says" : "the first has"} ${width}`);
@@ -258,13 +269,15 @@
         level.tiles[row * width + col] = kinds[glyph];
       });
     });
-    return checkEnds(level, seed);
+    return checkEnds(level, seed, policy);
   }
 
-  /** Return a level with exactly one source and one target, which are placed if both are missing. */
-  function checkEnds(level, seed) {
+  /** Return a level with exactly one source and one target, which are placed if both are missing; a task of one's own may
+   * have other numbers of them. */
+  function checkEnds(level, seed, policy) {
     const count = (kind) => level.tiles.reduce((sum, tile) => sum + (tile === kind), 0);
     const sources = count(SOURCE), targets = count(TARGET);
+    if (policy.levels && (sources + targets > 0 || !hasEnds(policy))) return level;
     if (sources + targets === 0) return placeEnds(randomNumbers(seed), level);
     if (sources !== 1 || targets !== 1) {
       throw new Error(`a map needs one source S and one target T, or neither; this one has ${sources} and ${targets}`);
@@ -273,37 +286,42 @@
   }
 
   /** Return a level as text that `parse` reads. */
-  function toText(level) {
-    const rows = [];
+  function toText(level, policy = SHORTEST_PATH) {
+    const rows = [], kinds = kindsOf(policy);
     for (let row = 0; row < level.height; row++) {
-      rows.push(Array.from(level.tiles.subarray(row * level.width, (row + 1) * level.width), (tile) => GLYPHS[tile]).join(""));
+      rows.push(Array.from(level.tiles.subarray(row * level.width, (row + 1) * level.width), (tile) => kinds[tile].letter).join(""));
     }
     return rows.join("\n");
   }
 
-  /** Return a level for a link: its size, then four tiles a byte in URL-safe base 64. */
-  function encode(level) {
-    let bytes = "";
-    for (let begin = 0; begin < level.tiles.length; begin += 4) {
-      let byte = 0;
-      for (let i = 0; i < 4; i++) byte |= (level.tiles[begin + i] || 0) << (2 * i);
-      bytes += String.fromCharCode(byte);
-    }
-    return `${level.height}x${level.width}.${btoa(bytes).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
+  /** Return how many bits of a link a tile takes. */
+  const bitsOf = (policy) => Math.ceil(Math.log2(kindsOf(policy).length));
+
+  /** Return a level for a link: its size, then the bits of its tiles, low ones first, in URL-safe base 64. */
+  function encode(level, policy = SHORTEST_PATH) {
+    const nBits = bitsOf(policy), bytes = new Uint8Array(Math.ceil((level.tiles.length * nBits) / 8));
+    level.tiles.forEach((tile, i) => {
+      for (let bit = 0, at = i * nBits; bit < nBits; bit++, at++) bytes[at >> 3] |= ((tile >> bit) & 1) << (at & 7);
+    });
+    const packed = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+    return `${level.height}x${level.width}.${packed.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
   }
 
   /** Return the level of a link. */
-  function decode(text) {
+  function decode(text, policy = SHORTEST_PATH) {
     const parts = /^(\d{1,4})x(\d{1,4})\.([A-Za-z0-9_-]+)$/.exec(text);
     if (!parts) throw new Error("the link to this level is damaged");
-    const height = Number(parts[1]), width = Number(parts[2]);
+    const height = Number(parts[1]), width = Number(parts[2]), nBits = bitsOf(policy);
     checkSize(height, width);
     const packed = parts[3].replace(/-/g, "+").replace(/_/g, "/");
-    const level = filled(height, width, EMPTY), nBytes = Math.ceil(level.tiles.length / 4);
+    const level = filled(height, width, EMPTY), nBytes = Math.ceil((level.tiles.length * nBits) / 8);
     if (packed.length !== Math.ceil((nBytes * 4) / 3)) throw new Error("the link to this level is damaged: part of it is missing");
     const bytes = atob(packed);
-    level.tiles.forEach((_, tile) => (level.tiles[tile] = (bytes.charCodeAt(tile >> 2) >> (2 * (tile & 3))) & 3));
-    return checkEnds(level, 0);
+    level.tiles.forEach((_, i) => {
+      for (let bit = 0, at = i * nBits; bit < nBits; bit++, at++) level.tiles[i] |= ((bytes.charCodeAt(at >> 3) >> (at & 7)) & 1) << bit;
+    });
+    if (level.tiles.some((tile) => tile >= kindsOf(policy).length)) throw new Error("the link to this level is damaged: it has tiles of no kind");
+    return checkEnds(level, 0, policy);
   }
 
   /** Return the largest number of moves on a shortest path between two tiles; -1 on maps too large to try all pairs. */
@@ -317,6 +335,6 @@
   globalThis.MazePlay = globalThis.MazePlay || {};
   globalThis.MazePlay.levels = {
     EMPTY, WALL, SOURCE, TARGET, LARGEST_SIDE, GENERATORS,
-    filled, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
+    kindsOf, hasEnds, filled, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
   };
 })();

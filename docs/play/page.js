@@ -2,8 +2,9 @@
 // The page: what it shows, its controls, and the demonstration that runs until somebody touches it.
 
 (() => {
-  const { levels, answers, Automaton, Picture, drawThumbnail, policies } = globalThis.MazePlay;
+  const { levels, answers, Automaton, checkPolicy, Picture, drawThumbnail, policies } = globalThis.MazePlay;
   const find = (id) => document.getElementById(id);
+  const FAMILIES = Object.keys(levels.GENERATORS), KNOWN = "with answers"; // levels that came with a policy
   const DAMAGE_RADIUS = 2;
   const FRAME = 12; // milliseconds of a frame that iterations may take, so that the page stays responsive
   const THUMBNAILS_EVERY = 120; // milliseconds
@@ -45,18 +46,28 @@
     return document.head.append(script);
   }
 
-  /** Put the chosen policy on a level, or on the present one. */
-  function choosePolicy(name, level) {
+  /** Put the chosen policy on the level of a link, on the present one if it is of such a task, or on a new one. */
+  function choosePolicy(name, link) {
+    find("policy").value = state.policy ? state.policy.name : ""; // until the other has begun
     withPolicy(name, guarded((policy) => {
-      state.policy = policy;
-      find("policy").value = name;
-      find("about").textContent = policies.find((row) => row.name === name).about;
-      begin(level || state.automaton.level);
+      const present = state.policy, kept = present && (present.task === policy.task || !(present.levels || policy.levels));
+      let level = kept ? state.automaton.level : null;
+      try {
+        if (link) level = levels.decode(link, policy);
+      } finally {
+        if (checkPolicy(policy) !== present) listFamilies(policy);
+        begin(level || freshLevel(policy), policy);
+      }
     }));
   }
 
-  function begin(level) {
-    state.automaton = new Automaton(state.policy, level);
+  /** Begin with a level, and with another policy if one is given; one that is refused changes nothing. */
+  function begin(level, policy = state.policy) {
+    Object.assign(state, { automaton: new Automaton(policy, level), policy });
+    find("policy").value = policy.name;
+    find("about").textContent = policies.find((row) => row.name === policy.name).about;
+    if (policy.levels) endDemonstration();
+    showTools();
     state.channel = state.automaton.highlight();
     makeThumbnails();
     levelChanged();
@@ -73,15 +84,30 @@
   }
 
   function levelChanged() {
-    state.answer = answers.solve(state.automaton.level, state.policy.task);
+    state.answer = answers.solve(state.automaton.level, state.policy);
     state.settled = state.isRight = false;
   }
 
   const newLevel = guarded(() => {
     state.seed = (state.seed + 1) % 1e9;
     say("");
-    begin(levels.generate(find("family").value, Number(find("size").value), state.seed));
+    begin(freshLevel(state.policy));
   });
+
+  /** Return a level of the chosen family: the next of those that came with the policy, or a generated one. */
+  function freshLevel(policy) {
+    const family = find("family").value, known = policy.levels;
+    if (family === KNOWN) return levels.parse(known[state.seed % known.length].level, 0, policy);
+    return levels.generate(family, Number(find("size").value), state.seed, policy);
+  }
+
+  /** List the families of levels that there are for a policy. */
+  function listFamilies(policy) {
+    const names = policy.levels && policy.levels.length ? [KNOWN, ...FAMILIES] : FAMILIES, { value } = find("family");
+    find("family").replaceChildren(...names.map((name) => new Option(name)));
+    find("family").value = policy.levels ? names[0] : names.includes(value) ? value : names[0];
+    showSide();
+  }
 
   /** Return what a link says, {policy, level}; a damaged one throws. */
   function readLink() {
@@ -89,11 +115,11 @@
     if (policy !== null && !policies.some((row) => row.name === policy)) {
       throw new Error(`this page has no policy called “${policy}”; it has ${policies.map((row) => row.name).join(", ")}`);
     }
-    return { policy, level: level === null ? null : levels.decode(level) };
+    return { policy, level };
   }
 
   async function share() {
-    location.hash = new URLSearchParams({ policy: state.policy.name, level: levels.encode(state.automaton.level) });
+    location.hash = new URLSearchParams({ policy: state.policy.name, level: levels.encode(state.automaton.level, state.policy) });
     try {
       await navigator.clipboard.writeText(location.href);
       say("The link to this level is copied.");
@@ -102,12 +128,24 @@
     }
   }
 
-  function openMap(file) {
+  /** Open a file: a map, or a policy as `maze-nca-gym export` writes it. */
+  function openFile(file) {
     if (!file) return;
     file.text().then(guarded((text) => {
       say("");
-      begin(levels.parse(text, state.seed));
+      if (/^\s*\{/.test(text)) openPolicy(JSON.parse(text), file.name);
+      else begin(levels.parse(text, state.seed, state.policy));
     }), () => say(`The file ${file.name} could not be read.`));
+  }
+
+  function openPolicy(policy, from) {
+    const { name, task } = checkPolicy(policy);
+    if (!policies.some((row) => row.name === name)) {
+      policies.push({ name, task, about: `from the file ${from}` });
+      listPolicy(policies.at(-1));
+    }
+    globalThis.MazePlay.addPolicy(policy);
+    choosePolicy(name);
   }
 
   // ---- running
@@ -166,12 +204,20 @@
     const { automaton, answer, isRight, policy } = state;
     const nPath = automaton.path().reduce((sum, on) => sum + on, 0);
     const what = policy.output === "visited tiles" ? "visited" : "path";
-    let verdict = answer.length < 0 && policy.task !== "diameter" ? "no path joins source and target" : "";
-    if (isRight) {
-      const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
-      verdict = `<span class="good">${policy.task === "diameter" ? "longest shortest path found" : said[policy.output] || "shortest path found"}</span>`;
-    }
-    find("status").innerHTML = `iteration <b>${automaton.iteration}</b> · ${what} <b>${nPath}</b> tiles${verdict && " · "}${verdict}`;
+    const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
+    find("status").innerHTML = `iteration <b>${automaton.iteration}</b> · ${what} <b>${nPath}</b> tiles<span></span>`;
+    const verdict = Object.assign(find("status").lastChild, { className: isRight ? "good" : "" });
+    const words = isRight ? said[policy.output] || policy.found : doubt(automaton, policy, answer);
+    if (words) verdict.before(" · ");
+    verdict.textContent = words;
+  }
+
+  /** Return what there is to say of a path that is not known to be right. */
+  function doubt(automaton, policy, answer) {
+    if (!policy.levels) return answer.length < 0 && levels.hasEnds(policy) ? "no path joins source and target" : "";
+    if (!answer.wanted) return "no exact answer known here";
+    const n = answers.difference(answer.wanted, automaton.path());
+    return `${n} ${n === 1 ? "tile" : "tiles"} off the exact answer`;
   }
 
   // ---- channels
@@ -205,7 +251,7 @@
 
   // ---- editing
 
-  const isEnd = (kind) => kind === levels.SOURCE || kind === levels.TARGET;
+  const isEnd = (kind) => levels.hasEnds(state.policy) && (kind === levels.SOURCE || kind === levels.TARGET);
 
   /** Return whether a tile may change: not the border of a policy that needs one. */
   function mayEdit(row, col) {
@@ -227,16 +273,20 @@
       Math.round(row + ((endRow - row) * i) / n), Math.round(col + ((endCol - col) * i) / n)]);
   }
 
-  function paint(from, to, kind) {
+  function paint(from, to, kind, overEnds) {
     const { tiles, width } = state.automaton.level;
     const changes = line(from, to).filter((at) => mayEdit(...at)).map(([row, col]) => [row * width + col, kind]);
-    editTiles(changes.filter(([tile]) => !isEnd(tiles[tile]) && tiles[tile] !== kind));
+    editTiles(changes.filter(([tile]) => (overEnds || !isEnd(tiles[tile])) && tiles[tile] !== kind));
   }
 
-  function moveEnd(to, kind) {
-    const { tiles, width } = state.automaton.level, tile = to[0] * width + to[1];
-    if (isEnd(tiles[tile]) || !mayEdit(...to)) return;
-    editTiles([[tiles.indexOf(kind), levels.EMPTY], [tile, kind]]);
+  /** Return a function that moves the end on a tile to another tile. */
+  function moveEnd(from, kind) {
+    return (_, to) => {
+      const { tiles, width } = state.automaton.level, tile = to[0] * width + to[1];
+      if (isEnd(tiles[tile]) || !mayEdit(...to)) return;
+      editTiles([[from, levels.EMPTY], [tile, kind]]);
+      from = tile;
+    };
   }
 
   function scramble([row, col]) {
@@ -249,9 +299,10 @@
 
   /** Return what a drag does that begins at a tile: a function from the last tile and the next. */
   function strokeFrom(at) {
-    const { tiles, width } = state.automaton.level, kind = tiles[at[0] * width + at[1]];
+    const { tiles, width } = state.automaton.level, tile = at[0] * width + at[1], kind = tiles[tile];
     if (state.tool === "damage") return (_, to) => scramble(to);
-    if (isEnd(kind) && state.policy.task !== "diameter") return (_, to) => moveEnd(to, kind);
+    if (state.tool !== "walls") return (from, to) => paint(from, to, state.tool, true);
+    if (isEnd(kind)) return moveEnd(tile, kind);
     const drawn = kind === levels.WALL ? levels.EMPTY : levels.WALL;
     return (from, to) => paint(from, to, drawn);
   }
@@ -280,9 +331,29 @@
     canvas.addEventListener("pointerleave", () => state.demo || (state.cursor = null));
   }
 
+  /** Choose what strokes do: draw "walls", do "damage", or draw the kind of tile of that number. */
   function chooseTool(tool) {
     state.tool = tool;
     for (const id of ["walls", "damage"]) find(id).setAttribute("aria-pressed", id === tool);
+    [...find("brushes").children].forEach((button, kind) => button.setAttribute("aria-pressed", kind === tool));
+  }
+
+  /** Show the tools for a policy: a brush for each kind of tile of a task of somebody's own. */
+  function showTools() {
+    const { policy } = state;
+    find("ends").hidden = !levels.hasEnds(policy);
+    find("own").hidden = !policy.levels;
+    find("task").textContent = policy.task;
+    if (state.brushesOf === policy) return;
+    state.brushesOf = policy;
+    find("brushes").replaceChildren(...(policy.levels ? policy.kinds : []).map(({ name, colour }, kind) => {
+      const button = document.createElement("button"), swatch = document.createElement("i");
+      swatch.style.background = ["var(--floor)", "var(--wall)"][kind] || colour;
+      button.append(swatch, name.replaceAll("_", " "));
+      button.onclick = () => { endDemonstration(); chooseTool(kind); };
+      return button;
+    }));
+    chooseTool(state.tool === "damage" ? "damage" : "walls");
   }
 
   // ---- the demonstration
@@ -301,7 +372,7 @@
       }
       this.readyAt = this.readyAt || now + 1200;
       const { level } = state.automaton;
-      if (this.tile === undefined && now > this.readyAt) this.tile = this.walls < 3 ? answers.tileToBlock(level, state.automaton.path()) : -1;
+      if (this.tile === undefined && now > this.readyAt) this.tile = this.walls < 3 && levels.hasEnds(state.policy) ? answers.tileToBlock(level, state.automaton.path()) : -1;
       if (this.tile === -1 && now > this.readyAt + 1800) {
         Object.assign(this, { walls: 0, tile: undefined, readyAt: null });
         newLevel();
@@ -355,17 +426,22 @@
   };
 
   const showRate = () => (find("rate").textContent = `${rate()}/s`);
-  const showSide = () => (find("side").textContent = `${find("size").value} × ${find("size").value}`);
+
+  /** Show the size that new levels have; those that came with the policy have sizes of their own. */
+  function showSide() {
+    find("size").disabled = find("family").value === KNOWN;
+    find("side").textContent = find("size").disabled ? "" : `${find("size").value} × ${find("size").value}`;
+  }
 
   function listen() {
     for (const id of ["play", "step", "back", "restart", "new", "share", "walls", "damage", "theme", "help"]) {
       find(id).onclick = guarded(() => { if (id !== "theme") endDemonstration(); if (state.automaton || id === "help") actions[id](); });
     }
     find("policy").onchange = () => { endDemonstration(); choosePolicy(find("policy").value); };
-    find("family").onchange = find("size").onchange = () => { endDemonstration(); newLevel(); };
+    find("family").onchange = find("size").onchange = () => { endDemonstration(); showSide(); newLevel(); };
     find("size").oninput = showSide;
     find("speed").oninput = showRate;
-    find("map").onchange = (event) => { endDemonstration(); openMap(event.target.files[0]); event.target.value = ""; };
+    find("map").onchange = (event) => { endDemonstration(); openFile(event.target.files[0]); event.target.value = ""; };
     find("message").querySelector("button").onclick = () => say("");
     find("maze").addEventListener("pointerdown", endDemonstration, { capture: true });
     listenToPointer(find("maze"));
@@ -380,43 +456,39 @@
     addEventListener("resize", fit);
     addEventListener("hashchange", guarded(openLink));
     addEventListener("dragover", (event) => event.preventDefault());
-    addEventListener("drop", (event) => { event.preventDefault(); endDemonstration(); openMap(event.dataTransfer.files[0]); });
+    addEventListener("drop", (event) => { event.preventDefault(); endDemonstration(); openFile(event.dataTransfer.files[0]); });
   }
 
-  function fillLists() {
-    const groups = { "shortest-path": "From source to target", diameter: "Longest shortest path" };
-    for (const [task, label] of Object.entries(groups)) {
-      const group = Object.assign(document.createElement("optgroup"), { label });
-      group.append(...policies.filter((row) => row.task === task).map((row) => new Option(row.name)));
-      find("policy").append(group);
-    }
-    find("family").append(...Object.keys(levels.GENERATORS).map((name) => new Option(name)));
+  /** Add a policy to the list, among those of its task. */
+  function listPolicy({ name, task }) {
+    const label = { "shortest-path": "From source to target", diameter: "Longest shortest path" }[task] || task;
+    let group = [...find("policy").children].find((each) => each.label === label);
+    if (!group) find("policy").append((group = Object.assign(document.createElement("optgroup"), { label })));
+    group.append(new Option(name));
   }
 
   /** Open what the address asks for; the present level stays where it says nothing. */
   function openLink() {
     const { policy, level } = readLink();
     const kept = state.automaton && state.automaton.level;
-    const same = kept && level && levels.encode(kept) === levels.encode(level) && (!policy || policy === state.policy.name);
-    if (!same) choosePolicy(policy || (state.policy ? state.policy.name : policies[0].name), level || kept || freshLevel());
+    const same = kept && levels.encode(kept, state.policy) === level && (!policy || policy === state.policy.name);
+    if (!same) choosePolicy(policy || (state.policy ? state.policy.name : policies[0].name), level);
   }
-
-  const freshLevel = () => levels.generate(find("family").value, Number(find("size").value), state.seed);
 
   function start() {
     if (!policies || !policies.length) throw new Error("the list of policies, policies/list.js, is missing or damaged");
     setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     picture = new Picture(find("maze"));
-    fillLists();
+    policies.forEach(listPolicy);
     if (matchMedia("(max-width: 860px)").matches) find("size").value = 21;
     showRate();
     showSide();
     listen();
+    if (!location.hash) state.demo = new Demonstration();
     try {
       openLink();
-      if (!location.hash) state.demo = new Demonstration();
     } catch (error) {
-      choosePolicy(policies[0].name, freshLevel());
+      choosePolicy(policies[0].name);
       throw error;
     } finally {
       requestAnimationFrame(loop);

@@ -2,9 +2,10 @@
 // The maze on a canvas: tiles tinted by a channel, the path on top.
 
 (() => {
-  const { WALL, SOURCE, TARGET } = globalThis.MazePlay.levels;
+  const { WALL, SOURCE, TARGET, hasEnds } = globalThis.MazePlay.levels;
   const SHADES = 256;
   const FADE = 6; // iterations in which the glow of a tile that the front has just reached fades
+  const DEEPEST = 0.7; // how much of a tint covers the colour of a kind of tile
   const GLOW = 24; // iterations after which nothing is left of it
 
   /** Return [red, green, blue] of a CSS colour written #rrggbb. */
@@ -36,13 +37,17 @@
 
   /** Fill RGBA pixels with the tiles, tinted by a channel on a scale of its own; return the scale. */
   function paintTiles(automaton, channel, colours, pixels, glows) {
-    const scale = scaleOf(automaton, channel), { tiles } = automaton.level;
+    const scale = scaleOf(automaton, channel), { tiles } = automaton.level, { policy } = automaton, hidden = hasEnds(policy) ? TARGET : WALL;
+    const own = policy.kinds.map((kind, i) => (i > hidden ? rgb(kind.colour) : null));
     for (let tile = 0, at = 0; tile < tiles.length; tile++, at += 4) {
       const tint = Math.min(1, Math.abs(automaton.value(channel, tile)) / scale);
       let [red, green, blue] = colours.ramp[Math.round(tint * (SHADES - 1))];
       if (tiles[tile] === WALL) {
         [red, green, blue] = colours.wall;
-      } else if (glows) {
+      } else if (own[tiles[tile]]) {
+        [red, green, blue] = own[tiles[tile]].map((band, i) => band + DEEPEST * tint * ([red, green, blue][i] - band));
+      }
+      if (tiles[tile] !== WALL && glows) {
         const age = automaton.iteration - automaton.changedAt[tile];
         if (age >= 0 && age < GLOW) {
           const glow = 0.75 * Math.exp(-age / FADE);
@@ -103,7 +108,7 @@
       context.imageSmoothingEnabled = false;
       context.drawImage(this.small, 0, 0, canvas.width, canvas.height);
       if (automaton.policy.output !== "visited tiles") this.drawPath(automaton.level, path);
-      if (automaton.policy.task !== "diameter") this.drawEnds(automaton.level);
+      if (hasEnds(automaton.policy)) this.drawEnds(automaton.level);
       if (cursor) this.drawCursor(cursor, cell);
     }
 
@@ -140,14 +145,17 @@
 
     drawEnds(level) {
       for (const [kind, colour] of [[SOURCE, this.colours.source], [TARGET, this.colours.target]]) {
-        const tile = level.tiles.indexOf(kind), { context, cell } = this;
-        context.beginPath();
-        context.arc(((tile % level.width) + 0.5) * cell, (Math.floor(tile / level.width) + 0.5) * cell, Math.max(2.5, 0.46 * cell), 0, 2 * Math.PI);
-        context.fillStyle = colour;
-        context.fill();
-        context.lineWidth = Math.max(1, 0.12 * cell);
-        context.strokeStyle = this.colours.floor;
-        context.stroke();
+        const { context, cell } = this;
+        level.tiles.forEach((tile, at) => {
+          if (tile !== kind) return;
+          context.beginPath();
+          context.arc(((at % level.width) + 0.5) * cell, (Math.floor(at / level.width) + 0.5) * cell, Math.max(2.5, 0.46 * cell), 0, 2 * Math.PI);
+          context.fillStyle = colour;
+          context.fill();
+          context.lineWidth = Math.max(1, 0.12 * cell);
+          context.strokeStyle = this.colours.floor;
+          context.stroke();
+        });
       }
     }
 

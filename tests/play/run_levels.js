@@ -22,11 +22,7 @@ if (typeof require === "function") {
   // node run_levels.js PAGE CASE OUT: the folder of the page, a JSON file and the file of states to write
   const fs = require("fs"), path = require("path");
   const [page, given, out] = process.argv.slice(2);
-  const policies = {};
-  globalThis.MazePlay = { addPolicy: (policy) => (policies[policy.name] = policy) };
   const run = (name) => (0, eval)(fs.readFileSync(path.join(page, name), "utf8"));
   ["levels.js", "rules.js", "kernel.js", "automaton.js"].forEach(run);
-  const { name, ...rest } = JSON.parse(fs.readFileSync(given, "utf8"));
-  run(`policies/${name}.js`);
-  fs.writeFileSync(out, Buffer.from(runLevels({ policy: policies[name], ...rest }).buffer));
+  fs.writeFileSync(out, Buffer.from(runLevels(JSON.parse(fs.readFileSync(given, "utf8"))).buffer));
 }

@@ -1,7 +1,9 @@
 MazePlay.addPolicy({
-"format": "maze_nca_gym automaton 1",
+"format": "maze_nca_gym automaton 2",
 "name": "diameter",
 "task": "diameter",
+"found": "longest shortest path found",
+"kinds": [{"name":"empty","letter":".","colour":"#ffffff"},{"name":"wall","letter":"#","colour":"#1c1c20"}],
 "output": "path",
 "exact": true,
 "bound": {"constant":0,"per_move":0,"per_tile":8,"per_move_and_tile":0},

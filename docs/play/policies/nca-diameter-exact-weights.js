@@ -1,7 +1,9 @@
 MazePlay.addPolicy({
-"format": "maze_nca_gym automaton 1",
+"format": "maze_nca_gym automaton 2",
 "name": "nca-diameter-exact-weights",
 "task": "diameter",
+"found": "longest shortest path found",
+"kinds": [{"name":"empty","letter":".","colour":"#ffffff"},{"name":"wall","letter":"#","colour":"#1c1c20"}],
 "output": "path",
 "exact": true,
 "bound": {"constant":5,"per_move":2,"per_tile":9,"per_move_and_tile":1},

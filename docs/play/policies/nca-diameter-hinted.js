@@ -1,7 +1,9 @@
 MazePlay.addPolicy({
-"format": "maze_nca_gym automaton 1",
+"format": "maze_nca_gym automaton 2",
 "name": "nca-diameter-hinted",
 "task": "diameter",
+"found": "longest shortest path found",
+"kinds": [{"name":"empty","letter":".","colour":"#ffffff"},{"name":"wall","letter":"#","colour":"#1c1c20"}],
 "output": "path",
 "exact": true,
 "bound": {"constant":20,"per_move":4,"per_tile":12,"per_move_and_tile":2},

@@ -1,7 +1,9 @@
 MazePlay.addPolicy({
-"format": "maze_nca_gym automaton 1",
+"format": "maze_nca_gym automaton 2",
 "name": "nca-shortest-path-hinted",
 "task": "shortest-path",
+"found": "shortest path found",
+"kinds": [{"name":"empty","letter":".","colour":"#ffffff"},{"name":"wall","letter":"#","colour":"#1c1c20"},{"name":"source","letter":"S","colour":"#0072b2"},{"name":"target","letter":"T","colour":"#009e73"}],
 "output": "path",
 "exact": true,
 "bound": {"constant":2,"per_move":2,"per_tile":0,"per_move_and_tile":0},

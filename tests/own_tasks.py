@@ -1,0 +1,33 @@
+"""The tasks of the examples, which have kinds of tile and marks of their own."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+import maze_nca_gym
+from maze_nca_gym.tasks import TASKS
+
+EXAMPLES = {"weighted-terrain": "17_weighted_terrain", "nearest-target": "16_nearest_of_several_targets"}
+IDS = {"weighted-terrain": "MazeWeightedTerrain-v0", "nearest-target": "MazeNearestTarget-v0"}
+
+
+@contextmanager
+def own_tasks(folder: Path) -> Iterator[dict[str, Any]]:
+    """The examples as modules that `--import` can name, whose import registers the tasks."""
+    names = {}
+    for task, example in EXAMPLES.items():
+        names[task] = task.replace("-", "_")
+        shutil.copy(Path(__file__).parents[1] / "examples" / f"{example}.py", folder / f"{names[task]}.py")
+    sys.path.insert(0, str(folder))
+    yield {task: import_module(name) for task, name in names.items()}
+    sys.path.remove(str(folder))
+    for task, name in names.items():
+        del sys.modules[name], TASKS[task], maze_nca_gym.ENVIRONMENTS[IDS[task]], gym.registry[IDS[task]]
