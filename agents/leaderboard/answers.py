@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets.tokens import PATH, to_tokens
 from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.solvers import is_valid, shortest_path
+from maze_nca_gym.solvers import distances, is_valid, shortest_path
 
 EXACT, CANONICAL, VALID, OPTIMAL = SCORES = ("exact label", "canonical", "valid", "valid and optimal")
 """Names of the scores."""
+FIRST_MOVE, FOLLOWED = "first move", "moves followed"
+"""Scores of mazes whose source is on every tile in turn: the first move of each answer, and these moves in a row."""
 
 
 def judge(
@@ -42,6 +44,39 @@ def judge(
         VALID: valid,
         OPTIMAL: valid & (paths.sum(axis=(1, 2)) == canonical.sum(axis=(1, 2))),
     }
+
+
+def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Return which first moves are right: along the answers, from the source to the one tile of the path beside it.
+
+    A first move is right if it comes nearer to the target. Followed, it is right if all first moves on the way are that
+    begin with it: each is that of the level whose source is where the last one led.
+
+    Args:
+        tiles: (N, H, W) uint8, mazes with their source on every tile from which there is a way to their target.
+        paths: (N, H, W) bool, the answers, both ends included.
+
+    Returns:
+        `FIRST_MOVE` and `FOLLOWED` -> (N,) bool.
+    """
+    source, target = (np.argwhere(tiles == end)[:, 1:] for end in (Tile.SOURCE, Tile.TARGET))
+    beside = source[:, None] + [(-1, 0), (0, -1), (0, 1), (1, 0)]
+    # a frame around each level, for sources at its edge
+    at = (np.arange(len(tiles))[:, None], *(beside + 1).transpose(2, 0, 1))
+    frame = ((0, 0), (1, 1), (1, 1))
+    drawn = np.pad(paths, frame)[at]
+    moves = distances(tiles, target)
+    left = moves[tiles == Tile.SOURCE]
+    right = (drawn.sum(axis=1) == 1) & (
+        drawn & (np.pad(moves, frame, constant_values=-1)[at] == left[:, None] - 1)
+    ).any(1)
+    mazes = [np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level).tobytes() for level in tiles]
+    places = {(maze, *place): i for i, (maze, place) in enumerate(zip(mazes, source.tolist(), strict=True))}
+    followed = right.copy()
+    for i in np.argsort(left, kind="stable"):  # nearest first, so that the next tile's answer is known
+        if right[i] and left[i] > 1:
+            followed[i] = followed[places[(mazes[i], *beside[i, drawn[i].argmax()].tolist())]]
+    return {FIRST_MOVE: right, FOLLOWED: followed}
 
 
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:

@@ -17,7 +17,7 @@ from maze_nca_gym.tables import Table, Tabular
 from ..runs import versions
 from ..statistics import as_record
 from .answers import CANONICAL, EXACT, SCORES
-from .rows import SUPERVISIONS, WHOLE, Line, Row, lines_of, published, published_beside, scores_of
+from .rows import MAIN, SUPERVISIONS, Line, Row, lines_of, published, published_beside, scores_of
 
 BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard.png"
 _HEAD = """# Leaderboard
@@ -42,6 +42,8 @@ best moment of a training on the test mazes. The scores are:
   here. The labels of Maze-Hard are breadth-first paths from the start, ties in the order down, left, right, up.
 - **canonical**: the one shortest path that this package trains on, in the policy's order of directions.
 - **valid**: one line of free tiles from start to goal. **valid and optimal**: that line is as short as can be.
+- **first move**, **moves followed**: where a maze is solved from every tile, the drawn paths of which the first move
+  comes nearer to the goal, and the tiles from which these first moves, one after the other, are a shortest path.
 - **restarted**, **reused**: on edit streams, the mazes that are solved, each by some shortest path, or by an empty
   path if there is no route. The policy begins from zeros on each maze, or goes on from the state of the one before; in
   both cases it runs for as many iterations on each maze as its line below says. **whole**: the streams of which all
@@ -63,7 +65,7 @@ class Board(Tabular):
 
     def table(self) -> Table:
         """Return a table of the measured rows, in percent with 95 % intervals."""
-        scores = scores_of(self.rows, (), (*SCORES, *WHOLE, *WHOLE.values()))
+        scores = scores_of(self.rows, (), tuple(dict.fromkeys((*SCORES, *MAIN))))
         rows = [
             (row.set, row.name, f"{row.n:,}", *(row.scores[s].percent(1) if s in row.scores else "" for s in scores))
             for row in self.rows

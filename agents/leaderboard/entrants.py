@@ -23,7 +23,7 @@ from ..registry import MODEL_FILE, by_label, list_policies, load, split_prefix
 from ..rollouts import encode, find_paths, path_of, run_to_end
 from ..runs import DESCRIPTION
 from ..statistics import proportion
-from .answers import OPTIMAL, judge
+from .answers import OPTIMAL, judge, judge_moves
 from .predictions import SUFFIXES
 from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Row
 
@@ -114,7 +114,9 @@ def measure(
     if benchmark.stream > 1 and policy.max_steps is None:  # separate weights for each iteration end with the first maze
         paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
     seconds = time.perf_counter() - begin
-    if benchmark.stream == 1:
+    if benchmark.every_tile:
+        right = judge_moves(tiles, paths[RESTARTED]) | {OPTIMAL: judge(tiles, paths[RESTARTED], labels)[OPTIMAL]}
+    elif benchmark.stream == 1:
         right = judge(tiles, paths[RESTARTED], labels, canonical)
     else:
         right = {

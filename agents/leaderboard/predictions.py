@@ -34,8 +34,9 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
             the file, the line and the rule.
         OSError: the file is missing or cannot be read.
     """
-    if benchmark.stream > 1:
-        raise ValueError(f"{path}: {benchmark.name} needs a policy that goes on from its state, not predictions")
+    if benchmark.stream > 1 or benchmark.every_tile:
+        why = "goes on from its state" if benchmark.stream > 1 else "is asked from every tile"
+        raise ValueError(f"{path}: {benchmark.name} needs a policy that {why}, not predictions")
     path = Path(path)
     read = _read_csv if path.suffix == ".csv" else _read_npy
     with validated_read(path, f"has no predictions for {benchmark.name}"):

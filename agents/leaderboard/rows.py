@@ -9,18 +9,18 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Any
 
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.options import Between, OneOf, Option, check, check_known, check_options, options_of
 
 from ..statistics import Estimate, deviation
-from .answers import EXACT, OPTIMAL
+from .answers import EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, SCORES
 
 RESTARTED, REUSED = "restarted", "reused"
 """Scores of the mazes of edit streams, where a policy starts from a fresh state, or from its last one."""
 WHOLE = {way: f"{way} whole" for way in (RESTARTED, REUSED)}
 """Score of mazes -> score of whole streams, of which all mazes must be right."""
 
-MAIN = (EXACT, OPTIMAL, *WHOLE, *WHOLE.values())
+MAIN = (EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, *WHOLE, *WHOLE.values())
 """The scores that are compared."""
 UNSTATED = "not stated"
 SUPERVISIONS = {
@@ -221,6 +221,14 @@ def _published(each: Published) -> Line:
 def _training(entry: Entry) -> str:
     search = f"search: {entry.search}" if entry.search else "no search"
     return f"from {entry.supervision}: {entry.trained_on}; {search}".replace("from by hand", "by hand")
+
+
+def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
+    """Return the scores of a policy on a set; `endless` says whether it has weights for any number of iterations."""
+    if benchmark.stream > 1:
+        ways = (RESTARTED, REUSED)[: 1 + endless]
+        return (*ways, *(WHOLE[way] for way in ways))
+    return (FIRST_MOVE, FOLLOWED, OPTIMAL) if benchmark.every_tile else SCORES
 
 
 def scores_of(rows: Sequence[Row], others: Sequence[Published], among: Sequence[str] = MAIN) -> list[str]:

@@ -16,7 +16,7 @@ from maze_nca_gym.orders import split_order
 from maze_nca_gym.tasks import SHORTEST_PATH
 
 from ..leaderboard.answers import SCORES
-from ..leaderboard.rows import UNSTATED, WHOLE
+from ..leaderboard.rows import MAIN, UNSTATED, scores_on
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -42,7 +42,7 @@ class Measures:
     """Inner sizes of the levels. None means those of the training."""
     split: Annotated[str, OneOf(SPLITS)] = "validation"
     """Which sets of these families: validation, to choose by, or test, to use once in the end."""
-    metrics: Annotated[tuple[str, ...] | None, OneOf((*METRICS, *SCORES, *WHOLE, *WHOLE.values()), "metric")] = None
+    metrics: Annotated[tuple[str, ...] | None, OneOf((*METRICS, *SCORES, *MAIN), "metric")] = None
     """Metrics of families (complete, optimal, accuracy, paper_accuracy) and scores of benchmark sets. None means the
     first three, and all scores that a set has."""
     n: Annotated[int, Between(1)] = 1024
@@ -117,9 +117,8 @@ class Measures:
             for metric in (METRICS if self.metrics else USUAL)
         ]
         for benchmark in map(BENCHMARK_SETS.__getitem__, self.benchmarks):
-            ways = tuple(WHOLE)[: 1 + (policy.max_steps is None)]
-            scores = SCORES if benchmark.stream == 1 else (*ways, *(WHOLE[way] for way in ways))
             if self._reads(policy, benchmark.side - 2) and split_order(policy.task)[0] == SHORTEST_PATH.name:
+                scores = scores_on(benchmark, policy.max_steps is None)
                 found += [f"{benchmark.name} {score}" for score in scores]
         return [name for name in found if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import hard, original, streams, unique
-from maze_nca_gym.benchmark_sets.cells import cell_levels, news_levels, rngs
+from maze_nca_gym.benchmark_sets.cells import cell_levels, from_every_tile, news_levels, rngs
 from maze_nca_gym.benchmark_sets.streams import STREAM, stream_levels
 from maze_nca_gym.families import FAMILIES, number_of, test_levels, validation_levels
 from maze_nca_gym.generation import generate
@@ -42,6 +42,7 @@ class BenchmarkSet:
         draw: n -> the first n levels, (n, side, side) uint8.
         label: (N, H, W) tiles -> (N, H, W) bool, the one answer that counts as exact.
         stream: number of levels in an instance; 1 if levels are independent.
+        every_tile: whether each maze is a level for every tile from which there is a way to its target, its source.
         may_be_empty: whether some levels have no route, where the right answer is an empty one.
         for_training: whether it is meant for training, and so not for tests.
         redraws: name of the set that it is like, and whose published figures stand beside its own.
@@ -56,6 +57,7 @@ class BenchmarkSet:
     draw: Callable[[int], Tiles]
     label: Callable[[Tiles], NDArray[np.bool_]] = shortest_path
     stream: int = 1
+    every_tile: bool = False
     may_be_empty: bool = False
     for_training: bool = False
     redraws: str | None = None
@@ -84,7 +86,8 @@ class BenchmarkSet:
         size = next(word for word in words if word.isdigit())
         family = "-".join(word for word in words if word != size)
         config = {"set": "benchmark", "name": self.name, "family": family, "size": int(size), "n": count}
-        return LevelSet(self.draw(count * self.stream), {**config, "source": self.source})
+        drawn = self.draw(count * self.stream)
+        return LevelSet(from_every_tile(drawn) if self.every_tile else drawn, {**config, "source": self.source})
 
 
 def _drawn(
@@ -154,6 +157,7 @@ _FREE = "perfect maze with a border, any two cells, the start mostly no dead end
 _LOOPS = "maze with a border, a tenth of the walls between cells open, any two cells"
 _THIRD = "perfect maze with a border, any two cells, carved from a third one"
 _NEWS = "maze of cells, any share of its tiles open, any two ends; if its side is even, two sides have no border"
+_EVERY = "the first {} mazes of news-{}, each once for every tile from which there is a way to its goal, as the start"
 _RANDOM = "random maze, half of it walls"
 _EDITS = (
     f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
@@ -169,6 +173,11 @@ _GPPN = "rule of GPPN's for moves to north, east, west and south, arXiv 1806.064
 
 def _cells(size: int, root: str, loops: float = 0.0) -> Callable[[str, int], Tiles]:
     return partial(cell_levels, (size + 1) // 2, root, loops)
+
+
+def _named(name: str, draw: Callable[[str, int], Tiles]) -> Callable[[str, int], Tiles]:
+    """Return a draw of the levels that a set of another name has."""
+    return lambda _, n: draw(name, n)
 
 
 _ALL = (
@@ -218,6 +227,14 @@ _ALL = (
     ),
     *(_drawn("1s-maze", size, n, _cells(size, "third"), _THIRD, _SOLVER) for size, n in ((23, 1000), (59, 500))),
     *(_drawn("news", side, 1000, partial(news_levels, side), _NEWS, _GPPN, frame=0) for side in (15, 28)),
+    *(
+        _drawn(
+            *("news-every", side, n, _named(f"news-{side}", partial(news_levels, side)), _EVERY.format(n, side), _GPPN),
+            frame=0,
+            every_tile=True,
+        )
+        for side, n in ((15, 100), (28, 20))
+    ),
     *(
         _drawn("paper", size, n, _generated("random", size), _RANDOM, "the paper's mazes; drawn here")
         for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200))

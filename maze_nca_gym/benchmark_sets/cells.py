@@ -89,6 +89,22 @@ def news_levels(side: int, name: str, n: int) -> Tiles:
     return np.stack([_news(rng, side) for rng in rngs(name, n)])
 
 
+def from_every_tile(tiles: Tiles) -> Tiles:
+    """Return each of (N, H, W) levels with its source on every tile from which there is a way to its target.
+
+    Returns:
+        (M, H, W) uint8, the levels of the first maze first, row by row.
+    """
+    return np.concatenate([_from_every_tile(level) for level in tiles])
+
+
+def _from_every_tile(level: Tiles) -> Tiles:
+    row, col = np.nonzero(distances(level, np.argwhere(level == Tile.TARGET)[0]) > 0)
+    levels = np.repeat(np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level)[None], len(row), axis=0)
+    levels[np.arange(len(row)), row, col] = Tile.SOURCE
+    return levels
+
+
 def _news(rng: np.random.Generator, side: int) -> Tiles:
     cells = side // 2
     while True:

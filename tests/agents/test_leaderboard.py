@@ -18,7 +18,18 @@ from tables import for_each
 
 from maze_nca_gym.agents import bench, load, rollout
 from maze_nca_gym.agents.leaderboard import entrants, figures
-from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, SCORES, VALID, judge, judge_tokens
+from maze_nca_gym.agents.leaderboard.answers import (
+    CANONICAL,
+    EXACT,
+    FIRST_MOVE,
+    FOLLOWED,
+    OPTIMAL,
+    SCORES,
+    VALID,
+    judge,
+    judge_moves,
+    judge_tokens,
+)
 from maze_nca_gym.agents.leaderboard.board import Board
 from maze_nca_gym.agents.leaderboard.entrants import reused_paths
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
@@ -27,11 +38,12 @@ from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, original
+from maze_nca_gym.benchmark_sets.cells import from_every_tile
 from maze_nca_gym.benchmark_sets.tokens import to_tokens
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot, parse
-from maze_nca_gym.solvers import is_optimal, shortest_path
+from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.solvers import distances, is_optimal, shortest_path
 
 LABEL = partial(shortest_path, order="RDLU")
 SMALL = BenchmarkSet(
@@ -112,6 +124,36 @@ class TestScores:
         assert not found[EXACT][0]
         assert found[OPTIMAL][0]
         assert judge_tokens(parse("S.T")[None], np.array([[5, 5, 5]], np.uint8), np.ones((1, 1, 3), bool))[OPTIMAL][0]
+
+
+class TestFirstMoves:
+    def test_moves_that_are_drawn(self):
+        tiles = from_every_tile(parse("S..T\n.#..")[None])
+        paths = shortest_path(tiles)
+        assert [tuple(place) for place in np.argwhere(tiles == Tile.SOURCE)[:, 1:]] == [
+            *((0, 0), (0, 1), (0, 2)),
+            *((1, 0), (1, 2), (1, 3)),
+        ]
+        assert all(right.all() for right in judge_moves(tiles, paths).values())
+        paths[2, 0, 1] = True  # beside the tile left of the goal, and no way to it: its first move is none
+        paths[4] = marks("...* ..**")  # to the right first, which is as short as upwards
+        found = judge_moves(tiles, paths)
+        assert found[FIRST_MOVE].tolist() == [True, True, False, True, True, True]
+        assert found[FOLLOWED].tolist() == [False, False, False, False, True, True]
+        paths[5] = marks("..** ..**")  # two tiles beside the source
+        assert judge_moves(tiles, paths)[FOLLOWED].tolist() == [False] * 6
+
+    def test_news_is_asked_from_every_tile(self):
+        (row,) = bench("news-every-15", policies="shortest-path-bfs", n=2).rows
+        tiles = BENCHMARK_SETS["news-every-15"].levels(2).tiles
+        reached = (distances(BENCHMARK_SETS["news-15"].levels(2).tiles, None) > 0).sum()
+        assert (row.n, {score: found.value for score, found in row.scores.items()}) == (
+            len(tiles),
+            dict.fromkeys((FIRST_MOVE, FOLLOWED, OPTIMAL), 1),
+        )
+        assert len(tiles) == reached  # the start is a tile with a way to the goal, which is reached from it instead
+        with pytest.raises(ValueError, match="news-every-15 needs a policy that is asked from every tile"):
+            read_predictions("any.npy", BENCHMARK_SETS["news-every-15"])
 
 
 class TestPredictions:
