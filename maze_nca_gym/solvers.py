@@ -26,7 +26,6 @@ from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym._kernels.registry import MALFORMED, UNSOLVABLE
 from maze_nca_gym.levels import MOST_KINDS, Tile, Tiles, as_contiguous, as_tiles
 from maze_nca_gym.orders import USUAL_ORDER, order_code
-from maze_nca_gym.random_streams import scramble
 
 # a dtype is cheaper to pass than its class, and a call for one level is short
 _UINT8, _BOOL = np.dtype(np.uint8), np.dtype(np.bool_)
@@ -113,7 +112,7 @@ def count_shortest_paths(tiles: ArrayLike) -> float | NDArray[np.float64]:
     """
     tiles = _fast_tiles(tiles)
     levels = tiles if tiles.ndim == 3 else tiles[None]
-    counts, _ = _sample(levels, np.ones(len(levels), np.uint64), 0)
+    counts, _ = _sample(levels, np.empty(len(levels), np.uint64), 0)
     return counts if tiles.ndim == 3 else float(counts[0])
 
 
@@ -137,8 +136,7 @@ def sample_shortest_paths(rng: np.random.Generator, tiles: ArrayLike, n: int) ->
         raise ValueError(f"n must be at least 1, got {n}")
     tiles = _fast_tiles(tiles)
     levels = tiles if tiles.ndim == 3 else tiles[None]
-    states = scramble(rng.integers(1 << 63, size=len(levels), dtype=np.uint64)) | np.uint64(1)
-    counts, paths = _sample(levels, states, n)
+    counts, paths = _sample(levels, rng.integers(1 << 63, size=len(levels), dtype=np.uint64), n)
     if tiles.ndim == 3:
         return paths
     if counts[0] == 0:
@@ -146,10 +144,10 @@ def sample_shortest_paths(rng: np.random.Generator, tiles: ArrayLike, n: int) ->
     return paths[:, 0]
 
 
-def _sample(levels: Tiles, states: NDArray[np.uint64], n: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the (N,) numbers of shortest paths, and (n, N, H, W) paths drawn by the (N,) states."""
+def _sample(levels: Tiles, seeds: NDArray[np.uint64], n: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the (N,) numbers of shortest paths, and (n, N, H, W) paths drawn by the (N,) seeds."""
     counts, paths = np.empty(len(levels)), np.zeros((n, *levels.shape), np.bool_)
-    malformed = kernels.sample_paths(levels, states, counts, paths)
+    malformed = kernels.sample_paths(levels, seeds, counts, paths)
     if malformed >= 0:
         _raise_malformed(f"level {malformed}", levels[malformed])
     return counts, paths

@@ -68,12 +68,23 @@ def draw_way(found, stride, source, target, ways, powers, state, path):
     return state
 
 
+@kernel("u8(u8)")
+def first_state(seed):
+    """Return the first state of `draw_way`, which is not 0: the seed as `random_streams.scramble` does it.
+
+    A call of that takes as long as four shortest paths, because NumPy is slow with one number.
+    """
+    seed = (seed ^ seed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    seed = (seed ^ seed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return seed ^ seed >> np.uint64(31) | UNIT
+
+
 @kernel("i8(u1[:, :, ::1], u8[::1], f8[::1], b1[:, :, :, ::1])")
-def sample_paths(levels, states, counts, paths):
+def sample_paths(levels, seeds, counts, paths):
     """Count the shortest paths of every level, and draw some; return the first level that is malformed, or -1.
 
-    `paths` has as many for each level as are to be drawn, all False before. A level's state, which is not 0, is the
-    only source of its random numbers.
+    `paths` has as many for each level as are to be drawn, all False before. A level's seed is the only source of its
+    random numbers.
     """
     n, height, width = levels.shape
     found, queue = new_map(height, width)
@@ -89,6 +100,7 @@ def sample_paths(levels, states, counts, paths):
         if found[target] >= 0:
             count_ways(found, stride, source, target, queue, ways, powers)
             counts[i] = ways[source] * HUGE ** powers[source]  # infinite beyond the largest float
+            state = first_state(seeds[i])
             for k in range(len(paths)):
-                states[i] = draw_way(found, stride, source, target, ways, powers, states[i], paths[k, i])
+                state = draw_way(found, stride, source, target, ways, powers, state, paths[k, i])
     return -1
