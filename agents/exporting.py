@@ -74,9 +74,13 @@ def to_json(policy: Policy, name: str) -> bytes:
     which are [rows down, columns to the right] of the tile that is read. Numbers are the shortest that read back as the
     same float32. `kinds` are the task's kinds of tile. `levels` has generated levels with the tiles of their canonical
     answers, numbered row by row; it is there if only the task's own functions can judge an answer.
+
+    Raises:
+        ValueError: answers of the task have several channels, which the page does not draw.
     """
     program, task = policy.program(), find_task(policy.task)
     assert program is not None, "`is_convolution` is asked before"
+    task.check_one_channel("the page in the browser draws one; torchscript and onnx can hold the policy")
     content = {
         "format": KIND,
         "name": name,

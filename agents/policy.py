@@ -29,7 +29,7 @@ from .precision import tf32
 from .program import Program
 
 PATH = 0
-"""The channel of every state that holds the predicted path."""
+"""The channel of every state that holds the predicted path, the first of those that hold an answer."""
 
 Counters = tuple[NDArray[np.int64]]
 """The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
@@ -65,11 +65,11 @@ class Policy(nn.Module):
         task: a name in `maze_nca_gym.tasks.TASKS`.
         n_tiles: channels of the one-hot maze that it reads, at least one for each kind of tile of its task: 4 for the
             shortest path (empty, wall, source, target), 2 for the diameter (the first two). Any further ones are 0.
-        channel_names: the meaning of each state channel; the first is "path".
+        channel_names: the meaning of each state channel; the first are the task's answers, by default "path".
         n_channels: state channels that it needs.
         guarantees: what the policy states about its weights; a model file keeps it.
         output: what channel 0 shows: "path", or a kind in `guarantees.DRAWINGS`.
-        highlight: name of the channel that pictures show beside the path, such as a flood.
+        highlight: name of the channel that pictures show beside the path, such as a flood; by default the path's.
         size: (rows, cols) of the mazes that it is built for, without their border; None for any.
         stationary_from: the step from which on every iteration is the same function, 0 if all are; None if any two may
             differ. `predict` then runs environments at different steps one after the other.
@@ -89,8 +89,12 @@ class Policy(nn.Module):
         super().__init__()
         if n_tiles < find_task(task).n_tiles:
             raise ValueError(f"n_tiles must be at least {find_task(task).n_tiles} for the task {task}, got {n_tiles}")
-        if not channel_names or channel_names[PATH] != "path":
-            raise ValueError(f"the first channel must be called 'path', got {tuple(channel_names)}")
+        answers = find_task(task).answers
+        if tuple(channel_names[: len(answers)]) != answers:
+            first = f"first {len(answers)} channels" if len(answers) > 1 else "first channel"
+            raise ValueError(f"the {first} must be called {', '.join(map(repr, answers))}, got {tuple(channel_names)}")
+        if self.highlight == Policy.highlight:
+            self.highlight = answers[PATH]
         self.task = task
         self.n_tiles = n_tiles
         self.channel_names = tuple(channel_names)
@@ -302,13 +306,18 @@ def asked(policy: Policy, task: str) -> Policy:
     >>> load("diameter:runs/compile-automaton/model.safetensors")  # the same by name
 
     Raises:
-        ValueError: an unknown task, or one whose mazes have more kinds of tile than the policy reads.
+        ValueError: an unknown task, one whose mazes have more kinds of tile than the policy reads, or one with other
+            answers.
     """
     other, wanted = copy(policy), find_task(task)
     if wanted.n_tiles > policy.n_tiles:
         raise ValueError(
             f"mazes of the task {task} have {wanted.n_tiles} kinds of tile, and the policy reads {policy.n_tiles}"
         )
+    answers = find_task(policy.task).answers
+    if wanted.answers != answers:
+        drawn, asked_for = ", ".join(answers), ", ".join(wanted.answers)
+        raise ValueError(f"the answers of the task {task} are {asked_for}, and those of the policy {drawn}")
     if task != policy.task:
         other.task, other.guarantees = task, policy.guarantees.asked(task)
     return other

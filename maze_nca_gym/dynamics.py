@@ -1,11 +1,13 @@
 """The environments' mechanics as pure functions on a batch of N episodes, in NumPy.
 
-The action *is* the automaton's next state; channel 0 is the predicted path. A single environment computes the same bits
-as a vector environment. `envs.backend_torch.DeviceBackend` is the same on a device.
+The action *is* the automaton's next state; channel 0 is the predicted path, or the first K channels are, if the task's
+answers have K. A single environment computes the same bits as a vector environment. `envs.backend_torch.DeviceBackend`
+is the same on a device.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from maze_nca_gym._kernels import scoring as scoring_kernels
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tiles, one_hot
-from maze_nca_gym.scoring import IsOptimal, Scores, score
+from maze_nca_gym.scoring import IsOptimal, Scores, answer_of, lengths_of, score
 
 STATE_LIMIT = float(scoring_kernels.STATE_LIMIT)
 """2**24, the largest magnitude in a state: float32 counts exactly up to there. Actions beyond it are clipped."""
@@ -29,10 +31,10 @@ class State(NamedTuple):
     Attributes:
         tiles: (N, H, W) uint8 levels.
         maze: (N, T, H, W) float32, their one-hot encoding.
-        target: (N, H, W) bool, their canonical solutions.
-        length: (N,) int64, tiles on the solution.
+        target: (N, H, W) bool, their canonical solutions; (N, K, H, W) if they have K > 1 channels.
+        length: (N,) int64, tiles on the solution, of all its channels.
         channels: (N, C, H, W) float32, the automata's states, finite, within +-`STATE_LIMIT`.
-        scores: the scores of channel 0.
+        scores: the scores of channel 0, or of the first K.
     """
 
     tiles: Tiles
@@ -50,14 +52,14 @@ def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: i
 
     Args:
         tiles: (N, H, W) uint8, solvable.
-        target: (N, H, W) bool, their canonical solutions.
+        target: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
         n_tiles: T, channels of the one-hot maze.
         n_channels: C, channels of the state.
     """
     n, height, width = tiles.shape
-    length = target.sum(axis=(1, 2), dtype=np.int64)
+    length = lengths_of(target)
     scores = np.zeros((n, 4))
-    scores[:, 0] = length / (height * width)
+    scores[:, 0] = length / math.prod(target.shape[1:])
     return State(
         tiles,
         one_hot(tiles, n_tiles),
@@ -80,12 +82,15 @@ def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal 
         ValueError: the action holds a NaN or infinity.
     """
     tiles, maze, target, length, _, _ = state
-    clipped, scores = action.copy(), np.empty((len(tiles), 4))
-    bad = kernels.transitions(tiles, target, action, clipped, scores)
+    clipped, scores, bad = action.copy(), np.empty((len(tiles), 4)), -1
+    if is_optimal is None:
+        bad = kernels.transitions(tiles, target, action, clipped, scores)
+    elif not kernels.clip_into(action.reshape(-1), clipped.reshape(-1)):
+        bad = int(np.isfinite(action).all(axis=(1, 2, 3)).argmin())
     if bad >= 0:
         raise ValueError(f"{NOT_FINITE} (in episode {bad} of {len(tiles)})")
     if is_optimal is not None:
-        scores = score(tiles, clipped[:, 0], target, is_optimal).table
+        scores = score(tiles, answer_of(clipped, target), target, is_optimal).table
     return State(tiles, maze, target, length, clipped, Scores(scores))
 
 
@@ -111,7 +116,7 @@ def transition_of_one(
 
     Args:
         tiles: (H, W) uint8.
-        target: (H, W) bool.
+        target: (H, W) or (K, H, W) bool.
         action: (C, H, W) float32, C-contiguous.
         is_optimal: the same as for `scoring.score`.
 
@@ -119,12 +124,15 @@ def transition_of_one(
         ValueError: the action holds a NaN or infinity.
     """
     channels = np.empty(action.shape, np.float32)
+    if is_optimal is not None:
+        if not kernels.clip_into(action.reshape(-1), channels.reshape(-1)):
+            raise ValueError(NOT_FINITE)
+        wanted = target[None]
+        row = score(tiles[None], answer_of(channels[None], wanted), wanted, is_optimal).table[0].tolist()
+        return StepResult(channels, row[0], row[1], bool(row[2]), bool(row[3]))
     finite, loss, accuracy, complete, doubtful = kernels.transition(target, action, channels)
     if not finite:
         raise ValueError(NOT_FINITE)
-    if is_optimal is not None:
-        loss, accuracy, of_target, of_any = score(tiles[None], channels[:1], target[None], is_optimal).table[0].tolist()
-        return StepResult(channels, loss, accuracy, bool(of_target), bool(of_any))
     if doubtful:
         return StepResult(channels, *kernels.settle_optimum(tiles, target, channels[0]))
     return StepResult(channels, loss, accuracy, complete, complete)

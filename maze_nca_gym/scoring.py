@@ -8,12 +8,16 @@ Accuracy is 1 - E / L: the squared error E of a path, summed over all tiles, is 
 which there are L. If the answer is empty (`tasks.Task.may_be_empty`), L counts as 1: a wrong tile costs as much as it
 does with an answer of one tile. So accuracy is 1 if nothing is drawn, 0 for one tile, and continuous in between. Other
 levels are not affected, since every other answer has at least one tile.
+
+An answer of K channels (`tasks.Task.answers`) is scored as one map of K times as many tiles: errors and tiles of the
+solution are summed over all channels, and it is complete or optimal as a whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +26,8 @@ from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import MOST_KINDS, Tiles, as_contiguous, as_tiles
 
 IsOptimal: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], bool | NDArray[np.bool_]]
-"""(N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution."""
+"""(N, H, W) tiles and bool paths, (N, H, W) or of K channels (N, K, H, W) -> (N,) bool, whether each is some optimal
+solution."""
 LOSS, ACCURACY, COMPLETE, OPTIMAL = range(4)
 """Columns of `Scores.table`."""
 MINIBATCH = 64
@@ -40,7 +45,7 @@ class Scores(NamedTuple):
 
     @property
     def loss(self) -> NDArray[np.float64]:
-        """(N,) the mean over all tiles of (clip(path, 0, 1) - target)^2."""
+        """(N,) the mean over all tiles, of all channels, of (clip(path, 0, 1) - target)^2."""
         return self.table[:, LOSS]
 
     @property
@@ -74,8 +79,8 @@ def score(
 
     Args:
         tiles: (N, H, W) uint8.
-        path: (N, H, W) floats, the predictions.
-        target: (N, H, W) bool, the canonical solutions; without `is_optimal`, of at least one tile each.
+        path: (N, H, W) floats, the predictions, or with `is_optimal` (N, K, H, W).
+        target: bool of that shape, the canonical solutions; without `is_optimal`, of at least one tile each.
         is_optimal: `tasks.Task.judge` of the levels' task. None: a level with source and target asks for the shortest
             path, one without for the diameter.
         canonical: compare with the canonical solutions alone, so that no other path is optimal.
@@ -85,20 +90,22 @@ def score(
     """
     levels: Tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
     paths, targets = as_contiguous(path, np.float32), as_contiguous(target, np.bool_)
-    if not levels.shape == paths.shape == targets.shape:
+    one_level = paths.ndim == 4 and is_optimal is not None and (len(paths), *paths.shape[2:])
+    if levels.shape not in (paths.shape, one_level) or paths.shape != targets.shape:
         raise ValueError(
             f"tiles, path and target must have one shape, got {levels.shape}, {paths.shape}, {targets.shape}"
         )
     if np.isnan(paths).any():
-        raise ValueError(f"the path of level {int(np.argmax(np.isnan(paths).any(axis=(1, 2))))} holds NaN")
-    empty = ~targets.any(axis=(1, 2)) & (is_optimal is None)  # a user's task allows or refuses them itself
+        of_level = int(np.argmax(np.isnan(paths).any(axis=tuple(range(1, paths.ndim)))))
+        raise ValueError(f"the path of level {of_level} holds NaN")
+    empty = lengths_of(targets) == 0 if is_optimal is None else np.zeros(0, np.bool_)  # or the task allows them itself
     if empty.any():
         raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")
     table = np.empty((len(levels), 4))
     if not len(levels):
         return Scores(table)
     if canonical:
-        kernels.compare_paths(targets, paths, table)
+        kernels.compare_paths(as_one_map(targets), as_one_map(paths), table)
     elif is_optimal is None:
         kernels.score_paths(levels, targets, paths, table)
     else:
@@ -115,32 +122,48 @@ def _score_by(
 ) -> None:
     """Fill the table; a path that is another optimum than the target is measured against its own rounding."""
     compare = kernels.compare_paths
-    compare(targets, paths, table)
+    compare(as_one_map(targets), as_one_map(paths), table)
     rounded = paths > 0.5
     others = np.flatnonzero(table[:, COMPLETE] == 0)
     if len(others):
         others = others[np.asarray(is_optimal(levels[others], rounded[others]), np.bool_)]
     if len(others):
         measured = np.empty((len(others), 4))
-        compare(rounded[others], paths[others], measured)
+        compare(as_one_map(rounded[others]), as_one_map(paths[others]), measured)
         measured[:, COMPLETE], measured[:, OPTIMAL] = 0, 1
         table[others] = measured
+
+
+def answer_of(state: Any, target: Any) -> Any:
+    """Return what (N, C, H, W) states draw, arrays or tensors: channel 0, (N, H, W), or for (N, K, H, W) targets the
+    first K, (N, K, H, W)."""
+    return state[:, 0] if target.ndim == 3 else state[:, : target.shape[1]]
+
+
+def lengths_of(answers: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the number of tiles of each (N, H, W) or (N, K, H, W) bool answer, over all channels, (N,)."""
+    return answers.sum(axis=tuple(range(1, answers.ndim)), dtype=np.int64)
+
+
+def as_one_map(answers: NDArray[Any]) -> NDArray[Any]:
+    """Return (N, H, W) answers as they are, and those of K channels with these below one another, (N, K H, W)."""
+    return answers.reshape(len(answers), math.prod(answers.shape[1:-1]), answers.shape[-1])
 
 
 def squared_errors(path: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
     """Return the sum of (relu(path) - target)^2 over all tiles of each level, (N,); the path is not clipped at 1.
 
     Args:
-        path: (N, H, W) floats, the predictions.
-        target: (N, H, W) bool, the canonical solutions.
+        path: (N, H, W) or (N, K, H, W) floats, the predictions.
+        target: bool of that shape, the canonical solutions.
 
     Raises:
         ValueError: the shapes differ.
     """
     paths, targets = np.asarray(path, np.float64), np.asarray(target, np.bool_)
-    if paths.ndim != 3 or paths.shape != targets.shape:
+    if paths.ndim not in (3, 4) or paths.shape != targets.shape:
         raise ValueError(f"path and target must have one shape (N, H, W), got {paths.shape} and {targets.shape}")
-    errors = np.maximum(paths, 0) - targets
+    errors = as_one_map(np.maximum(paths, 0) - targets)
     return np.einsum("nhw,nhw->n", errors, errors)
 
 
@@ -169,8 +192,8 @@ def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATC
     than the canonical one is wrong.
 
     Args:
-        path: (N, H, W) floats, the predictions.
-        target: (N, H, W) bool, the canonical solutions, at least one tile each.
+        path: (N, H, W) or (N, K, H, W) floats, the predictions.
+        target: bool of that shape, the canonical solutions, at least one tile each.
         minibatch: levels in a minibatch.
 
     Raises:
@@ -178,7 +201,7 @@ def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATC
     """
     if minibatch < 1:
         raise ValueError(f"minibatch must be at least 1, got {minibatch}")
-    errors, lengths = squared_errors(path, target), np.asarray(target, np.bool_).sum(axis=(1, 2), dtype=np.float64)
+    errors, lengths = squared_errors(path, target), lengths_of(np.asarray(target, np.bool_)).astype(np.float64)
     if not len(errors) or not lengths.all():
         raise ValueError(f"accuracy needs at least one level, and no empty target, got {len(errors)} levels")
     return float(minibatch_accuracies(errors, lengths, minibatch).mean())

@@ -18,7 +18,7 @@ from maze_nca_gym.guidance import STEPS, Guidance, first_steps
 from maze_nca_gym.levels import KINDS, MOST_KINDS, Kind, Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.names import check_count
 from maze_nca_gym.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
-from maze_nca_gym.scoring import IsOptimal
+from maze_nca_gym.scoring import IsOptimal, lengths_of
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
 """(N, H, W) tiles and bool paths -> (N,) int64, 0 for what is no valid path, and more for a better one."""
@@ -26,7 +26,7 @@ Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A question about mazes whose answer is a set of tiles, called the path.
+    """A question about mazes whose answer is a set of tiles, called the path, or one for each of several channels.
 
     Attributes:
         name: what environments, policies and level sets call it. In an order of directions that is not the usual one,
@@ -34,14 +34,17 @@ class Task:
         kinds: the T kinds of tile of its levels, at most 64: a tile's value is its place among them, and each is a
             channel of the one-hot maze. The first two are always empty and wall. With source and target after them,
             generated levels have one of each, joined by a path; all further kinds are the task's own.
+        answers: names of the K channels of an answer, which are the first of a state. Where K is 1, answers are
+            (N, H, W) everywhere; with more, such as the way to a key and the way on from there, they are (N, K, H, W).
         mark: (rng, (N, H, W) generated tiles) -> the task's levels, of the same shape: puts its own kinds of tile, or
             more targets, on levels that any generator has made. What it returns must be solvable. It is not called for
             levels that users give. None if generated levels are the task's as they are.
         n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
-        solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none. It may take an `order`
-            of directions.
-        is_optimal: (N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution.
-        usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16.
+        solve: (N, H, W) tiles -> bool canonical solutions, (N, H, W) or with several channels (N, K, H, W), empty where
+            there is none. It may take an `order` of directions.
+        is_optimal: (N, H, W) tiles and bool paths of that shape -> (N,) bool, whether each is some optimal solution.
+        usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16, of all
+            channels.
         default_steps: iterations at size 16 for a model that states no number itself.
         found: what the window says when the answer is right.
         may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
@@ -51,12 +54,14 @@ class Task:
             none. It may take an `order` of directions.
         guided: names of the G channels of the guidance.
         rank: (N, H, W) tiles and bool paths -> (N,) int64 by which the best of several paths is chosen without the
-            solution: 0 for what is no valid path, and more for a better one. None if there is no such choice.
+            solution: 0 for what is no valid path, and more for a better one. None if there is no such choice, as with
+            several channels.
         order: order of directions of its canonical solutions, see `solvers`.
     """
 
     name: str
     kinds: tuple[Kind, ...] = KINDS
+    answers: tuple[str, ...] = ("path",)
     mark: Callable[[np.random.Generator, Tiles], Tiles] | None = None
     n_channels: int
     solve: Callable[[Tiles], NDArray[np.bool_]]
@@ -75,7 +80,8 @@ class Task:
 
         Raises:
             ValueError: no name, or one that ends with another order; a number below 1; kinds of tile that do not begin
-                with empty and wall, or two that share a name or a letter; or guidance without names of its channels.
+                with empty and wall, or two that share a name or a letter; no answer, two of one name, more than
+                channels, or several with a `rank`; or guidance without names of its channels.
         """
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
@@ -83,6 +89,15 @@ class Task:
             raise ValueError(f"the name of a task ends with its order only, which is {self.order}, got {self.name!r}")
         for name in ("n_channels", "usual_length", "default_steps"):
             check_count(name, getattr(self, name))
+        named = isinstance(self.answers, tuple) and all(isinstance(name, str) and name for name in self.answers)
+        if not named or not self.answers or len({*self.answers, *self.guided}) < len(self.answers) + len(self.guided):
+            raise ValueError(
+                f"answers of the task {self.name!r} must be a tuple of different names, one or more, and none that its "
+                f"guidance has, got {self.answers!r}"
+            )
+        check_count(f"n_channels of the task {self.name!r}", self.n_channels, len(self.answers))
+        if len(self.answers) > 1 and self.rank is not None:
+            raise ValueError(f"a rank is for answers of one channel, those of {self.name!r} have {len(self.answers)}")
         if (self.guidance is None) != (not self.guided):
             raise ValueError(f"guidance needs names of its channels, guided, and they need it, got {self.guided}")
         if not all(isinstance(kind, Kind) for kind in self.kinds) or self.kinds[:2] != KINDS[:2]:
@@ -99,6 +114,32 @@ class Task:
     def n_tiles(self) -> int:
         """T, the number of kinds of tile: the channels of the one-hot maze."""
         return len(self.kinds)
+
+    @property
+    def drawn(self) -> int | slice:
+        """Index of the channels of a state that draw the answer: 0, or the first K. `states[:, task.drawn]` is
+        (N, H, W) or (N, K, H, W)."""
+        return 0 if len(self.answers) == 1 else slice(len(self.answers))
+
+    def check_channels(self, n_channels: int | None) -> int:
+        """Return the number of channels of a state, by default the task's.
+
+        Raises:
+            ValueError: fewer than an answer has.
+        """
+        return check_count("n_channels", self.n_channels if n_channels is None else n_channels, len(self.answers))
+
+    def shape_of_answers(self, n: int, height: int, width: int) -> tuple[int, ...]:
+        """Return the shape of the answers of n levels, (n, H, W) or (n, K, H, W)."""
+        return (n, height, width) if len(self.answers) == 1 else (n, len(self.answers), height, width)
+
+    def to_text(self, level: Tiles, answer: NDArray[np.bool_]) -> str:
+        """Draw an (H, W) level and an answer, (H, W) or (K, H, W) bool, as text: a drawing for each channel, with its
+        name above where there are several."""
+        if answer.ndim == 2:
+            return to_text(level, answer, self.letters)
+        drawings = zip(self.answers, answer, strict=True)
+        return "\n\n".join(f"{name}:\n{to_text(level, path, self.letters)}" for name, path in drawings)
 
     @property
     def has_endpoints(self) -> bool:
@@ -166,19 +207,31 @@ class Task:
     def judge(self) -> IsOptimal | None:
         """`is_optimal` as `scoring.score` takes it: None if the compiled kernels decide it themselves."""
         compiled = self.is_optimal is solvers.is_optimal and self.is_plain and not self.may_be_empty
-        return None if compiled else self.is_optimal
+        return None if compiled and len(self.answers) == 1 else self.is_optimal
 
     def check_mutable(self) -> None:
-        """Check that mutations know the levels of this task.
+        """Check that mutations know the levels of this task, and that populations can hold its answers.
 
         Raises:
-            ValueError: they have other tiles than empty and wall, or one source and one target besides.
+            ValueError: they have other tiles than empty and wall, or one source and one target besides; or answers have
+                several channels.
         """
         if not self.is_plain:
             raise ValueError(
                 f"levels of the task {self.name!r} cannot evolve or be edited: mutations know empty tiles and walls, "
                 "with one source and one target or without both, and neither further kinds of tile nor marks"
             )
+        self.check_one_channel("its levels cannot evolve or be edited")
+
+    def check_one_channel(self, otherwise: str) -> None:
+        """Check that answers have one channel, for what cannot take several.
+
+        Raises:
+            ValueError: they have more; `otherwise` says what is impossible then.
+        """
+        if len(self.answers) > 1:
+            have = f"{len(self.answers)} channels, {', '.join(self.answers)}"
+            raise ValueError(f"answers of the task {self.name!r} have {have}: {otherwise}")
 
     def prepare(self, tiles: Tiles) -> Tiles:
         """Return (N, H, W) levels that users give as this task has them: without source and target if it knows neither.
@@ -225,13 +278,13 @@ class Task:
         return self.prepare(levels)
 
     def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
-        """Return the canonical solutions of levels that must all be solvable, (N, H, W) bool.
+        """Return the canonical solutions of levels that must all be solvable, (N, H, W) or (N, K, H, W) bool.
 
         Raises:
             ValueError: a level is unsolvable or malformed.
         """
         if not len(tiles):
-            return np.zeros(tiles.shape, np.bool_)
+            return np.zeros(self.shape_of_answers(*tiles.shape), np.bool_)
         targets = self.solve(tiles)
         solvable = self.is_answer(targets)
         if not solvable.all():
@@ -240,9 +293,9 @@ class Task:
         return targets
 
     def is_answer(self, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of the (N, H, W) bool results of `solve` are answers, (N,) bool; an empty one is only if
+        """Return which of the (N, ...) bool results of `solve` are answers, (N,) bool; an empty one is only if
         `may_be_empty`."""
-        return np.asarray(targets.any(axis=(1, 2)) | self.may_be_empty)
+        return np.asarray((lengths_of(targets) > 0) | self.may_be_empty)
 
     def why_unsolvable(self, level: Tiles) -> str:
         """Return in a few words why an (H, W) level with an empty answer is unsolvable."""
@@ -262,8 +315,8 @@ def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
     >>> Task(solve=of_each(solve_one), is_optimal=of_each(judge_one), ...)
 
     Args:
-        function: takes an (H, W) level, perhaps an (H, W) bool path, as copies, and keywords such as `order`; returns
-            an array or a number, the same for the same level, of one shape for all levels of a shape.
+        function: takes an (H, W) level, perhaps an (H, W) or (K, H, W) bool path, as copies, and keywords such as
+            `order`; returns an array or a number, the same for the same level, of one shape for all levels of a shape.
 
     Returns:
         A function of (N, H, W) levels, and paths, that stacks the results, (N, ...). Of no level at all they are those
@@ -272,8 +325,10 @@ def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
 
     @lru_cache(maxsize=4096)
     def of_one(shape: tuple[int, ...], level: bytes, *paths: bytes, **options: Any) -> NDArray[Any]:
-        arrays = [np.frombuffer(level, np.uint8), *(np.frombuffer(path, np.bool_) for path in paths)]
-        return np.asarray(function(*(array.reshape(shape).copy() for array in arrays), **options))
+        given = [np.frombuffer(path, np.bool_) for path in paths]
+        of_level = np.frombuffer(level, np.uint8).reshape(shape)
+        answers = [path.reshape(shape if path.size == of_level.size else (-1, *shape)).copy() for path in given]
+        return np.asarray(function(of_level.copy(), *answers, **options))
 
     @wraps(function)
     def of_all(tiles: Tiles, *paths: NDArray[np.bool_], **options: Any) -> NDArray[Any]:
@@ -350,12 +405,12 @@ def _try_out(name: str, task: Task) -> None:
     tiles = task.prepare(clear_endpoints(read_tiles(_TINY)) if not task.has_endpoints else read_tiles(_TINY))
     tiles = _called(task, "marked", np.random.default_rng(0), tiles)
     targets = _called(task, "solve", tiles)
-    _check_result(task, "solve", targets, tiles.shape)
+    _check_result(task, "solve", targets, task.shape_of_answers(*tiles.shape))
     judged = _called(task, "is_optimal", tiles, targets)
     _check_result(task, "is_optimal", judged, tiles.shape[:1])
     wrong = np.flatnonzero(task.is_answer(targets) & ~judged)
     if len(wrong):
-        rows = to_text(tiles[wrong[0]], targets[wrong[0]], task.letters).replace("\n", "/")
+        rows = task.to_text(tiles[wrong[0]], targets[wrong[0]]).replace("\n", "/")
         raise ValueError(f"is_optimal of the task {task.name!r} must accept what solve returns (*), but not in {rows}")
     if task.guidance is not None:
         shown = _called(task, "guide", tiles)

@@ -15,8 +15,16 @@ import gymnasium as gym
 import maze_nca_gym
 from maze_nca_gym.tasks import TASKS
 
-EXAMPLES = {"weighted-terrain": "17_weighted_terrain", "nearest-target": "16_nearest_of_several_targets"}
-IDS = {"weighted-terrain": "MazeWeightedTerrain-v0", "nearest-target": "MazeNearestTarget-v0"}
+EXAMPLES = {
+    "weighted-terrain": "17_weighted_terrain",
+    "nearest-target": "16_nearest_of_several_targets",
+    "key-and-door": "19_key_and_door",
+}
+IDS = {
+    "weighted-terrain": "MazeWeightedTerrain-v0",
+    "nearest-target": "MazeNearestTarget-v0",
+    "key-and-door": "MazeKeyAndDoor-v0",
+}
 
 
 @contextmanager

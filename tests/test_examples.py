@@ -35,6 +35,7 @@ EXPECTED = {
     "16_nearest_of_several_targets": r"\d+\.\d% of 500 test levels optimal",
     "17_weighted_terrain": r"\d+\.\d% of 500 test levels optimal; runs/weighted-terrain has pictures",
     "18_ppo_goes_on": r"(?s) 512 steps, .*\nnca-shortest-path-small: \d+\.\d% .*\nruns/ppo\.safetensors: \d+\.\d% of",
+    "19_key_and_door": r"\d+\.\d% of 500 test levels optimal; runs/key-and-door has pictures",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -46,9 +47,10 @@ ARGUMENTS = {
     "16_nearest_of_several_targets": ["4"],
     "17_weighted_terrain": ["4"],
     "18_ppo_goes_on": ["512", "6"],
+    "19_key_and_door": ["4"],
 }
 """Of examples that take minutes without."""
-LINES = {"13_automata_on_graphs": 230, "14_automata_gallery": 75, "17_weighted_terrain": 100}
+LINES = {"13_automata_on_graphs": 230, "14_automata_gallery": 75, "17_weighted_terrain": 100, "19_key_and_door": 80}
 """Lines that an example has at most, if more than 60."""
 FILES_OF_A_RUN = ["config.json", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png"]
 WRITTEN = {
@@ -64,6 +66,7 @@ WRITTEN = {
     "15_your_own_tracker": ["runs/tracked.sqlite", *(f"runs/tracked/{name}" for name in FILES_OF_A_RUN)],
     "16_nearest_of_several_targets": [f"runs/nearest-target/{name}" for name in FILES_OF_A_RUN],
     "17_weighted_terrain": [f"runs/weighted-terrain/{name}" for name in FILES_OF_A_RUN],
+    "19_key_and_door": [f"runs/key-and-door/{name}" for name in FILES_OF_A_RUN],
 }
 """Files that an example leaves behind."""
 

@@ -109,9 +109,10 @@ class TestATaskWithMarks:
         single = gym.make(IDS[task], size=7, render_mode="ansi")
         observation, info = single.reset(seed=5)
         tiles = observation["maze"].argmax(axis=0).astype(np.uint8)
-        np.testing.assert_array_equal(parse(single.render(), found.letters), tiles)
-        target = found.solve(tiles[None])
-        action = np.repeat(target, found.n_channels, axis=0).astype(np.float32)
+        np.testing.assert_array_equal(parse(single.render().split(":\n")[-1], found.letters), tiles)
+        action = np.zeros(single.action_space.shape, np.float32)
+        action[found.drawn] = found.solve(tiles[None])[0]
+        np.testing.assert_array_equal(info["target"], action[found.drawn])
         _, _, ended, _, info = single.step(action)
         assert ended
         assert info["complete"]
@@ -168,10 +169,12 @@ class TestATaskWithMarks:
             changed("extrapolate", task=task, pool_edited=0.25)
 
 
-def test_guidance_of_terrain_is_learned(tmp_path: Path) -> None:
+@pytest.mark.parametrize("task", ["weighted-terrain", "key-and-door"])
+def test_guidance_is_learned(task: str, tmp_path: Path) -> None:
     pooled = {"n_iterations": None, "pool_size": 16, "pool_steps": (2, 4), "families": ("random",)}
-    model = train("guided", out=tmp_path, task="weighted-terrain", **{**TINY, **pooled}, **OFTEN)
-    assert model.channel_names[:5] == ("path", "up", "left", "down", "right")
+    model = train("guided", out=tmp_path, task=task, **{**TINY, **pooled, "n_channels": 16}, **OFTEN)
+    shown = (*find_task(task).answers, *find_task(task).guided)
+    assert model.channel_names[: len(shown)] == shown
 
 
 def test_tiles_have_the_colours_of_their_kinds() -> None:

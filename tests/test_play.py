@@ -41,6 +41,7 @@ make_play = load_file("make_play", ROOT / "docs" / "make_play.py")
 serve = load_file("serve", HARNESS / "serve.py")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 needs_chromium = pytest.mark.skipif(serve.CHROMIUM is None, reason="there is no Chromium")
+DRAWN = [task for task in EXAMPLES if task != "key-and-door"]  # whose answers have one channel
 SCRIPTS = ("levels.js", "rules.js", "kernel.js", "automaton.js")
 
 
@@ -82,7 +83,7 @@ MISTAKES = {
 
 
 OWN = {
-    **{name: {"task": name} for name in (*EXAMPLES, "diameter-DLRU")},
+    **{name: {"task": name} for name in (*DRAWN, "diameter-DLRU")},
     "asked-another-task": {"task": "diameter", "n_tiles": 4},
 }
 """Networks of tasks besides those of the page, or with other inputs."""
@@ -199,7 +200,7 @@ class TestNode:
         for (call, said), message in zip(MISTAKES.items(), found, strict=True):
             assert re.search(said, message), call
 
-    @pytest.mark.parametrize("task", EXAMPLES)
+    @pytest.mark.parametrize("task", DRAWN)
     def test_an_exported_page_judges_the_levels_that_came_with_it(self, task, tmp_path):
         page = export(policy_of(task), tmp_path / "own.html", name="own").read_text()
         assert [path.name for path in tmp_path.iterdir()] == ["own.html"]

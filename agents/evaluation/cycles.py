@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.levels import level_hashes
+from maze_nca_gym.scoring import as_one_map
 from maze_nca_gym.transfer import read_back
 
 from ..policy import Policy
@@ -65,7 +66,7 @@ def find_periods(
     of_state = np.zeros(len(state), np.int64)
     hashes = []
     for step, current in enumerate(iterate(policy, maze, WINDOW, state, start_step=start_step)):
-        hashes.append(level_hashes((path_of(current) > 0.5).astype(np.uint8)))
+        hashes.append(level_hashes(as_one_map(path_of(policy, current) > 0.5).astype(np.uint8)))
         back = read_back((current == state).flatten(1).all(dim=1))
         of_state[back & (of_state == 0)] = step
     return of_state, repeat_periods(np.array(hashes))

@@ -96,7 +96,10 @@ EDITS: dict[str, Edit] = {"wall opened": open_wall, "wall closed": close_path, "
 
 
 def edits_of(task: Task) -> dict[str, Edit]:
-    """Return the edits that make sense for a task: without endpoints there is no target to move."""
+    """Return the edits that make sense for a task: without endpoints there is no target to move, and with answers of
+    several channels there are none."""
+    if len(task.answers) > 1:
+        return {}
     return {name: edit for name, edit in EDITS.items() if task.has_endpoints or edit is not move_target}
 
 

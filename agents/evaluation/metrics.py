@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import LevelSet, Tile, Tiles
-from maze_nca_gym.scoring import Scores, minibatch_accuracies
+from maze_nca_gym.scoring import Scores, lengths_of, minibatch_accuracies
 from maze_nca_gym.tasks import Task, find_task
 
 from ..policy import Policy
@@ -138,7 +138,7 @@ def measure(
     n_steps = default_steps(policy, target) if n_steps is None else n_steps
     check_steps(policy, n_steps)
     marks = _check_marks(curve_steps(n_steps) if steps is None else steps, n_steps)
-    tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(tiles.shape, np.bool_)
+    tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(target.shape, np.bool_)
     n_used = 0
     for members in batches(tiles, batch):
         used = _score_batch(policy, labelled[members], marks, tables[:, members], paths[members], report)
@@ -167,14 +167,14 @@ def _score_batch(
     paths: NDArray[np.bool_],
     report: Report,
 ) -> int:
-    """Fill the (K, B, 6) tables and the (B, H, W) last paths; return the number of tables that were scored.
+    """Fill the (K, B, 6) tables and the (B, ...) last paths; return the number of tables that were scored.
 
     If nothing changes any more, the rollout ends early. The other tables are then copies of the last one that was.
     """
     done = index = 0
     states = iterate(policy, encode(policy, levels.tiles), marks, until_finished=True)
     for index, (step, state) in enumerate(zip(marks, states, strict=False)):
-        path = path_of(state)
+        path = path_of(policy, state)
         tables[index:], paths[:] = score_paths(policy, levels, path), path > 0.5
         report((step - done) * len(levels))
         done = step
@@ -194,19 +194,21 @@ def kinds_of(
     Args:
         task: the task of the levels.
         tiles: (N, H, W) uint8.
-        path: (N, H, W) bool, the rounded predictions.
-        target: (N, H, W) bool, the canonical solutions.
+        path: (N, H, W) or (N, K, H, W) bool, the rounded predictions.
+        target: bool of that shape, the canonical solutions.
         optimal: (N,) bool, from `scoring.score`.
     """
-    # of marked levels, only the task knows which part of a path would be a solution
-    length = _length_within(task, tiles, path) if task.is_plain else np.zeros(len(tiles), np.int64)
-    longest = target.sum(axis=(1, 2))
+    # of marked levels or of several channels, only the task knows which part of a path would be a solution
+    known = task.is_plain and len(task.answers) == 1
+    length = _length_within(task, tiles, path) if known else np.zeros(len(tiles), np.int64)
+    longest = lengths_of(target)
+    drawn = path if path.ndim == 3 else np.logical_or.reduce(path, axis=1)
     enough = length == longest if task.has_endpoints else length >= longest
     conditions = [
-        (path == target).all(axis=(1, 2)),
+        lengths_of(path != target) == 0,
         optimal,
-        ~path.any(axis=(1, 2)),
-        (path & (tiles == Tile.WALL)).any(axis=(1, 2)),
+        ~drawn.any(axis=(1, 2)),
+        (drawn & (tiles == Tile.WALL)).any(axis=(1, 2)),
         enough,
         task.has_endpoints & (length > 0),
     ]

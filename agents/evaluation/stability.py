@@ -173,7 +173,7 @@ class _Probe:
 
     def _score(self, state: Tensor) -> NDArray[np.float64]:
         """Return the scores on the unedited levels."""
-        return score_paths(self.policy, self.levels, path_of(state))
+        return score_paths(self.policy, self.levels, path_of(self.policy, state))
 
     def _run(self, maze: Tensor, state: Tensor | None = None, extra: int = 0) -> Tensor:
         """Return the state after an episode from zeros, or from a state with `NOTICE` more iterations."""
@@ -213,7 +213,7 @@ class _Probe:
         longer = max(0, default_steps(self.policy, levels.target) - default_steps(self.policy, self.levels.target))
         kept = self.state[upload(rows, self.state.device)]
         for kind, state in (("fresh", self._run(maze, extra=longer)), ("continued", self._run(maze, kept, longer))):
-            self.tables[kind, name] = score_paths(self.policy, levels, path_of(state))
+            self.tables[kind, name] = score_paths(self.policy, levels, path_of(self.policy, state))
 
 
 def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: Tables) -> Stability:

@@ -140,7 +140,7 @@ def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.boo
     for i in range(streams.shape[1]):
         maze = encode(policy, np.ascontiguousarray(streams[:, i]))
         state = run_to_end(policy, maze, n_steps, state, start_step=i * n_steps)
-        paths[:, i] = path_of(state) > 0.5
+        paths[:, i] = path_of(policy, state) > 0.5
     return paths
 
 

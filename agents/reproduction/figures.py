@@ -177,4 +177,4 @@ def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Pa
 def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[NDArray[np.float32]]:
     """Return the (N, H, W) paths after each of these numbers of iterations, ascending."""
     states = enumerate(iterate(policy, encode(policy, tiles), max(steps)))
-    return [path_of(state) for step, state in states if step in steps]
+    return [path_of(policy, state) for step, state in states if step in steps]

@@ -15,9 +15,10 @@ from typing import overload
 import torch
 from torch import Tensor
 
+from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
-from ..policy import PATH, Policy
+from ..policy import Policy
 from .engines import engine_for
 from .pytorch import Request
 
@@ -225,4 +226,5 @@ def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor,
     """
     most = ROUNDING if policy.guarantees.exact and undisturbed else 0.0
     same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
-    return same & ((before[:, PATH] - now[:, PATH]).abs() <= most).flatten(1).all(dim=1)
+    drawn = find_task(policy.task).drawn
+    return same & ((before[:, drawn] - now[:, drawn]).abs() <= most).flatten(1).all(dim=1)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, one_hot
-from maze_nca_gym.scoring import OPTIMAL, score, squared_errors
+from maze_nca_gym.scoring import OPTIMAL, lengths_of, score, squared_errors
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from ..guarantees import DRAWINGS
-from ..policy import PATH, Policy
+from ..policy import Policy
 
 ERROR, LENGTH = OPTIMAL + 1, OPTIMAL + 2
 """Indices of two more columns of scores: `squared_errors` of the path, and the number of tiles wanted."""
@@ -29,7 +29,7 @@ class Batch:
 
     Attributes:
         tiles: (N, H, W) uint8.
-        target: (N, H, W) bool, the canonical solutions.
+        target: (N, H, W) bool, the canonical solutions; (N, K, H, W) if the task's answers have K > 1 channels.
         drawing: (N, H, W) bool, what the policy should output on them if that is not one path, see `DRAWINGS`.
     """
 
@@ -46,7 +46,7 @@ class Batch:
 
     @property
     def wanted(self) -> NDArray[np.bool_]:
-        """What the policy should output, (N, H, W) bool."""
+        """What the policy should output, (N, H, W) or (N, K, H, W) bool."""
         return self.target if self.drawing is None else self.drawing
 
 
@@ -56,7 +56,7 @@ def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.b
     Args:
         policy: the policy that will run on them.
         levels: a set or (N, H, W) tiles, levels of the policy's task; or what this function returned for that policy.
-        target: (N, H, W) bool, the canonical solutions, if they are known; the levels are then not checked again.
+        target: (N, ...) bool, the canonical solutions, if they are known; the levels are then not checked again.
 
     Raises:
         ValueError: no level at all, levels of another task, or an unsolvable one.
@@ -109,9 +109,10 @@ def encode(policy: Policy, tiles: Tiles) -> Tensor:
     return upload(one_hot(tiles, policy.n_tiles), policy.device)
 
 
-def path_of(state: Tensor) -> NDArray[np.float32]:
-    """Return the predicted path of a (B, C, H, W) float state, (B, H, W) float32."""
-    return read_back(state[:, PATH].float())
+def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
+    """Return the predicted path of a (B, C, H, W) float state, (B, H, W) float32, or (B, K, H, W) of several
+    channels."""
+    return read_back(state[:, find_task(policy.task).drawn].float())
 
 
 def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -122,14 +123,14 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
     Args:
         policy: the policy that drew.
         levels: B levels, from `label`.
-        path: (B, H, W), channel 0.
+        path: (B, H, W) or (B, K, H, W), from `path_of`.
     """
     wanted = levels.wanted
     if levels.drawing is None:
         table = score(levels.tiles, path, wanted, find_task(policy.task).judge).table
     else:
         table = _score_drawing(path, wanted)
-    lengths = wanted.sum(axis=(1, 2), dtype=np.float64)
+    lengths = lengths_of(wanted)
     return np.column_stack([table, squared_errors(path, wanted), lengths])
 
 

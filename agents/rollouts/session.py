@@ -161,12 +161,12 @@ class Session:
     def _snapshot(
         self, tiles: Tiles, channels: NDArray[np.float32], step: int, target: NDArray[np.bool_] | None = None
     ) -> Snapshot:
-        """Return a snapshot with scores and a verdict; the (1, H, W) solution is computed if not given."""
+        """Return a snapshot with scores and a verdict; the (1, ...) solution is computed if not given."""
         policy, task = self.policy, find_task(self.policy.task)
         target = task.solve(tiles[None]) if target is None else target
         accuracy, solved = np.nan, False
         if task.is_answer(target).all():
-            row = score_paths(policy, label(policy, tiles[None], target), channels[None, 0])[0]
+            row = score_paths(policy, label(policy, tiles[None], target), channels[None][:, task.drawn])[0]
             accuracy, solved = float(row[ACCURACY]), step > 0 and bool(row[OPTIMAL])
             verdict = DRAWINGS.get(policy.output, task).found if solved else ""
         else:

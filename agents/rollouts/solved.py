@@ -18,7 +18,7 @@ from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.scoring import score
+from maze_nca_gym.scoring import lengths_of, score
 from maze_nca_gym.tables import Table, Tabular, percent
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
@@ -50,7 +50,7 @@ class Solved(Tabular):
         name: the policy's name.
         source: where the levels come from, in words.
         levels: the levels, prepared for the policy's task.
-        targets: (N, H, W) bool, their canonical solutions.
+        targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
         result: how the episode on each level ended.
         n_steps: the limit on iterations.
         batch: the number of levels that ran at once, as requested; None for the default.
@@ -72,7 +72,7 @@ class Solved(Tabular):
     @property
     def shown(self) -> int:
         """Index of the level with the longest solution."""
-        return int(self.targets.sum(axis=(1, 2)).argmax())
+        return int(lengths_of(self.targets).argmax())
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Solved(Tabular):
 
     def records(self) -> list[dict[str, Any]]:
         """Return how the episode on each level ended, and the number of tiles of its solution."""
-        lengths = self.targets.sum(axis=(1, 2)).tolist()
+        lengths = lengths_of(self.targets).tolist()
         columns = (each.tolist() for each in self.result)
         names = ("level", "solution_length", *self.result._fields)
         return [dict(zip(names, row, strict=True)) for row in zip(range(len(lengths)), lengths, *columns, strict=True)]
@@ -229,7 +229,7 @@ def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_
 def _frames(
     policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str, shown: set[int]
 ) -> list[Frame]:
-    """Return the pictures of some steps of an episode on one (H, W) level with its (H, W) solution."""
+    """Return the pictures of some steps of an episode on one (H, W) level with its solution."""
     task = find_task(policy.task)
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     states = enumerate(iterate(policy, encode(policy, tiles[None]), n_steps))
@@ -240,7 +240,7 @@ def _frames(
             target,
             channel_names=policy.channel_names,
             step=step,
-            accuracy=float(score(tiles[None], state[None, 0], target[None], task.judge).accuracy[0]),
+            accuracy=float(score(tiles[None], state[None][:, task.drawn], target[None], task.judge).accuracy[0]),
             title=title,
             highlight=highlight,
             kinds=task.kinds,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.scoring import OPTIMAL
+from maze_nca_gym.scoring import OPTIMAL, lengths_of
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
@@ -75,12 +75,12 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
 
     Args:
         policy: the policy that will run.
-        targets: (N, H, W) bool, the levels' canonical solutions.
+        targets: (N, H, W) or (N, K, H, W) bool, the levels' canonical solutions.
     """
-    height, width = targets.shape[1:]
+    height, width = targets.shape[-2:]
     if policy.max_steps is not None:
         return policy.max_steps
-    longest = int(targets.sum(axis=(1, 2)).max())
+    longest = int(lengths_of(targets).max())
     bound = policy.guarantees.enough_steps(height, width, max(0, longest - 1))
     if bound is not None:
         return bound
@@ -134,7 +134,7 @@ def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
 
     Args:
         policy: the policy that will run.
-        targets: (N, H, W) bool, the levels' canonical solutions.
+        targets: (N, H, W) or (N, K, H, W) bool, the levels' canonical solutions.
     """
     usual = default_steps(policy, targets)
     if policy.max_steps is not None or policy.guarantees.bound is not None:
@@ -174,7 +174,7 @@ def run_to_end(
 def find_paths(
     policy: Policy, tiles: Tiles, n_steps: int, *, batch: int | None = None, pause: Callable[[], Any] = lambda: None
 ) -> NDArray[np.float32]:
-    """Return the path, channel 0, with which a policy ends on each level, (N, H, W) float32.
+    """Return the path with which a policy ends on each level, (N, H, W) float32, or (N, K, H, W) of several channels.
 
     Args:
         policy: the policy to run.
@@ -183,10 +183,10 @@ def find_paths(
         batch: the number of levels that run at once; by default as many as keep the state small.
         pause: called every 64 iterations; an exception that it raises ends the work.
     """
-    found = np.zeros(tiles.shape, np.float32)
+    found = np.zeros(find_task(policy.task).shape_of_answers(*tiles.shape), np.float32)
     for members in batches(tiles, batch):
         maze = encode(policy, tiles[members])
-        found[members] = path_of(run_to_end(policy, maze, n_steps, every=64, pause=pause))
+        found[members] = path_of(policy, run_to_end(policy, maze, n_steps, every=64, pause=pause))
     return found
 
 
@@ -246,7 +246,7 @@ def _run_batch(policy: Policy, levels: Batch, n_steps: int, report: Callable[[in
 
 def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which episodes are solved, and in which the policy is known to have finished, (B,) bool each."""
-    scores = score_paths(policy, episodes.levels, path_of(episodes.state))
+    scores = score_paths(policy, episodes.levels, path_of(policy, episodes.state))
     solved = scores[:, OPTIMAL] != 0
     if step % _ASK_EVERY and not last:
         return solved, np.zeros_like(solved)

@@ -211,12 +211,12 @@ class TrainingConfig:
 
     @property
     def n_shown(self) -> int:
-        """Number of leading channels that the loss reads: the path, and those of the guidance if it counts."""
-        return 1 + len(self.guided)
+        """Number of leading channels that the loss reads: the answer's, and those of the guidance if it counts."""
+        return len(find_task(self.task).answers) + len(self.guided)
 
     @property
     def guided(self) -> tuple[str, ...]:
-        """Names of the channels after the path that the loss reads: those of the task's guidance, if it counts."""
+        """Names of the channels after the answer that the loss reads: those of the task's guidance, if it counts."""
         return find_task(self.task).guided if self.loss.guidance else ()
 
     @property

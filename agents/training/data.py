@@ -23,6 +23,7 @@ from maze_nca_gym.levels import Tiles, level_hashes
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.options import check
 from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.scoring import lengths_of
 from maze_nca_gym.tasks import find_task
 
 from ..rollouts import Batch
@@ -110,7 +111,7 @@ class LevelStream:
     def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool, of: int) -> Batch:
         """Return n levels, each the one with the longest solution among `of` candidates."""
         candidates = with_solutions(self._allowed(rng, family, n * of, size, border), self.config.task)
-        return candidates[np.arange(n) * of + candidates.target.sum(axis=(1, 2)).reshape(n, of).argmax(axis=1)]
+        return candidates[np.arange(n) * of + lengths_of(candidates.target).reshape(n, of).argmax(axis=1)]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
         """Return (n, H, W) uint8 levels of a family; held-out ones are drawn again."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.families import validation_levels
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.scoring import Scores, score
+from maze_nca_gym.scoring import Scores, lengths_of, score
 from maze_nca_gym.tasks import find_task
 
 from ..figures import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, fraction_axis
@@ -179,7 +179,7 @@ def _rows(config: TrainingConfig) -> Batch:
     n_each = -(-ROWS // len(sources))
     rows = []
     for levels in sources:
-        order = levels.target.sum(axis=(1, 2)).argsort(kind="stable")
+        order = lengths_of(levels.target).argsort(kind="stable")
         rows.append(levels[order[np.arange(1, n_each + 1) * len(order) // n_each - 1]])
     return concatenate(rows)
 
@@ -198,7 +198,7 @@ def _frames(policy: Policy, rows: Batch, n_steps: int) -> Iterator[Frame]:
     """Yield captioned pictures, row by row."""
     tiles, target = rows.tiles, rows.target
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
-    paths = [path_of(state) for state in iterate(policy, encode(policy, tiles), steps)]
+    paths = [path_of(policy, state) for state in iterate(policy, encode(policy, tiles), steps)]
     task = find_task(policy.task)
     scores = [score(tiles, path, target, task.judge) for path in paths]
     cell = max(3, PICTURE // tiles.shape[1])

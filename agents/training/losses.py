@@ -10,11 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maze_nca_gym.names import Registry
-
-from ..policy import PATH
+from maze_nca_gym.scoring import answer_of
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""(B, H, W) paths and float targets -> (B,) losses of the levels."""
+"""(B, H, W) paths and float targets -> (B,) losses of the levels. Answers of K channels come as (B, K H, W)."""
 
 STEEPNESS = 8.0
 """Steepness of the sigmoid that turns a path value into a probability: 0.5 at 0.5, where rounding has its threshold."""
@@ -72,7 +71,7 @@ LOSSES: Registry[Loss] = Registry("loss", {"mse": mse, "cross-entropy": cross_en
 
 
 def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, damped: bool = False) -> Tensor:
-    """Return (K,) losses of K states, each (B, C, H, W), against (B, H, W) float targets.
+    """Return (K,) losses of K states, each (B, C, H, W), against float targets, (B, H, W) or of several channels.
 
     Args:
         loss: one of `LOSSES`.
@@ -82,22 +81,24 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
         damped: whether a level's loss l counts as 1 + log(l) where it exceeds 1, the most that an empty path loses. So
             a level whose states explode still has a gradient, but does not outweigh all others.
     """
-    of_levels = torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
+    drawn = (answer_of(state, target).float().flatten(1, -2) for state in states)
+    of_levels = torch.stack([LOSSES[loss](path, target.flatten(1, -2)) for path in drawn])
     return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)
 
 
-def guidance_losses(states: Sequence[Tensor], guidance: Tensor, counted: Tensor) -> Tensor:
+def guidance_losses(states: Sequence[Tensor], guidance: Tensor, counted: Tensor, first: int = 1) -> Tensor:
     """Return (K,) losses of K states, each (B, C, H, W), against the guidance of their levels.
 
-    Squared errors of the channels after the path are summed over the channels of the guidance, averaged over tiles, and
-    damped as those of `path_losses`.
+    Squared errors of the channels after the answer are summed over the channels of the guidance, averaged over tiles,
+    and damped as those of `path_losses`.
 
     Args:
         states: states of a rollout.
         guidance: (B, G, H, W) floats, see `maze_nca_gym.guidance`.
         counted: (K, B, H, W) bool, the tiles that count; the loss of the others is 0.
+        first: the first channel of the guidance in a state, the number of those of an answer.
     """
-    guided = slice(PATH + 1, PATH + 1 + guidance.shape[1])
+    guided = slice(first, first + guidance.shape[1])
     of_tiles = torch.stack([(state[:, guided].float() - guidance).square().sum(dim=1) for state in states])
     return _damped((of_tiles * counted).mean(dim=(2, 3))).mean(dim=1)
 
@@ -113,11 +114,11 @@ def had_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
     A signal moves one tile an iteration, so no automaton can know an answer earlier: a loss would teach it to guess.
 
     Args:
-        target: (B, H, W) exact solutions.
+        target: (B, H, W) or (B, K, H, W) exact solutions.
         ages: (K, B) iterations since the rollouts began.
         per_tile: the number of iterations for each tile; with 0 all levels have had time.
     """
-    return ages >= per_tile * target.sum(dim=(1, 2))
+    return ages >= per_tile * target.flatten(1).sum(dim=1)
 
 
 def counted_iterations(loss_steps: Sequence[float], n_steps: int) -> list[int]:

@@ -11,9 +11,10 @@ from torch import nn
 from maze_nca_gym.options import check
 from maze_nca_gym.orders import split_order
 from maze_nca_gym.random_streams import torch_rng_for
+from maze_nca_gym.tasks import find_task
 
 from ..guarantees import Guarantees
-from ..policy import PATH, Policy
+from ..policy import Policy
 from ..program import RELU
 from ..registry import load
 from ..weights import model_class, without_memory
@@ -34,7 +35,7 @@ def make_model(
     Args:
         config: its class, and the network from which its weights start.
         arguments: keyword arguments of its constructor, except the generator.
-        guided: names of the channels after the path that the loss reads.
+        guided: names of the channels after the answer that the loss reads.
         seed: seed of the weights.
         guarantees: what is known before training: which levels it will learn from.
 
@@ -46,9 +47,10 @@ def make_model(
     model.guarantees = guarantees
     if config.initialisation == "paper":
         model.draw_as_published(generator)
-    n_shown = PATH + 1 + len(guided)
+    answers = find_task(model.task).answers
+    n_shown = len(answers) + len(guided)
     if guided:
-        model.channel_names = (model.channel_names[PATH], *guided, *model.channel_names[n_shown:])
+        model.channel_names = (*answers, *guided, *model.channel_names[n_shown:])
     if config.start_from is not None:
         begin_with(model, config.start_from)
         return model

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maze_nca_gym.scoring import answer_of
 from maze_nca_gym.solvers import is_optimal
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
-from ..policy import PATH
 from ..rollouts import Batch
 from .config import TrainingConfig
 from .data import is_held_out
@@ -83,11 +83,11 @@ class StatePool:
 
     def _due(self, places: Tensor, patience: Patience) -> Tensor:
         """Return whether the members at these places should be solved by now, (n,) bool."""
-        lengths = self.levels.target[places].sum(dim=(1, 2))
+        lengths = self.levels.target[places].flatten(1).sum(dim=1)
         return self.ages[places] >= patience.per_tile * lengths.double() + patience.more
 
     def _solved(self, places: Tensor, paths: Tensor, patience: Patience) -> Tensor:
-        """Return whether (n, H, W) bool paths are solutions of the members at these places, (n,) bool."""
+        """Return whether (n, ...) bool paths are solutions of the members at these places, (n,) bool."""
         if patience.any_optimum:
             right = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
             return upload(np.asarray(right), self._device)
@@ -141,7 +141,7 @@ class StatePool:
         self.ages[places] += n_steps
         anew = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST)
         if self.patience is not None:
-            wrong = ~self._solved(places, states[:, PATH] > 0.5, self.patience)
+            wrong = ~self._solved(places, answer_of(states, self.levels.target) > 0.5, self.patience)
             anew |= self._due(places, self.patience) & wrong
         self.states[places] = torch.where(anew[:, None, None, None], 0.0, states)
         self.ages[places] = torch.where(anew, 0, self.ages[places])

@@ -77,7 +77,7 @@ def read_losses(state: TrainingState) -> None:
 
 
 def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
-    """Change the weights; also returns the (B, H, W) paths of this worker's share after the last iteration."""
+    """Change the weights; also returns the (B, H, W) channel 0 of this worker's share after the last iteration."""
     config = state.config
     n_before, n_updates = state.update - state.begin, config.n_updates - state.begin
     rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](n_before / n_updates)
@@ -177,7 +177,7 @@ def backward(
         counted = had_time(target, had, config.loss.loss_after)
         losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
         if config.loss.guidance:
-            losses = losses + config.loss.guidance * _of_guidance(states, batch, had)
+            losses = losses + config.loss.guidance * _of_guidance(states, batch, had, config.n_shown)
     losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
 
@@ -192,11 +192,12 @@ def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, 
     return upload(best_path(tiles, path + (1 - nearest_solution) * target, order), state.device)
 
 
-def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor) -> Tensor:
+def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor, n_shown: int) -> Tensor:
     """Return (K,) guidance losses after (K, B) iterations, over the tiles that count by then."""
     assert batch.guidance is not None
     assert batch.after is not None
-    return guidance_losses(states, batch.guidance.float(), ages[:, :, None, None] >= batch.after)
+    first = n_shown - batch.guidance.shape[1]
+    return guidance_losses(states, batch.guidance.float(), ages[:, :, None, None] >= batch.after, first)
 
 
 @torch.no_grad()

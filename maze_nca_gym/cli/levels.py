@@ -19,6 +19,7 @@ from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
 from maze_nca_gym.loading import levels_path, list_packs, load_levels, pack_file
 from maze_nca_gym.options import Between, Shown, check, flag
 from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.scoring import lengths_of
 from maze_nca_gym.solvers import diameter, shortest_path
 from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task, task_of_levels
@@ -194,7 +195,7 @@ def _print_generators() -> None:
 def _facts(levels: LevelSet) -> dict[str, str]:
     """Return the facts about a level set as a table's rows."""
     task = task_of_levels(levels.tiles)
-    lengths = task.solve_all(levels.tiles).sum(axis=(1, 2))
+    lengths = lengths_of(task.solve_all(levels.tiles))
     return {
         "number of levels": f"{len(levels):,}",
         "tiles": _size(levels.tiles),

@@ -19,7 +19,7 @@ from maze_nca_gym import dynamics
 from maze_nca_gym.dynamics import NOT_FINITE, STATE_LIMIT
 from maze_nca_gym.envs.backend import NumpyBackend
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.scoring import IsOptimal, Scores, score
+from maze_nca_gym.scoring import IsOptimal, Scores, answer_of, lengths_of, score
 from maze_nca_gym.transfer import read_back, upload
 
 
@@ -86,7 +86,7 @@ class DeviceBackend:
             ValueError: it holds a NaN or infinity.
         """
         channels = action.clamp(-STATE_LIMIT, STATE_LIMIT)
-        path = channels[:, 0]
+        path = answer_of(channels, state.wanted)
         rounded = path > 0.5
         n_wrong = (rounded != state.wanted).flatten(1).sum(dim=1)
         # Also the error against the path's own rounding. That one counts if the path is another optimum, which only the
@@ -103,7 +103,7 @@ class DeviceBackend:
         paths = np.unpackbits(everything[:, split:], axis=1, count=area).astype(bool).reshape(path.shape)
         complete = n_differing == 0
         others = _other_optima(state, paths, complete, is_optimal)
-        error, length = np.where(others, own_error, error), np.where(others, paths.sum(axis=(1, 2)), state.length)
+        error, length = np.where(others, own_error, error), np.where(others, lengths_of(paths), state.length)
         scores = np.stack([error / area, 1.0 - error / np.maximum(length, 1), complete, complete | others], axis=1)
         return state._replace(channels=channels, scores=Scores(scores))
 
@@ -149,12 +149,12 @@ def _check_tensor(action: Any, shape: tuple[int, ...]) -> Tensor:
 
 
 def _squared_errors(path: Tensor, wanted: Tensor) -> Tensor:
-    """Return the sums of (clip(path, 0, 1) - wanted)^2 over all tiles, (N,) float64."""
+    """Return the sums of (clip(path, 0, 1) - wanted)^2 over all tiles and channels, (N,) float64."""
     return (path.clamp(0, 1) - wanted.float()).square().flatten(1).sum(dim=1, dtype=torch.float64)
 
 
 def _packed(mask: Tensor) -> Tensor:
-    """Return (N, H, W) bool as eight bits a byte, (N, bytes) uint8, the first one highest, as NumPy packs them."""
+    """Return (N, ...) bool as eight bits a byte, (N, bytes) uint8, the first one highest, as NumPy packs them."""
     bits = pad(mask.flatten(1), (0, -mask[0].numel() % 8)).view(len(mask), -1, 8)
     return (bits * (1 << torch.arange(7, -1, -1, device=mask.device))).sum(dim=2).to(torch.uint8)
 
@@ -165,7 +165,7 @@ def _other_optima(
     """Return which paths are another optimum than the target, (N,) bool."""
     doubtful = ~complete
     if is_optimal is None:  # all optima have the same number of tiles
-        doubtful &= paths.sum(axis=(1, 2)) == state.length
+        doubtful &= lengths_of(paths) == state.length
     rows = np.flatnonzero(doubtful)
     others = np.zeros(len(paths), np.bool_)
     if len(rows):

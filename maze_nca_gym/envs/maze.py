@@ -25,7 +25,6 @@ from maze_nca_gym.envs.spaces import (
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.names import check_count
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
@@ -41,7 +40,7 @@ class _Level(NamedTuple):
 
     Attributes:
         tiles: (H, W) uint8.
-        target: (H, W) bool, the canonical solution.
+        target: (H, W) bool, the canonical solution; (K, H, W) if the task's answers have K > 1 channels.
         maze: (T, H, W) float32, the one-hot tiles.
     """
 
@@ -55,15 +54,16 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     **Observation**: `maze`, (T, H, W) float32, one-hot tiles (empty, wall and, for the shortest path, source, target).
     `state`, (C, H, W) float32 within +-2**24, all zero at first. **Action**: the next state, of the same shape;
-    values beyond the bounds are clipped. Channel 0 is the predicted path, read after clipping to [0, 1].
+    values beyond the bounds are clipped. Channel 0 is the predicted path, or the first K channels are if the task's
+    answers have K; they are read after clipping to [0, 1].
 
     **Reward**: the gain in accuracy, so that an episode's return is its final accuracy. Accuracy is
     1 - mse(path, target) / mse(0, target), measured against the canonical target or, where the rounded path is another
     optimal one, against that (for an answer without tiles see `scoring`). **Terminated**: the rounded path is optimal.
     Truncation is the time limit's.
 
-    **Info** at reset: `target` (H, W) bool, `solution_length` in tiles; at a step: `accuracy`, `loss` (the mean squared
-    error), `complete` (equals the target), `optimal`.
+    **Info** at reset: `target` (H, W) or (K, H, W) bool, `solution_length` in tiles; at a step: `accuracy`, `loss` (the
+    mean squared error), `complete` (equals the target), `optimal`.
 
     **Reset options**: `level`, the (H, W) tiles or the text of the level to play.
 
@@ -97,7 +97,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             size: inner size, one number or (rows, cols), by default 16; the border comes around it. With `levels`,
                 leave it out or give theirs.
             generator: a name in `generation.GENERATORS`.
-            n_channels: channels of the state, by default what the task's hand-coded automaton needs.
+            n_channels: channels of the state, at least those of an answer; by default what the task's hand-coded
+                automaton needs.
             levels: play these instead of generated ones: a level set, its file, the name of a prefab or a pack, tiles,
                 or drawings: a text of several lines, or a list of texts.
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
@@ -115,7 +116,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._judge = self._task.judge  # kept, since the property costs time and steps are short
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
-        self._n_channels = check_count("n_channels", self._task.n_channels if n_channels is None else n_channels)
+        self._n_channels = self._task.check_channels(n_channels)
         shape = self._source.shape
         self._shape = (self._n_channels, *shape)
         self.observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)  # type: ignore[assignment]
@@ -166,7 +167,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._n_steps = 0
 
     def _put(self, tiles: Tiles, target: NDArray[np.bool_]) -> State:
-        """Make (1, H, W) tiles, with their (1, H, W) solution, the level; return the start of an episode on it."""
+        """Make (1, H, W) tiles, with their (1, ...) solution, the level; return the start of an episode on it."""
         self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
         self._level = _Level(self._start.tiles[0], self._start.target[0], self._start.maze[0])
         return self._start

@@ -88,7 +88,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._task = find_task(task, order)
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
-        self._n_channels = check_count("n_channels", self._task.n_channels if n_channels is None else n_channels)
+        self._n_channels = self._task.check_channels(n_channels)
         self._backend = make_backend(device, output)
         self._autoreset = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
@@ -271,7 +271,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """Return the first levels with their current paths for notebooks; None before the first reset."""
         if self._state is None:
             return None
-        paths = self._backend.host(self._state.channels)[:, 0]
+        paths = self._backend.host(self._state.channels)[:, self._task.drawn]
         return self._view.sheet(self._state.tiles[:_MOST_SHOWN], paths[:_MOST_SHOWN])
 
     @property

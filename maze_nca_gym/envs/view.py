@@ -11,7 +11,7 @@ from gymnasium import logger
 from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import State
-from maze_nca_gym.levels import Tiles, to_text
+from maze_nca_gym.levels import Tiles
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.tasks import SHORTEST_PATH, Task
 
@@ -51,13 +51,13 @@ class View:
             raise ValueError(unknown_name("render_mode", render_mode, modes))
         if channel_names is not None and len(channel_names) > n_channels:
             raise ValueError(f"got {len(channel_names)} channel_names for n_channels={n_channels}")
-        names = ("path",) if channel_names is None else tuple(channel_names)
+        names = task.answers if channel_names is None else tuple(channel_names)
         if highlight is not None and highlight not in names:
             raise ValueError(unknown_name("highlight", highlight, names))
         self._highlight = None if highlight is None else names.index(highlight) or None  # the path is drawn anyway
         self._mode = render_mode
         self._fps = metadata["render_fps"]
-        self._names = None if channel_names is None else tuple(channel_names)
+        self._names = names
         self._title = title
         self._task = task
         self._window: Window | None = None
@@ -106,7 +106,7 @@ class View:
         if self._mode is None:
             logger.warn("render() does nothing without a render_mode; pass one to gymnasium.make")
         if self._mode == "ansi":
-            return to_text(state.tiles[index], state.channels[index, 0] > 0.5, self._task.letters)
+            return self._task.to_text(state.tiles[index], state.channels[index][self._task.drawn] > 0.5)
         if self._mode == "rgb_array":
             return self._snapshot(state, index, n_steps).draw()
         return None
@@ -118,7 +118,7 @@ class View:
         return png_bytes(self._snapshot(state, index, n_steps).draw())
 
     def sheet(self, tiles: Tiles, paths: NDArray[np.float32]) -> bytes:
-        """Return a PNG file of (N, H, W) levels with their (N, H, W) float32 paths, side by side."""
+        """Return a PNG file of (N, H, W) levels with their (N, ...) float32 paths, side by side."""
         from maze_nca_gym.rendering import contact_sheet, draw_level, png_bytes
 
         cell = max(1, _SHEET_PIXELS // max(tiles.shape[1:]))

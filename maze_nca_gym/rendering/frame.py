@@ -41,7 +41,7 @@ class Snapshot:
     Attributes:
         tiles: (H, W) `Tile` values.
         channels: (C, H, W), any float; channel 0 is the predicted path, clipped to [0, 1] in the maze.
-        target: (H, W) bool, the exact solution.
+        target: (H, W) bool, the exact solution; or (K, H, W), and the first K channels are predicted.
         channel_names: names of the first channels; the others are numbered.
         step: iterations of the automaton so far.
         accuracy: the accuracy of the prediction, at most 1; NaN if the level has no solution.
@@ -74,7 +74,7 @@ class Snapshot:
         channels, target = np.asarray(self.channels, np.float32), np.asarray(self.target, np.bool_)
         if channels.ndim != 3 or not len(channels) or channels.shape[1:] != tiles.shape:
             raise ValueError(f"channels must have shape (C, {tiles.shape[0]}, {tiles.shape[1]}), got {channels.shape}")
-        if target.shape != tiles.shape:
+        if target.shape[-2:] != tiles.shape or target.shape[:-2] not in {(), *((k,) for k in range(len(channels) + 1))}:
             raise ValueError(f"target must have the tiles' shape {tiles.shape}, got {target.shape}")
         if self.highlight is not None and not 0 <= self.highlight < len(channels):
             raise ValueError(f"highlight must be a channel from 0 to {len(channels) - 1}, got {self.highlight}")
@@ -95,6 +95,16 @@ class Snapshot:
     def names(self) -> tuple[str, ...]:
         """One name per channel."""
         return names_of(self.channel_names, len(self.channels))
+
+    @property
+    def predicted(self) -> NDArray[np.float32]:
+        """The channels that draw the answer, in the target's shape."""
+        return self.channels[0] if self.target.ndim == 2 else self.channels[: len(self.target)]
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Names of these channels."""
+        return self.names[: 1 if self.target.ndim == 2 else len(self.target)]
 
     @property
     def shown_kinds(self) -> tuple[Kind, ...]:
@@ -130,8 +140,8 @@ class Snapshot:
         """
         (rows, cols), names = self.tiles.shape, self.names
         layout = frame_layout(rows, cols, len(self.channels), show_channels, size, caption_of(names))
-        frame = _background(layout, names, self.shown_kinds, self.tinted_by).copy()
-        draw_maze(frame, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint, self.kinds)
+        frame = _background(layout, names, self.shown_kinds, self.tinted_by, len(self.answers)).copy()
+        draw_maze(frame, layout.maze, self.tiles, self.predicted, self.target, OVERHANG, self.tint, self.kinds)
         draw_header(frame, self, self.title, HEADER, MARGIN, (_TITLE, _STATUS))
         if layout.channels:
             draw_channels(frame, layout, self.channels, self.tiles == Tile.WALL)
@@ -151,9 +161,10 @@ def draw_level(
 
     Args:
         tiles: (H, W) `Tile` values.
-        path: (H, W), a solution (bool) or a prediction (clipped to [0, 1]), drawn in blue.
+        path: (H, W) or (K, H, W), a solution (bool) or a prediction (clipped to [0, 1]), drawn in blue, and further
+            channels in other colours within the tiles.
         cell: pixels along a tile's side.
-        solution: (H, W) bool, the exact path, outlined in orange.
+        solution: bool of that shape, the exact path, outlined in orange.
         overhang: pixels by which source's and target's markers may exceed a small tile, to be found.
         kinds: the kinds of tile, as of the level's task.
 
@@ -164,11 +175,14 @@ def draw_level(
         ValueError: no level, a path or solution of another shape, or a cell without pixels.
     """
     tiles = as_tiles(tiles, ndim=(2,), n_kinds=max(len(Tile), len(kinds)))
-    values = np.zeros(tiles.shape, np.float32) if path is None else np.asarray(path, np.float32)
-    exact = np.zeros(tiles.shape, np.bool_) if solution is None else np.asarray(solution, np.bool_)
-    for name, array in (("path", values), ("solution", exact)):
-        if array.shape != tiles.shape:
-            raise ValueError(f"{name} must have the tiles' shape {tiles.shape}, got {array.shape}")
+    given = {"path": path, "solution": solution}
+    shapes = {name: np.shape(array) for name, array in given.items() if array is not None}
+    shape = next(iter(shapes.values()), tiles.shape)
+    for name, own in shapes.items():
+        if own[-2:] != tiles.shape or own != shape or len(own) > 3:
+            raise ValueError(f"{name} must have the tiles' shape {tiles.shape}, got {own}")
+    values = np.zeros(shape, np.float32) if path is None else np.asarray(path, np.float32)
+    exact = np.zeros(shape, np.bool_) if solution is None else np.asarray(solution, np.bool_)
     if cell < 1:
         raise ValueError(f"cell must be at least 1 pixel, got {cell}")
     rows, cols = tiles.shape
@@ -220,16 +234,20 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
 
 
 @lru_cache(maxsize=8)
-def _background(layout: Layout, names: tuple[str, ...], kinds: tuple[Kind, ...], tinted: str | None) -> Frame:
+def _background(
+    layout: Layout, names: tuple[str, ...], kinds: tuple[Kind, ...], tinted: str | None, n_answers: int
+) -> Frame:
     """Return the part that all frames of an episode share; callers copy it and never draw on it."""
     frame = blank(*layout.canvas)
     for channel, panel in layout.channels:
         draw_name(frame, panel, names[channel], layout.caption)
-    _draw_keys(frame, layout, kinds, tinted)
+    _draw_keys(frame, layout, kinds, tinted, names[:n_answers])
     return frame
 
 
-def _draw_keys(frame: Frame, layout: Layout, kinds: tuple[Kind, ...], tinted: str | None) -> None:
+def _draw_keys(
+    frame: Frame, layout: Layout, kinds: tuple[Kind, ...], tinted: str | None, answers: tuple[str, ...]
+) -> None:
     """Draw the maze's key and, where there are heat maps, their colour bar: on one line, or on two."""
     right = frame.shape[1]
     if layout.channels:
@@ -238,7 +256,7 @@ def _draw_keys(frame: Frame, layout: Layout, kinds: tuple[Kind, ...], tinted: st
         left = MARGIN if layout.key_lines > 1 else right - MARGIN - whole
         right = right if layout.key_lines > 1 else left
         _draw_colour_bar(frame, top, left)
-    draw_maze_key(frame[:, :right], layout.footer, kinds, tinted)
+    draw_maze_key(frame[:, :right], layout.footer, kinds, tinted, answers)
 
 
 def _draw_colour_bar(frame: Frame, top: int, left: int) -> None:

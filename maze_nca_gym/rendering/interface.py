@@ -168,8 +168,10 @@ class Interface:
         if tile is None:
             return "?: keys"
         shown = next((index for index in (self._enlarged, snapshot.highlight) if index is not None), 0)
-        path = "" if shown == 0 else f", path {snapshot.channels[0][tile]:.4g}"
-        return f"row {tile[0]}, column {tile[1]}: {names[shown]} {snapshot.channels[shown][tile]:.7g}{path}"
+        answers = zip(snapshot.answers, snapshot.channels, strict=False)
+        others = [f", {name} {values[tile]:.4g}" for k, (name, values) in enumerate(answers) if k != shown]
+        value = f"{names[shown]} {snapshot.channels[shown][tile]:.7g}"
+        return f"row {tile[0]}, column {tile[1]}: {value}{''.join(others)}"
 
     def _tile_under_pointer(self) -> Place | None:
         return None if self._pointer is None else self._layout().maze.tile_at(*self._pointer)

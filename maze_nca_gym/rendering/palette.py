@@ -33,6 +33,8 @@ PATH: RGB = (24, 60, 150)
 PATH_ON_WALL: RGB = (128, 150, 255)
 """Colour of a path predicted on a wall: a mistake that dark blue on black would hide."""
 EXACT_PATH: RGB = (213, 94, 0)
+FURTHER: tuple[RGB, ...] = ((204, 121, 167), (230, 159, 0), (86, 180, 233))
+"""Colours of the further channels of an answer, Okabe and Ito's purple, orange and sky blue, in turn."""
 
 STRONG: RGB = (11, 114, 133)
 """Colour of pressed buttons and chosen channels in the window."""

@@ -79,14 +79,16 @@ def draw_maze(
         frame: (h, w, 3) uint8.
         panel: its place and scale.
         tiles: (H, W) uint8.
-        path: (H, W) prediction, shown from 0 (no path) to 1.
-        solution: (H, W) bool, the exact path, outlined.
+        path: (H, W) prediction, shown from 0 (no path) to 1; or (K, H, W), whose further channels are smaller squares
+            within the tiles, so that channels that overlap can be told apart.
+        solution: bool of that shape, the exact path, outlined.
         overhang: pixels by which source's and target's markers may be larger than a small tile, to be found.
         highlight: (H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
         kinds: the kinds of tile, whose colours these are.
     """
     every, cell = slice(None, None, panel.stride), panel.cell
-    wall, path, solution = tiles[every, every] == Tile.WALL, path[every, every], solution[every, every]
+    wall, shown, exact = tiles[every, every] == Tile.WALL, path[..., every, every], solution[..., every, every]
+    path, solution = (shown, exact) if shown.ndim == 2 else (shown[0], exact[0])
     outlined, area = cell >= _SMALLEST_RING, frame[panel.area]
     tint = np.zeros(wall.shape, np.float32) if highlight is None else highlight[every, every]
     ground = _grounds(kinds)[tiles[every, every]]
@@ -95,6 +97,8 @@ def draw_maze(
         grid = _by_tile(area, cell)
         _draw_lines(grid, wall, path > 0)
         _draw_outline(grid, solution, min(-(-cell // 8), 3))
+    for layer in range(1, len(shown) if shown.ndim == 3 else 1):
+        _draw_squares(_by_tile(area, cell), shown[layer], exact[layer], layer, layer * cell // (2 * len(shown)))
     draw_ends(frame, panel, tiles, overhang, kinds)
 
 
@@ -160,6 +164,19 @@ def _draw_outline(grid: Frame, inside: NDArray[np.bool_], thickness: int) -> Non
     for down, right in product((-1, 0, 1), repeat=2):
         neighbour = padded[1 + down : 1 + down + rows, 1 + right : 1 + right + cols]
         grid[inside & ~neighbour, strip[down], strip[right]] = palette.EXACT_PATH
+
+
+def _draw_squares(grid: Frame, path: NDArray[np.float32], solution: NDArray[np.bool_], layer: int, inset: int) -> None:
+    """Draw a further channel of an answer: a square within each predicted tile, and a ring where it should be."""
+    cell = grid.shape[2]
+    squares = grid[:, :, inset : cell - inset, inset : cell - inset]
+    weight = np.clip(np.nan_to_num(path), 0, 1)
+    on, side = weight > 0, cell - 2 * inset
+    colour = palette.FURTHER[(layer - 1) % len(palette.FURTHER)]
+    squares[on] = np.rint(palette.mix(squares[on].astype(np.float32), colour, weight[on, None, None]))
+    thickness = min(-(-side // 8), 3)
+    for strip in (slice(0, thickness), slice(-thickness, None)) if side >= _SMALLEST_RING else ():
+        squares[solution, strip] = squares[solution, :, strip] = palette.EXACT_PATH
 
 
 def _put_marker(area: Frame, marker: Frame, top: int, left: int) -> None:
@@ -314,6 +331,7 @@ class _Swatch(NamedTuple):
         path: predictions, one a tile.
         exact: whether it is on the exact path.
         tints: how strongly the tiles are tinted, one a tile.
+        layers: the channels of an answer that are shown, of how many: a range of numbers, and K.
     """
 
     label: str
@@ -321,21 +339,30 @@ class _Swatch(NamedTuple):
     path: tuple[float, ...] = (0.0,)
     exact: bool = False
     tints: tuple[float, ...] = (0.0,)
+    layers: tuple[range, int] = (range(1), 1)
 
     def drawn(self, cols: int) -> tuple[Tiles, NDArray[np.float32], NDArray[np.bool_], int, NDArray[np.float32]]:
         """Return the arguments of `draw_maze` for a row of so many tiles."""
         path, tints = (np.resize(np.array(part, np.float32), (1, cols)) for part in (self.path, self.tints))
-        return np.full((1, cols), self.tile, np.uint8), path, np.full((1, cols), self.exact), 0, tints
+        layers, n_layers = self.layers
+        paths, exact = np.zeros((n_layers, 1, cols), np.float32), np.zeros((n_layers, 1, cols), np.bool_)
+        paths[layers], exact[layers] = path, self.exact
+        return np.full((1, cols), self.tile, np.uint8), paths, exact, 0, tints
 
 
-_SWATCHES = (
-    _Swatch("predicted path, 0 to 1", path=(0.0, 0.5, 1.0)),
-    _Swatch("exact path", exact=True),
-    _Swatch("wall", Tile.WALL),
-)
+def _swatches(answers: tuple[str, ...]) -> list[_Swatch]:
+    """Return the entries about an answer, whose channels have these names, and walls."""
+    n, labels = len(answers), answers if len(answers) > 1 else ("predicted path, 0 to 1",)
+    predicted = [
+        _Swatch(label, path=(0.0, 0.5, 1.0), layers=(range(layer, layer + 1), n)) for layer, label in enumerate(labels)
+    ]
+    exact = _Swatch("exact path" if n == 1 else "exact", exact=True, layers=(range(n), n))
+    return [*predicted, exact, _Swatch("wall", Tile.WALL)]
 
 
-def draw_maze_key(frame: Frame, top: int, kinds: tuple[Kind, ...], tinted: str | None) -> None:
+def draw_maze_key(
+    frame: Frame, top: int, kinds: tuple[Kind, ...], tinted: str | None, answers: tuple[str, ...] = ("path",)
+) -> None:
     """Draw sample tiles and a label for everything that the maze shows, as far as there is room.
 
     Args:
@@ -343,8 +370,9 @@ def draw_maze_key(frame: Frame, top: int, kinds: tuple[Kind, ...], tinted: str |
         top: pixel row where the key begins.
         kinds: the kinds of tile of the level.
         tinted: name of the channel that tints the maze; None for none.
+        answers: names of the channels of an answer.
     """
-    swatches = [_Swatch(kinds[tile].name, tile) for tile in range(2, len(kinds))] + list(_SWATCHES)
+    swatches = [_Swatch(kinds[tile].name, tile) for tile in range(2, len(kinds))] + _swatches(answers)
     if tinted is not None:
         swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.5, 1.0)))
     left = MARGIN

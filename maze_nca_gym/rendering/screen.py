@@ -84,7 +84,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     maze, enlarged = layout.maze, display.enlarged
     if enlarged is None:
         draw_maze(
-            frame, maze, snapshot.tiles, snapshot.channels[0], snapshot.target, OVERHANG, snapshot.tint, snapshot.kinds
+            frame, maze, snapshot.tiles, snapshot.predicted, snapshot.target, OVERHANG, snapshot.tint, snapshot.kinds
         )
     else:
         draw_heat(frame, [maze], snapshot.channels[enlarged : enlarged + 1], walls)
@@ -169,7 +169,7 @@ def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot
         put_text(card, top, EDGE + first, shorten(text, TEXT, width - first - 2 * EDGE), TEXT)
     key_top = EDGE + _LINE * len(rows) + 40
     if key_top + _LINE <= height:
-        draw_maze_key(card, key_top, snapshot.shown_kinds, snapshot.tinted_by)
+        draw_maze_key(card, key_top, snapshot.shown_kinds, snapshot.tinted_by, snapshot.answers)
 
 
 def _draw_menu(frame: Frame, display: Display) -> None:

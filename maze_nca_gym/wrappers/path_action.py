@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Dict
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
+from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.envs.spaces import as_array
 
 Observation = dict[str, NDArray[np.float32]]
@@ -28,7 +29,7 @@ class PathAction(
         """Wrap an environment.
 
         Raises:
-            ValueError: the environment is no maze.
+            ValueError: the environment is no maze, or its answers have several channels.
         """
         RecordConstructorArgs.__init__(self)
         spaces = path_spaces("PathAction", env, env.observation_space if isinstance(env, gym.Env) else None)
@@ -53,10 +54,13 @@ def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any
         space: the space of its observations.
 
     Raises:
-        ValueError: the environment is no maze.
+        ValueError: the environment is no maze, or its answers have several channels.
     """
     if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
         raise ValueError(f"{wrapper} wraps the environments of maze_nca_gym, not {env}")
+    source: LevelSource | None = getattr(getattr(env, "unwrapped", None), "source", None)
+    if source is not None:
+        source.task.check_one_channel(f"{wrapper} writes one")
     observed = Dict({"maze": space["maze"], "state": _bounded(space["state"], 0.0)})
     return observed, _bounded(space["state"], -1.0)
 

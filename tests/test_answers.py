@@ -1,0 +1,204 @@
+"""Answers of several channels: a task whose answer is the shortest path, and the tiles that its source reaches.
+
+Both are known by heart here, and they overlap. `test_own_kinds` runs such a task through environments and training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from tables import for_each
+
+import maze_nca_gym
+from maze_nca_gym import dynamics, register_environment, solvers
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation.metrics import KINDS, measure
+from maze_nca_gym.agents.evaluation.stability import measure_stability
+from maze_nca_gym.agents.exporting import to_json
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policy import Policy, asked
+from maze_nca_gym.agents.rollouts import run_until_solved
+from maze_nca_gym.agents.rollouts.symmetrised import Symmetrised
+from maze_nca_gym.agents.training import changed
+from maze_nca_gym.agents.training.losses import LOSSES, path_losses
+from maze_nca_gym.envs.backend_torch import DeviceBackend
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import parse, to_text
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.rendering import Snapshot, draw_level, palette
+from maze_nca_gym.scoring import score, squared_errors
+from maze_nca_gym.tasks import SHORTEST_PATH, TASKS, Task, register_task
+from maze_nca_gym.wrappers import PathAction
+
+TILES = generate(np.random.default_rng(2), 6, 5, wall_probability=0.2)
+ID = "MazePathAndRoom-v0"
+
+
+def solve(tiles: Any) -> Any:
+    return np.stack([solvers.shortest_path(tiles), solvers.distances(tiles) >= 0], axis=1)
+
+
+TASK = Task(
+    name="path-and-room",
+    answers=("path", "room"),
+    n_channels=3,
+    solve=solve,
+    is_optimal=lambda tiles, paths: (
+        solvers.is_optimal(tiles, paths[:, 0]) & (paths[:, 1] == solve(tiles)[:, 1]).all(axis=(1, 2))
+    ),
+    usual_length=100,
+    default_steps=8,
+)
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    register_task(TASK)
+    register_environment(ID, TASK.name, max_episode_steps=8)
+    yield
+    del TASKS[TASK.name], maze_nca_gym.ENVIRONMENTS[ID], gym.registry[ID]
+
+
+class Knows(Policy):
+    """Draws the exact answer in one iteration, on the CPU."""
+
+    def __init__(self) -> None:
+        super().__init__(TASK.name, n_tiles=4, channel_names=("path", "room", "unused"))
+        self.stationary_from = 0
+
+    def update(self, maze: torch.Tensor, state: torch.Tensor, step: int) -> torch.Tensor:
+        answer = torch.from_numpy(solve(maze.argmax(dim=1).to(torch.uint8).numpy())).float()
+        return torch.cat([answer, torch.zeros_like(answer[:, :1])], dim=1)
+
+
+def predictions() -> Any:
+    """The answer; another optimum; the path alone; half of everything; nothing; both, exchanged."""
+    target = solve(TILES)
+    drawn = target.astype(np.float32)
+    drawn[1, 0] = solvers.shortest_path(TILES, "RDLU")[1]
+    drawn[2, 1], drawn[4] = 0, 0
+    drawn[3] *= 0.5
+    drawn[5] = drawn[5, ::-1]
+    return drawn, target
+
+
+def test_scores_are_those_of_one_larger_map() -> None:
+    drawn, target = predictions()
+    assert (drawn[1] != target[1]).any()
+    scores = score(TILES, drawn, target, TASK.judge)
+    lengths, wrong = target.sum(axis=(1, 2, 3)), ((drawn - target) ** 2).sum(axis=(1, 2, 3))
+    wrong[1] = 0  # against the optimum that was drawn
+    np.testing.assert_allclose(scores.accuracy, 1 - wrong / lengths)
+    np.testing.assert_allclose(scores.loss, wrong / target[0].size)
+    assert scores.complete.tolist() == [True, *[False] * 5]
+    assert scores.optimal.tolist() == [True, True, *[False] * 4]
+    np.testing.assert_allclose(squared_errors(drawn, target), ((drawn - target) ** 2).sum(axis=(1, 2, 3)))
+    with pytest.raises(ValueError, match="tiles, path and target must have one shape"):
+        score(TILES, drawn, target)
+
+
+def test_devices_and_single_environments_agree() -> None:
+    drawn, target = predictions()
+    action, device = np.concatenate([drawn, 3e7 * drawn[:, :1]], axis=1), DeviceBackend(torch.device("cpu"))
+    arrays = dynamics.transition(dynamics.initial(TILES, target, 4, 3), action, TASK.judge)
+    assert arrays.channels.max() == dynamics.STATE_LIMIT
+    tensors = device.transition(device.initial(TILES, target, 4, 3), torch.from_numpy(action), TASK.judge)
+    np.testing.assert_allclose(tensors.scores.table, arrays.scores.table, atol=1e-6)
+    np.testing.assert_array_equal(arrays.scores.table, score(TILES, drawn, target, TASK.judge).table)
+    for i in range(len(TILES)):
+        one = dynamics.transition_of_one(TILES[i], target[i], action[i], TASK.judge)
+        assert tuple(one)[1:] == tuple(arrays.scores.table[i])
+    action[4, 2, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="in episode 4 of 6"):
+        dynamics.transition(arrays, action, TASK.judge)
+
+
+@pytest.mark.parametrize("output", ["numpy", "torch"])
+def test_a_vector_is_its_single_environments(output: str) -> None:
+    vector = gym.make_vec(ID, num_envs=6, levels=TILES, output=output, render_mode="ansi")
+    _, infos = vector.reset(seed=0, options={"level": TILES})
+    np.testing.assert_array_equal(infos["target"], solve(TILES))
+    actions = np.pad(predictions()[0], ((0, 0), (0, 1), (0, 0), (0, 0)))
+    _, rewards, ended, _, infos = vector.step(torch.from_numpy(actions) if output == "torch" else actions)
+    assert ended.tolist() == [True, True, *[False] * 4]
+    for i, level in enumerate(TILES):
+        env = gym.make(ID, levels=TILES)
+        env.reset(options={"level": level})
+        _, reward, terminated, _, info = env.step(actions[i])
+        assert (reward, terminated) == (rewards[i], ended[i])
+        assert all(info[key] == infos[key][i] for key in info)
+    answer = solve(TILES[:1])[0]
+    assert vector.render()[0] == f"path:\n{to_text(TILES[0], answer[0])}\n\nroom:\n{to_text(TILES[0], answer[1])}"
+
+
+def test_policies_are_solved_and_measured() -> None:
+    policy = Knows()
+    assert run_until_solved(policy, TILES).steps.tolist() == [1] * 6
+    evaluation = measure(policy, TILES, 2)
+    assert evaluation.final.complete.value == evaluation.final.paper_accuracy.value == 1
+    assert evaluation.agreement == {kind: float(kind == "canonical") for kind in KINDS}
+    stability = measure_stability(policy, TILES, 2)
+    assert stability.after.optimal.value == stability.path.fixed_point == 1
+    assert not stability.edits
+    untrained = measure(NCA(4, 4, task=TASK.name, n_iterations=2), TILES)
+    assert sum(untrained.agreement.values()) == pytest.approx(1)
+
+
+@for_each("loss", LOSSES)
+def test_a_loss_is_the_mean_of_its_channels(loss: str) -> None:
+    states, target = torch.rand(2, 6, 3, 7, 7), torch.from_numpy(solve(TILES)).float()
+    both = path_losses(loss, list(states), target, torch.ones(2, 6, dtype=torch.bool))
+    each = [LOSSES[loss](states[:, :, k].flatten(0, 1), target[:, k].repeat(2, 1, 1)) for k in (0, 1)]
+    torch.testing.assert_close(both, torch.stack(each).reshape(2, 2, 6).mean(dim=(0, 2)))
+
+
+def test_each_channel_has_its_mark() -> None:
+    tiles, answer = parse("....\n####"), np.zeros((2, 2, 4), bool)
+    answer[0, :, :2] = answer[1, :, 1:3] = True
+    frame = draw_level(tiles, answer, cell=16)
+    for tile, (edge, middle) in enumerate([("PATH", "PATH"), ("PATH", 0), (None, 0), (None, None)]):
+        for name, pixel in ((edge, frame[2, 16 * tile + 2]), (middle, frame[8, 16 * tile + 8])):
+            colour = palette.EMPTY if name is None else palette.FURTHER[0] if name == 0 else palette.PATH
+            assert tuple(pixel) == colour
+    outlined = draw_level(tiles, solution=answer, cell=16)
+    assert tuple(outlined[8, 36]) == palette.EXACT_PATH != tuple(outlined[8, 40])
+    snapshot = Snapshot(tiles, np.zeros((2, 2, 4)), answer, ("one", "two"))
+    assert snapshot.answers == ("one", "two")
+    assert (snapshot.draw() == palette.FURTHER[0]).all(axis=2).any(), "the key has its colour"
+    for wrong in (answer.repeat(2, axis=0), answer[None]):
+        with pytest.raises(ValueError, match="target must have the tiles' shape"):
+            Snapshot(tiles, np.zeros((2, 2, 4)), wrong)
+
+
+@for_each(
+    ("refused", "message"),
+    [
+        (lambda: Symmetrised(Knows()), "the task 'path-and-room' has no `rank`"),
+        (lambda: PathAction(gym.make(ID)), "have 2 channels, path, room: PathAction writes one"),
+        (lambda: LevelPopulation(PopulationConfig(task=TASK.name)), "2 channels, .* cannot evolve or be edited"),
+        (lambda: changed("fast", task=TASK.name, evolve=True), "2 channels, .* cannot evolve or be edited"),
+        (lambda: changed("fast", task=TASK.name, nearest_solution=1.0), "nearest_solution is for the tasks of this"),
+        (lambda: changed("fast", task=TASK.name, n_channels=1), "n_channels must be an integer from 2"),
+        (lambda: gym.make(ID, n_channels=1), "n_channels must be an integer >= 2, got 1"),
+        (lambda: NCA(4, 4, task=TASK.name, channel_names="abcd"), "channel_names must be a sequence"),
+        (lambda: NCA(4, 3, task=TASK.name, channel_names=("path", "b", "c")), "first 2 channels must be called 'path'"),
+        (lambda: to_json(NCA(4, 4, task=TASK.name), "mine"), "2 channels, .*: the page in the browser draws one"),
+        (lambda: asked(load("shortest-path-bfs"), TASK.name), "are path, room, and those of the policy path"),
+        (lambda: replace(SHORTEST_PATH, answers=("path", "room")), "a rank is for answers of one channel"),
+        (lambda: replace(TASK, answers=()), r"answers of the task 'path-and-room' must be a tuple .*, got \(\)"),
+        (lambda: replace(TASK, answers="ab"), "answers of the task .* got 'ab'"),
+        (lambda: replace(TASK, answers=("a", "a")), "different names"),
+        (lambda: replace(TASK, n_channels=1), "n_channels of the task .* must be an integer >= 2, got 1"),
+        (lambda: register_task(replace(TASK, solve=solvers.shortest_path)), r"solve .* shape \(2, 2, 5, 5\)"),
+        (lambda: register_task(replace(TASK, is_optimal=solvers.is_optimal)), "is_optimal of the task .* fails"),
+    ],
+)
+def test_what_takes_one_channel_refuses_several(refused: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        refused()
