@@ -169,6 +169,12 @@ def test_source_distribution_has_every_file(copy: Path) -> None:
     assert {name for name in packed if name.startswith("maze_nca_gym/agents")} == set()
 
 
+def test_wheel_has_the_page_without_its_policies(copy: Path) -> None:
+    with zipfile.ZipFile(build(copy, "build_wheel('dist')")) as archive:
+        packed = {name for name in archive.namelist() if "/agents/page/" in name}
+    assert packed == {f"maze_nca_gym/agents/page/{path.name}" for path in PAGE.iterdir() if path.is_file()}
+
+
 @pytest.mark.parametrize("address", ["", "https://example.org/owner/name"])
 def test_long_description_links_into_the_repository(copy: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("REPOSITORY_URL", address)

@@ -385,13 +385,20 @@ class TestChromium:
             find("policy").value = "strange";
             find("policy").onchange();
             said.push(state.policy.name, find("policy").value, find("message").textContent);
-            document.title = JSON.stringify([...said, state.answer.wanted]);
+            said.push(state.answer.wanted);
+            const opened = new DataTransfer();
+            opened.items.add(new File([JSON.stringify(other)], "other.json"));
+            find("map").files = opened.files;
+            find("map").dispatchEvent(new Event("change"));
+            const open = () => [state.policy.name, find("policy").value, find("brushes").children.length];
+            setTimeout(() => (document.title = JSON.stringify([...said, ...open()])), 3000);
         """
         page = export(policy_of("weighted-terrain"), tmp_path / "own.html", name="own")
+        script = f"const other = {to_json(policy_of('nearest-target'), 'other').decode()};{script}"
         text = page.read_text().replace("</body>", f"<script>setTimeout(() => {{{script}}}, 1000)</script></body>")
         page.write_text(text)
         shown = serve.dump_page(page.as_uri(), tmp_path / "profile")
         said = json.loads(html.unescape(re.search("<title>(.*?)</title>", shown)[1]))
         assert said[:4] == [True, True, "own", "own"]
         assert "does not know the inputs what of strange" in said[4]
-        assert said[5] is None
+        assert said[5:] == [None, "other", "other", 4]

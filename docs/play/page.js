@@ -273,10 +273,13 @@
       Math.round(row + ((endRow - row) * i) / n), Math.round(col + ((endCol - col) * i) / n)]);
   }
 
+  /** Paint a line of tiles; over ends only with a brush, and never over the last of its kind. */
   function paint(from, to, kind, overEnds) {
-    const { tiles, width } = state.automaton.level;
-    const changes = line(from, to).filter((at) => mayEdit(...at)).map(([row, col]) => [row * width + col, kind]);
-    editTiles(changes.filter(([tile]) => (overEnds || !isEnd(tiles[tile])) && tiles[tile] !== kind));
+    const { tiles, width } = state.automaton.level, nOf = (end) => tiles.reduce((sum, tile) => sum + (tile === end), 0);
+    for (const [row, col] of line(from, to).filter((at) => mayEdit(...at))) {
+      const tile = row * width + col, before = tiles[tile];
+      if (before !== kind && (!isEnd(before) || (overEnds && nOf(before) > 1))) editTiles([[tile, kind]]);
+    }
   }
 
   /** Return a function that moves the end on a tile to another tile. */
