@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import solvers
 from maze_nca_gym.generation import Size, generate
-from maze_nca_gym.guidance import STEPS, Guidance, first_steps
+from maze_nca_gym.guidance import STEPS, Guidance, branches, first_steps
 from maze_nca_gym.levels import KINDS, MOST_KINDS, Kind, Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.names import check_count
 from maze_nca_gym.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
@@ -375,6 +375,8 @@ DIAMETER = Task(
     is_optimal=solvers.is_optimal,
     usual_length=60,
     found="longest shortest path found",
+    guidance=branches,
+    guided=tuple(f"{what}_{step}" for what in ("centre", "branch") for step in STEPS),
     rank=_longer_is_better,
     default_steps=240,  # four for each tile: there and back, twice
 )

@@ -213,7 +213,6 @@ class TestTraining:
             ({"order": "dlru"}, "order must have each of the letters U, L, D and R .* got 'dlru'"),
             ({"order": 4}, "order must be of type str | None, got 4"),
             ({"task": "shortest-path-DLRR"}, "unknown task 'shortest-path-DLRR'"),
-            ({"task": "diameter", "order": ORDER, "guidance": 1.0}, "the task diameter-DLRU brings no guidance"),
         ],
     )
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:

@@ -224,7 +224,9 @@ class LossConfig:
     guidance: Annotated[float, Between(0, 1024)] = 0.0
     """Weight of a second loss on the channels after the path, for tasks that bring guidance; 0 means none. Those of the
     shortest path predict the first step of the solution from each tile: up, left, down or right. A tile counts after as
-    many iterations as it has moves to the target. With 1, training needs many times fewer updates."""
+    many iterations as it has moves to the target. With 1, training needs many times fewer updates. Those of the
+    diameter predict the ways to the centre and into the deepest branch; they help on perfect mazes, and harm where
+    there are loops."""
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -129,7 +129,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ),
         ({"pool_retry": 1.0}, "pool_retry needs a pool: set pool_size"),
         ({"gradient_growth": float("nan")}, "gradient_growth must be from 0 to 1,024, got nan"),
-        ({"guidance": 1.0, "task": "diameter"}, "the task diameter brings no guidance"),
+        ({"guidance": 1.0, "task": "diameter", "n_channels": 8}, "guidance needs at least 9 channels, got 8"),
         ({"guidance": 1.0, "n_channels": 4}, "guidance needs at least 5 channels, got 4"),
         ({"guidance": 1.0, "n_channels": 6, "max_pool": True}, "guidance needs at least 7 channels, got 6"),
         ({"nearest_solution": 0.5, "evolve": True}, "nearest_solution is not for levels that evolve"),

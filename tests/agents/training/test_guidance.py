@@ -13,9 +13,9 @@ from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.losses import guidance_losses
 from maze_nca_gym.families import test_levels as policy_levels
 from maze_nca_gym.generation import generate
-from maze_nca_gym.guidance import STEPS, first_steps
+from maze_nca_gym.guidance import STEPS, branches, first_steps
 from maze_nca_gym.levels import Tile, Tiles, one_hot
-from maze_nca_gym.solvers import distances, shortest_path
+from maze_nca_gym.solvers import distances, eccentricities, is_optimal, shortest_path
 from maze_nca_gym.tasks import DIAMETER, TASKS
 
 
@@ -53,6 +53,37 @@ def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, 
         assert not steps[:, to_target <= 0].any(), "at walls, at the target and out of its reach"
         for tile in map(tuple, np.argwhere(to_target > 0)):
             assert np.array_equal(walk(steps, tile), shortest_path(with_source_at(tiles, tile), order))
+
+
+@pytest.mark.parametrize("order", ["ULDR", "DLRU", "RULD"])
+@pytest.mark.parametrize("size", [6, 9, (4, 11)])
+def test_branches_of_trees_lead_from_the_centre_along_a_longest_path(size, order):
+    levels = generate(np.random.default_rng(0), 6, size, "perfect", endpoints=False)
+    shown = branches(levels, order)
+    assert (shown.channels.shape, shown.channels.dtype) == ((6, 8, *levels.shape[1:]), np.bool_)
+    for tiles, channels, after in zip(levels, shown.channels, shown.after, strict=True):
+        eccentricity = eccentricities(tiles)
+        free = eccentricity >= 0
+        centres = free & (eccentricity == eccentricity[free].min())
+        assert np.array_equal(channels[:4].sum(axis=0), free & ~centres), "all others have one way to the centre"
+        assert not channels[:, ~free].any()
+        assert np.array_equal(after, np.where(free, tree_heights(tiles, centres) + 2, 0))
+        path, ahead = np.zeros_like(free), list(map(tuple, np.argwhere(centres)))
+        while ahead:
+            path[tile := ahead.pop()] = True
+            ways = [list(STEPS.values())[way] for way in np.flatnonzero(channels[(slice(4, None), *tile)])]
+            ahead += [(tile[0] + row, tile[1] + col) for row, col in ways]
+        assert is_optimal(tiles, path)
+
+
+def tree_heights(tiles: Tiles, centres: np.ndarray) -> np.ndarray:
+    """How far the tiles beyond each tile of a tree are, seen from its one or two centres."""
+    away = np.stack([distances(tiles, tile) for tile in np.argwhere(centres)]).min(axis=0)
+    heights = np.zeros_like(away)
+    for tile in np.argwhere(away >= 0):
+        to_tile = distances(tiles, tile)
+        heights[tuple(tile)] = to_tile[(away >= 0) & (away == away[tuple(tile)] + to_tile)].max()
+    return heights
 
 
 def test_the_loss_against_numpy():
