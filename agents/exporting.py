@@ -73,19 +73,16 @@ def to_json(policy: Policy, name: str) -> bytes:
     `weights` has for each state channel a list for each input and each state channel, with a number for each of `taps`,
     which are [rows down, columns to the right] of the tile that is read. Numbers are the shortest that read back as the
     same float32. `kinds` are the task's kinds of tile. `levels` has generated levels with the tiles of their canonical
-    answers, numbered row by row; it is there if only the task's own functions can judge an answer.
-
-    Raises:
-        ValueError: answers of the task have several channels, which the page does not draw.
+    answers, numbered row by row, a list for each channel; it is there if only the task's own functions can judge one.
     """
     program, task = policy.program(), find_task(policy.task)
     assert program is not None, "`is_convolution` is asked before"
-    task.check_one_channel("the page in the browser draws one; torchscript and onnx can hold the policy")
     content = {
         "format": KIND,
         "name": name,
         "task": policy.task,
         "found": task.found,
+        "answers": task.answers,
         "kinds": [asdict(kind) for kind in task.kinds],
         "output": policy.output,
         "exact": policy.guarantees.exact,
@@ -108,10 +105,13 @@ def to_json(policy: Policy, name: str) -> bytes:
 
 
 def _answered(task: Task) -> list[dict[str, Any]]:
-    """Return generated levels of a task, and the tiles of their canonical answers."""
+    """Return generated levels of a task, and the tiles of each channel of their canonical answers."""
     rng = rng_for(0, "page")
     return [
-        {"level": to_text(tiles, letters=task.letters), "answer": np.flatnonzero(answer).tolist()}
+        {
+            "level": to_text(tiles, letters=task.letters),
+            "answer": [np.flatnonzero(path).tolist() for path in answer.reshape(-1, *tiles.shape)],
+        }
         for levels in (task.generate(rng, _LEVELS_OF_SIZE, size) for size in _SIZES)
         for tiles, answer in zip(levels, task.solve_all(levels), strict=True)
     ]

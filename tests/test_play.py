@@ -41,7 +41,6 @@ make_play = load_file("make_play", ROOT / "docs" / "make_play.py")
 serve = load_file("serve", HARNESS / "serve.py")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 needs_chromium = pytest.mark.skipif(serve.CHROMIUM is None, reason="there is no Chromium")
-DRAWN = [task for task in EXAMPLES if task != "key-and-door"]  # whose answers have one channel
 SCRIPTS = ("levels.js", "rules.js", "kernel.js", "automaton.js")
 
 
@@ -83,7 +82,7 @@ MISTAKES = {
 
 
 OWN = {
-    **{name: {"task": name} for name in (*DRAWN, "diameter-DLRU")},
+    **{name: {"task": name} for name in (*EXAMPLES, "diameter-DLRU")},
     "asked-another-task": {"task": "diameter", "n_tiles": 4},
 }
 """Networks of tasks besides those of the page, or with other inputs."""
@@ -200,7 +199,7 @@ class TestNode:
         for (call, said), message in zip(MISTAKES.items(), found, strict=True):
             assert re.search(said, message), call
 
-    @pytest.mark.parametrize("task", DRAWN)
+    @pytest.mark.parametrize("task", EXAMPLES)
     def test_an_exported_page_judges_the_levels_that_came_with_it(self, task, tmp_path):
         page = export(policy_of(task), tmp_path / "own.html", name="own").read_text()
         assert [path.name for path in tmp_path.iterdir()] == ["own.html"]
@@ -209,13 +208,13 @@ class TestNode:
         script = """
             const {levels, answers, policies, loaded} = MazePlay, policy = loaded[policies[0].name];
             const found = policy.levels.map(({level: text, answer}) => {
-              const level = levels.parse(text, 0, policy), path = new Uint8Array(level.tiles.length);
-              answer.forEach((tile) => (path[tile] = 1));
-              const judged = () => answers.isRight(level, policy, answers.solve(level, policy), path);
+              const level = levels.parse(text, 0, policy), {length} = level.tiles;
+              const paths = answer.map((tiles) => Uint8Array.from({length}, (_, tile) => tiles.includes(tile)));
+              const judged = () => answers.isRight(level, policy, answers.solve(level, policy), paths);
               const link = levels.toText(levels.decode(levels.encode(level, policy), policy), policy);
-              const right = judged(), flipped = path.map((on, tile) => (tile < 5 ? 1 - on : on));
+              const right = judged(), flipped = paths.map((path) => path.map((on, tile) => (tile < 5 ? 1 - on : on)));
               const off = answers.difference(answer, flipped);
-              path[answer[0]] = 0;
+              paths.at(-1)[answer.at(-1)[0]] = 0;
               const wrong = judged();
               level.tiles[level.tiles.indexOf(0)] = 1;
               return [right, wrong, off, answers.solve(level, policy).wanted, link === text];
@@ -227,10 +226,11 @@ class TestNode:
             subprocess.run(["node"], input=words + script, text=True, capture_output=True, check=True).stdout
         )
         assert said["policies"] == [{"name": "own", "task": task, "about": ""}]
-        assert said["found"] == [[True, False, 5, None, True]] * 24
+        assert said["found"] == [[True, False, 5 * len(find_task(task).answers), None, True]] * 24
         for row in said["levels"]:
             tiles = parse(row["level"], find_task(task).letters)
-            assert np.flatnonzero(find_task(task).solve(tiles[None])).tolist() == row["answer"]
+            solved = find_task(task).solve(tiles[None]).reshape(-1, tiles.size)
+            assert [np.flatnonzero(path).tolist() for path in solved] == row["answer"]
 
     def test_the_diameter_in_another_order_is_judged_as_the_same_question(self):
         tiles = parse("#...\n....\n...#")
@@ -243,7 +243,7 @@ class TestNode:
             const level = {{height: 3, width: 4, tiles: Uint8Array.from({tiles.ravel().tolist()})}};
             const paths = {[path.ravel().astype(int).tolist() for path in paths]};
             paths.push(paths[0].map((on) => 1 - on));
-            const judged = (path) => answers.isRight(level, given, answers.solve(level, given), path);
+            const judged = (path) => answers.isRight(level, given, answers.solve(level, given), [path]);
             console.log(JSON.stringify(paths.map(judged)));
         """
         assert self.run(script) == [True, True, False]

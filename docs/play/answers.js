@@ -11,7 +11,7 @@
     return levels.hasEnds(policy) ? searches(level) : { length: levels.diameter(level) };
   }
 
-  /** Return the canonical answer that came with a policy, [tile, ...]; null if the level is none of those that did. */
+  /** Return the canonical answer that came with a policy, [[tile, ...], ...]; null if the level is none of those that did. */
   function knownAnswer(level, policy) {
     const text = levels.toText(level, policy), known = policy.levels.find((each) => each.level === text);
     return known ? known.answer : null;
@@ -33,16 +33,18 @@
     return new Set(tiles.map((tile) => moves[tile])).size === length + 1 && tiles.every((tile) => moves[tile] >= 0 && moves[tile] <= length);
   }
 
-  /** Return on how many tiles a path, (H W) of 0 and 1, and a known answer differ. */
-  function difference(wanted, path) {
-    const both = wanted.reduce((sum, tile) => sum + path[tile], 0);
-    return wanted.length + path.reduce((sum, on) => sum + on, 0) - 2 * both;
+  /** Return on how many tiles the channels of an answer, (H W) of 0 and 1 each, and a known answer differ. */
+  function difference(wanted, paths) {
+    return paths.reduce((sum, path, channel) => {
+      const tiles = wanted[channel], both = tiles.reduce((n, tile) => n + path[tile], 0);
+      return sum + tiles.length + path.reduce((n, on) => n + on, 0) - 2 * both;
+    }, 0);
   }
 
-  /** Return whether a path, (H W) of 0 and 1, is what a policy should draw in the end. */
-  function isRight(level, policy, answer, path) {
-    if (policy.levels) return answer.wanted !== null && difference(answer.wanted, path) === 0;
-    const { length } = answer, tiles = [];
+  /** Return whether the channels of an answer, (H W) of 0 and 1 each, are what a policy should draw in the end. */
+  function isRight(level, policy, answer, paths) {
+    if (policy.levels) return answer.wanted !== null && difference(answer.wanted, paths) === 0;
+    const [path] = paths, { length } = answer, tiles = [];
     path.forEach((on, tile) => on && tiles.push(tile));
     if (length < 0) return false;
     if (!levels.hasEnds(policy)) return isPath(level, tiles, length);

@@ -8,7 +8,7 @@
 (() => {
   const { WALL } = globalThis.MazePlay.levels;
   const KIND = "maze_nca_gym automaton 2";
-  const NEEDED = ["name", "task", "found", "kinds", "rule", "inputs", "channels", "taps", "weights", "bias"];
+  const NEEDED = ["name", "task", "found", "answers", "kinds", "rule", "inputs", "channels", "taps", "weights", "bias"];
   const FEW = 0.2; // largest fraction of weights that are not zero with which visiting each is faster than the kernel
   const LARGEST_HISTORY = 256 * 2 ** 20; // bytes
 
@@ -313,9 +313,14 @@
       return state;
     }
 
-    /** Return the path, 1 where channel 0 is above 1/2. */
-    path() {
-      return Uint8Array.from(this.cellOf, (cell) => Number(this.cells[cell * this.size + this.nStatic] > 0.5));
+    /** Return the path, 1 where channel 0 is above 1/2, or another channel of the answer. */
+    path(channel = 0) {
+      return Uint8Array.from(this.cellOf, (cell) => Number(this.cells[cell * this.size + this.nStatic + channel] > 0.5));
+    }
+
+    /** Return all channels of the answer, the path first. */
+    answer() {
+      return this.policy.answers.map((_, channel) => this.path(channel));
     }
   }
 

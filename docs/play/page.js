@@ -2,7 +2,7 @@
 // The page: what it shows, its controls, and the demonstration that runs until somebody touches it.
 
 (() => {
-  const { levels, answers, Automaton, checkPolicy, Picture, drawThumbnail, policies } = globalThis.MazePlay;
+  const { levels, answers, Automaton, checkPolicy, Picture, drawThumbnail, FURTHER, policies } = globalThis.MazePlay;
   const find = (id) => document.getElementById(id);
   const FAMILIES = Object.keys(levels.GENERATORS), KNOWN = "with answers"; // levels that came with a policy
   const DAMAGE_RADIUS = 2;
@@ -162,7 +162,7 @@
 
   function judge() {
     const { automaton, policy, answer } = state;
-    state.isRight = answers.isRight(automaton.level, policy, answer, automaton.path());
+    state.isRight = answers.isRight(automaton.level, policy, answer, automaton.answer());
   }
 
   const rate = () => Math.round(2 ** Number(find("speed").value));
@@ -202,8 +202,8 @@
 
   function showStatus() {
     const { automaton, answer, isRight, policy } = state;
-    const nPath = automaton.path().reduce((sum, on) => sum + on, 0);
-    const what = policy.output === "visited tiles" ? "visited" : "path";
+    const nPath = automaton.answer().reduce((sum, path) => path.reduce((n, on) => n + on, sum), 0);
+    const what = policy.output === "visited tiles" ? "visited" : policy.answers.length > 1 ? "answer" : "path";
     const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
     find("status").innerHTML = `iteration <b>${automaton.iteration}</b> · ${what} <b>${nPath}</b> tiles<span></span>`;
     const verdict = Object.assign(find("status").lastChild, { className: isRight ? "good" : "" });
@@ -216,7 +216,7 @@
   function doubt(automaton, policy, answer) {
     if (!policy.levels) return answer.length < 0 && levels.hasEnds(policy) ? "no path joins source and target" : "";
     if (!answer.wanted) return "no exact answer known here";
-    const n = answers.difference(answer.wanted, automaton.path());
+    const n = answers.difference(answer.wanted, automaton.answer());
     return `${n} ${n === 1 ? "tile" : "tiles"} off the exact answer`;
   }
 
@@ -341,6 +341,14 @@
     [...find("brushes").children].forEach((button, kind) => button.setAttribute("aria-pressed", kind === tool));
   }
 
+  /** Return an element with a name next to a square of a colour. */
+  function labelled(tag, name, colour) {
+    const element = document.createElement(tag), square = document.createElement("i");
+    square.style.background = colour;
+    element.append(square, name.replaceAll("_", " "));
+    return element;
+  }
+
   /** Show the tools for a policy: a brush for each kind of tile of a task of somebody's own. */
   function showTools() {
     const { policy } = state;
@@ -350,12 +358,12 @@
     if (state.brushesOf === policy) return;
     state.brushesOf = policy;
     find("brushes").replaceChildren(...(policy.levels ? policy.kinds : []).map(({ name, colour }, kind) => {
-      const button = document.createElement("button"), swatch = document.createElement("i");
-      swatch.style.background = ["var(--floor)", "var(--wall)"][kind] || colour;
-      button.append(swatch, name.replaceAll("_", " "));
+      const button = labelled("button", name, ["var(--floor)", "var(--wall)"][kind] || colour);
       button.onclick = () => { endDemonstration(); chooseTool(kind); };
       return button;
     }));
+    const several = policy.answers.length > 1 ? policy.answers : [];
+    find("legend").replaceChildren(...several.map((name, i) => labelled("span", name, i ? FURTHER[(i - 1) % FURTHER.length] : "var(--path)")));
     chooseTool(state.tool === "damage" ? "damage" : "walls");
   }
 

@@ -6,6 +6,7 @@
   const SHADES = 256;
   const FADE = 6; // iterations in which the glow of a tile that the front has just reached fades
   const DEEPEST = 0.7; // how much of a tint covers the colour of a kind of tile
+  const FURTHER = ["#cc79a7", "#56b4e9", "#f0e442"]; // colours of an answer's channels after the first, in turn
   const GLOW = 24; // iterations after which nothing is left of it
 
   /** Return [red, green, blue] of a CSS colour written #rrggbb. */
@@ -107,7 +108,7 @@
       this.small.getContext("2d").putImageData(this.image, 0, 0);
       context.imageSmoothingEnabled = false;
       context.drawImage(this.small, 0, 0, canvas.width, canvas.height);
-      if (automaton.policy.output !== "visited tiles") this.drawPath(automaton.level, path);
+      if (automaton.policy.output !== "visited tiles") automaton.answer().forEach((each, channel) => this.drawPath(automaton.level, each, channel));
       if (hasEnds(automaton.policy)) this.drawEnds(automaton.level);
       if (cursor) this.drawCursor(cursor, cell);
     }
@@ -118,7 +119,7 @@
     }
 
     /** Draw lines between neighbours on the path, and dots on tiles of it that are alone. */
-    drawPath(level, path) {
+    drawPath(level, path, channel) {
       const { context, cell } = this, { width } = level;
       context.beginPath();
       path.forEach((on, tile) => {
@@ -136,7 +137,8 @@
         }
       });
       context.lineCap = "round";
-      for (const [colour, part] of [[this.colours.halo, 0.9], [this.colours.path, 0.36]]) {
+      const first = [[this.colours.halo, 0.9], [this.colours.path, 0.36]], further = [[FURTHER[(channel - 1) % FURTHER.length], 0.18]];
+      for (const [colour, part] of channel ? further : first) {
         context.strokeStyle = colour;
         context.lineWidth = Math.max(1, part * cell);
         context.stroke();
@@ -178,5 +180,5 @@
     return scale <= 1e-6 ? "0" : `0 to ${Number(scale.toPrecision(3))}`;
   }
 
-  Object.assign(globalThis.MazePlay, { Picture, drawThumbnail });
+  Object.assign(globalThis.MazePlay, { Picture, drawThumbnail, FURTHER });
 })();

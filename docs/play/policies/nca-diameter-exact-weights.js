@@ -3,6 +3,7 @@ MazePlay.addPolicy({
 "name": "nca-diameter-exact-weights",
 "task": "diameter",
 "found": "longest shortest path found",
+"answers": ["path"],
 "kinds": [{"name":"empty","letter":".","colour":"#ffffff"},{"name":"wall","letter":"#","colour":"#1c1c20"}],
 "output": "path",
 "exact": true,

@@ -3,6 +3,7 @@ MazePlay.addPolicy({
 "name": "nca-shortest-path-hinted",
 "task": "shortest-path",
 "found": "shortest path found",
+"answers": ["path"],
 "kinds": [{"name":"empty","letter":".","colour":"#ffffff"},{"name":"wall","letter":"#","colour":"#1c1c20"},{"name":"source","letter":"S","colour":"#0072b2"},{"name":"target","letter":"T","colour":"#009e73"}],
 "output": "path",
 "exact": true,
