@@ -22,6 +22,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 from matplotlib.transforms import Bbox, IdentityTransform
 from numpy.typing import ArrayLike, NDArray
@@ -70,8 +71,10 @@ PRINTED: dict[Any, Any] = {
     "pdf.fonttype": 42,  # as text that can be selected and edited, which some publishers ask for
 }
 """Settings for `matplotlib.rc_context` of figures in print, whose text is as small as a caption's."""
-_ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130)]
+_ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130, 75, 105)]
 """Where a text is tried around its point: right, left, below and above first."""
+_TRIES = 30
+"""How often all texts are placed anew while some line crosses a text or a point."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 """Format -> metadata without which the same figure is the same file tomorrow."""
 
@@ -273,8 +276,8 @@ def _letters(inches: float, size: float) -> int:
 def label_points(drawn: Figure, axes: Axes, texts: Sequence[str], size: float = 8.5) -> None:
     """Write a text beside each of the points that were drawn with `Axes.plot`, so that no two texts overlap.
 
-    A text takes the nearest free place around its point, and a thin line leads to it if it is far. The figure's layout
-    is fixed by this, so it comes last.
+    A text takes the nearest free place around its point, and a thin line leads to it if it is far. No line crosses a
+    text or another point, unless there is no such place. The figure's layout is fixed by this, so it comes last.
 
     Args:
         drawn: the figure.
@@ -284,23 +287,64 @@ def label_points(drawn: Figure, axes: Axes, texts: Sequence[str], size: float = 
     """
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")
-    renderer, inside = drawn.canvas.get_renderer(), axes.get_window_extent()  # type: ignore[attr-defined]  # Agg's
     points = [axes.transData.transform(np.asarray(line.get_xydata())[0]) for line in axes.lines[: len(texts)]]
-    unit = drawn.dpi / 72
-    taken = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
-    for text, (x, y) in zip(texts, points, strict=True):
-        label = axes.annotate(text, (x, y), (0, 0), "figure pixels", "offset points", size=size, color=INK, va="center")
+    labels = [
+        axes.annotate(text, tuple(point), (0, 0), "figure pixels", "offset points", size=size, color=INK, va="center")
+        for text, point in zip(texts, points, strict=True)
+    ]
+    for label in labels:
         label.set_path_effects([withStroke(linewidth=2, foreground="white")])  # lines of the grid stay behind it
+    leaving = np.random.default_rng(0).random((_TRIES, len(texts))) < 0.15
+    leaving[0] = False  # afterwards some leave their nearest place to others
+    for tried in leaving:
+        lines, n_crossed = _place(drawn, axes, labels, points, tried)
+        if not n_crossed:
+            break
+    for line in lines:
+        axes.plot(*line.T, color=GREY, linewidth=0.6, transform=IdentityTransform(), zorder=1)
+
+
+def _place(
+    drawn: Figure,
+    axes: Axes,
+    labels: Sequence[Annotation],
+    points: Sequence[NDArray[Any]],
+    leaving: NDArray[np.bool_],
+) -> tuple[list[NDArray[np.float64]], int]:
+    """Move labels to the nearest free places beside their points, one after the other; some to the next nearest.
+
+    Returns:
+        The lines to the labels, (K, 2) pixels each, as far as its text, and how many of them cross something.
+    """
+    renderer, inside, unit = drawn.canvas.get_renderer(), axes.get_window_extent(), drawn.dpi / 72  # type: ignore[attr-defined]  # Agg's
+    marks = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
+    boxes: list[Bbox] = []
+    lines: list[NDArray[np.float64]] = []
+    n_crossed = 0
+    for label, point, mark, waits in zip(labels, points, marks, leaving.tolist(), strict=True):
+        others, found = [each for each in marks if not each.overlaps(mark)], None
         for distance, angle in product((11, 18, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
             across, up = distance * math.cos(angle), distance * math.sin(angle)
-            label.set(position=(across, up), ha="left" if across > 0.1 else "right" if across < -0.1 else "center")
+            side = "left" if across > 0.1 else "right" if across < -0.1 else "center"
+            label.set(position=(across, up), ha=side)
             box = label.get_window_extent(renderer).padded(1.5 * unit)
-            if not any(box.overlaps(each) for each in taken) and _contains(inside, box):
+            if any(map(box.overlaps, (*marks, *boxes))) or not _contains(inside, box):
+                continue
+            line = np.linspace(point, point + np.array([across, up]) * unit, 100 if distance > 18 else 0)
+            crossed = any([*map(box.count_contains, lines), *(each.count_contains(line) for each in (*boxes, *others))])
+            if found is None or not crossed:
+                found = crossed, (across, up), side, box, line
+            if not crossed and not waits:
                 break
-        taken.append(box)
-        if distance > 18:
-            ends = (x, x + across * unit), (y, y + up * unit)
-            axes.plot(*ends, color=GREY, linewidth=0.6, transform=IdentityTransform(), zorder=1)
+            waits = waits and crossed
+        if found is None:  # no room at all
+            found = True, (across, up), side, box, np.empty((0, 2))
+        crossed, place, side, box, line = found
+        label.set(position=place, ha=side)
+        boxes.append(box)
+        lines.append(np.array([each for each in line if not box.contains(*each)]).reshape(-1, 2))
+        n_crossed += crossed
+    return lines, n_crossed
 
 
 def _contains(outer: Bbox, inner: Bbox) -> bool:

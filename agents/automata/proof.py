@@ -66,6 +66,11 @@ class Proof:
         return tuple(lemma for lemma in self.lemmas if not lemma.holds)
 
 
+_INVARIANT, _PROVEN = "its invariant holds", ": proven"
+INVARIANT_PROVEN = _INVARIANT + _PROVEN
+"""Part of what `proof_in_words` says if the invariant is proven, so that nothing that relies on it is conditional."""
+
+
 def prove(automaton: Automaton) -> Proof:
     """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
     bound.
@@ -98,9 +103,9 @@ def proof_in_words(automaton: Automaton) -> str:
         said = [f"after t iterations PATH shows {theorem.shown}, on every maze"] if theorem.shown else []
         if theorem.answer is not None:
             said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
-        known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
+        known = [] if automaton.invariant is None else [("and " if said else "") + _INVARIANT]
         unsaid = "" if said else "; that it is right is not proven"
-        return f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}"
+        return f"{', '.join([*said, *known])}{_PROVEN} in {len(proof.lemmas)} lemmas{unsaid}"
     return "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
 
 

@@ -41,18 +41,20 @@ def _summarise(
     automaton: Automaton, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
     """Print what came out, and where it is; return the exit code."""
+    from maze_nca_gym.agents.automata.proof import INVARIANT_PROVEN
     from maze_nca_gym.agents.hinting.certificate import worst_patch
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 
     tasks = " and ".join(automaton.tasks)
     n_used = int(next(iter(model.parameters())).count_nonzero())
+    proof = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]["automaton"]
     Table.of_facts(
         {
             "policy": f"NCA, {tasks}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
             **more,
-            "certificate": _in_words(certificate),
-            "automaton": json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]["automaton"],
+            "certificate": _in_words(certificate, certificate.assumed and INVARIANT_PROVEN not in proof),
+            "automaton": proof,
         }
     ).print()
     print(f"model: {out / MODEL}")
@@ -63,9 +65,10 @@ def _summarise(
     return FAILED
 
 
-def _in_words(certificate: Certificate) -> str:
+def _in_words(certificate: Certificate, assumed: bool) -> str:
+    """Return what is proven; `assumed` says whether it relies on an invariant that is not."""
     if certificate.holds:
-        given = ", if its invariant holds" if certificate.assumed else ""
+        given = ", if its invariant holds" if assumed else ""
         return f"does what the automaton does on every maze, of any size, at every iteration: proven, in float32{given}"
     return (
         f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "

@@ -107,6 +107,17 @@ def test_a_strip_has_a_panel_and_a_caption_for_each_picture(tmp_path):
     assert strip(tmp_path / "strip.png", pictures, ["a", "b", "c"], "title").stat().st_size > 1000
 
 
+def test_lines_to_labels_cross_no_label(tmp_path):
+    with figure(tmp_path / "any.png", 9, 4) as drawn:
+        (axes,) = panels(drawn, 1, 1)
+        for x, y in (*((4 + i / 5, 1) for i in range(6)), (0, 0), (9, 2)):
+            axes.plot(x, y, "o", markersize=6)
+        label_points(drawn, axes, [f"a solver with the very long name {i}" for i in range(8)])
+    lines = [line.get_xydata() for line in axes.lines[8:] if len(line.get_xydata())]
+    assert lines
+    assert not any(text.get_window_extent().count_contains(line) for text in axes.texts for line in lines)
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_labels_of_crowded_points_overlap_neither_each_other_nor_a_point(tmp_path, suffix):
     x, y = np.array([1, 1.01, 1.02, 1.5, 5, 5.2, 9, 9.1]), np.array([1, 1, 1, 1, 0.5, 0.5, 0, 0.02])
