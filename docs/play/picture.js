@@ -126,7 +126,7 @@
         if (!on) return;
         const x = ((tile % width) + 0.5) * cell, y = (Math.floor(tile / width) + 0.5) * cell;
         context.moveTo(x, y);
-        context.lineTo(x, y);
+        context.lineTo(x + 0.01, y); // a path of no extent at all would not be drawn
         if ((tile + 1) % width && path[tile + 1]) {
           context.moveTo(x, y);
           context.lineTo(x + cell, y);
