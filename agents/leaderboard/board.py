@@ -47,7 +47,9 @@ best moment of a training on the test mazes. The scores are:
 - **restarted**, **reused**: on edit streams, the mazes that are solved, each by some shortest path, or by an empty
   path if there is no route. The policy begins from zeros on each maze, or goes on from the state of the one before; in
   both cases it runs for as many iterations on each maze as its line below says. **whole**: the streams of which all
-  mazes are solved. Mazes of a stream are alike, so intervals of single mazes are too narrow.
+  mazes are solved.
+
+Mazes of a stream are alike, and so are tiles of a maze: intervals of single ones are too narrow.
 
 Seconds are those of running the policy on all mazes of the row. They depend on the machine, and on what else it did.
 """
