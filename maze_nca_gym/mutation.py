@@ -3,7 +3,8 @@
 An offspring has its parent's task and is solvable, even if the parent was not. It depends on the parent and one seed
 alone, not on the rest of the batch, so the seed reproduces it. If the outermost ring of a parent is all walls, it is
 the border and stays as it is. Tiles that may change are called inner below; in a level without a border, all tiles are.
-Nothing wraps around an edge.
+Nothing wraps around an edge. A task's own kinds of tile stay where they are, unless a source or target moves there;
+`swaps` moves all kinds.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.generation import check_fraction
-from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
+from maze_nca_gym.levels import MOST_KINDS, Tile, Tiles, as_contiguous, as_tiles
 from maze_nca_gym.names import check_count, check_names, find
 from maze_nca_gym.random_streams import words
+from maze_nca_gym.tasks import TASKS, Task
 
 PATIENCE = 32
 """Largest number of draws of an offspring; the first that is solvable and differs from its parent is taken."""
@@ -37,7 +39,7 @@ class Parents(NamedTuple):
     Attributes:
         tiles: (N, H, W) uint8.
         margins: (N,) int64, 1 where a wall border surrounds the level, else 0.
-        has_endpoints: whether all have one source and one target; else none has any.
+        has_endpoints: whether all have one source, and one target or more if their task allows it; else none moves.
     """
 
     tiles: Tiles
@@ -141,7 +143,44 @@ class Edits:
         return levels
 
 
-MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits}
+@dataclass(frozen=True)
+class Swaps:
+    """A fixed number of swaps, one after another, each of the tiles at two random inner places.
+
+    So a level keeps its number of tiles of each kind, a task's own kinds included.
+
+    Attributes:
+        n_swaps: how many, >= 1.
+
+    Raises:
+        ValueError: fewer than one.
+    """
+
+    n_swaps: int = 10
+
+    moves_target: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_count("n_swaps", self.n_swaps)
+
+    def n_words(self, area: int) -> int:
+        """Return two random numbers for each swap."""
+        return 2 * self.n_swaps
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """Return (N, H, W) offspring, whose target may be out of reach."""
+        n, height, width = parents.tiles.shape
+        margins = parents.margins[:, None]
+        inner_width = width - 2 * margins
+        inner = (_uniforms(noise) * (height - 2 * margins) * inner_width).astype(np.int64)
+        places = (inner // inner_width + margins) * width + inner % inner_width + margins
+        flat, rows = parents.tiles.reshape(n, height * width).copy(), np.arange(n)
+        for one, other in zip(places.T[::2], places.T[1::2], strict=True):
+            flat[rows, one], flat[rows, other] = flat[rows, other], flat[rows, one]
+        return flat.reshape(n, height, width)
+
+
+MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits, "swaps": Swaps}
 """Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
 
 
@@ -161,7 +200,9 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
     return mutation(**options)
 
 
-def mutate(rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
+def mutate(
+    rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", task: Task | None = None, **options: Any
+) -> Tiles:
     """Return one offspring of each level, from `offspring` with seeds drawn by `draw_seeds`.
 
     Returns:
@@ -170,8 +211,8 @@ def mutate(rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", **opt
     Raises:
         ValueError: the same errors as from `offspring` and `draw_seeds`.
     """
-    parents = as_tiles(tiles, ndim=(3,))
-    return offspring(draw_seeds(rng, len(parents)), parents, kind, **options)
+    parents = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
+    return offspring(draw_seeds(rng, len(parents)), parents, kind, task, **options)
 
 
 def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
@@ -187,19 +228,23 @@ def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
     return rng.integers(MAX_SEED, size=n)
 
 
-def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
+def offspring(
+    seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", task: Task | None = None, **options: Any
+) -> Tiles:
     """Return one solvable offspring of each level, which depends only on that level and its seed.
 
     It is drawn up to 32 times, until it is solvable and differs from its parent. If the last draw is still unsolvable,
     its target moves to a tile that the source reaches, if necessary onto a wall beside the source; without endpoints,
     an inner tile becomes empty. If it still equals its parent, it is kept; this happens where hardly any other level
-    exists or hardly anything may change.
+    exists or hardly anything may change. With a task of one's own, a level is solvable if the task has an answer to it;
+    a parent none of whose 32 offspring has one is kept, and so is its number of sources and targets.
 
     Args:
         seeds: (N,) integers in [0, 2**63).
         tiles: (N, H, W) levels. All have exactly one source and one target (the shortest path's), or none has any and
-            each has a free tile (the diameter's).
+            each has a free tile (the diameter's). Those of a task of one's own may be others.
         kind: a name in `MUTATIONS`.
+        task: the task of the levels. None means one of the package's own, which the levels show.
         options: the attributes of that mutation.
 
     Returns:
@@ -209,7 +254,9 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
         ValueError: an unknown mutation or option, a bad value, bad seeds, or a level of neither task.
     """
     mutation = find_mutation(kind, options)
-    parents = _as_parents(tiles)
+    own = None if task is None or TASKS.ships(task.name) else task
+    is_plain = own is None or own.is_plain
+    parents = _as_parents(tiles) if own is None or own.is_plain else _as_parents_of(own, tiles)
     keys = _as_seeds(seeds, len(parents.tiles))
     levels = parents.tiles.copy()
     pending = np.arange(len(levels))
@@ -222,10 +269,17 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
         chosen, uniforms = parents.take(pending), _uniforms(noise[:, 0])
         drawn = mutation.draw(chosen, noise[:, 1:])
         last = attempt == PATIENCE - 1
-        solvable = _solvable(drawn, parents.has_endpoints, uniforms, mutation.moves_target or last)
-        if last:
+        if is_plain:
+            solvable = _solvable(drawn, parents.has_endpoints, uniforms, mutation.moves_target or last)
+        else:
+            solvable = (_ends(drawn) == _ends(chosen.tiles)).all(axis=0)
+        if last and is_plain:
             for i in np.flatnonzero(~solvable):
                 _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
+                solvable[i] = True
+        if own is not None and solvable.any():
+            solvable[solvable] = own.is_answer(own.solve(drawn[solvable]))
+            drawn[~solvable] = chosen.tiles[~solvable]
         # The last draw is kept in any case: if it was unsolvable, it was repaired above.
         levels[pending] = drawn
         pending = pending[~(solvable & _any_tile(drawn != chosen.tiles))]
@@ -244,7 +298,7 @@ def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int1
     Raises:
         ValueError: the shapes differ.
     """
-    before, after = as_tiles(parents, ndim=(3,)), as_tiles(children, ndim=(3,))
+    before, after = (as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS) for tiles in (parents, children))
     if before.shape != after.shape:
         raise ValueError(f"parents and children must have one shape, got {before.shape} and {after.shape}")
     level, row, col = np.nonzero(before != after)
@@ -265,12 +319,12 @@ def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
         (H, W) uint8, a new array.
 
     Raises:
-        ValueError: edits of another shape, a place outside the level, or a value that is no `Tile`.
+        ValueError: edits of another shape, a place outside the level, or a value that is no kind of tile.
     """
-    level, changes = as_tiles(tiles, ndim=(2,)).copy(), np.asarray(edits)
+    level, changes = as_tiles(tiles, ndim=(2,), n_kinds=MOST_KINDS).copy(), np.asarray(edits)
     if changes.dtype.kind not in "iu" or changes.ndim != 2 or changes.shape[1] != 3:
         raise ValueError(f"edits must be (k, 3) integers, got {changes.dtype} of shape {changes.shape}")
-    limits = (*level.shape, len(Tile))
+    limits = (*level.shape, MOST_KINDS)
     if (changes < 0).any() or (changes >= limits).any():
         raise ValueError(f"edits (row, col, tile) must lie below {limits}, got {changes.tolist()}")
     level[changes[:, 0], changes[:, 1]] = changes[:, 2]
@@ -293,9 +347,27 @@ def _as_parents(tiles: ArrayLike) -> Parents:
         )
     if not has_endpoints and not _has_free(levels).all():
         raise ValueError(f"level {int(np.argmin(_has_free(levels)))} has no free tile")
+    return Parents(levels, _margins(levels), has_endpoints)
+
+
+def _as_parents_of(task: Task, tiles: ArrayLike) -> Parents:
+    """Return levels of a task with kinds or marks of its own; their ends move if each has one source and a target."""
+    levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
+    task.check_kinds(levels)
+    n_sources, n_targets = _ends(levels)
+    can_move = task.has_endpoints and bool(((n_sources == 1) & (n_targets > 0)).all())
+    return Parents(levels, _margins(levels), can_move)
+
+
+def _ends(levels: Tiles) -> NDArray[np.int64]:
+    """Return the numbers of tiles of the kinds 2 and 3, source and target where a task has these, (2, N) int64."""
+    return np.stack([np.count_nonzero(levels == kind, axis=(1, 2)) for kind in (Tile.SOURCE, Tile.TARGET)])
+
+
+def _margins(levels: Tiles) -> NDArray[np.int64]:
     edges = (levels[:, 0], levels[:, -1], levels[:, :, 0], levels[:, :, -1])
     walled = np.logical_and.reduce([(edge == Tile.WALL).all(axis=1) for edge in edges])
-    return Parents(levels, walled.astype(np.int64), has_endpoints)
+    return walled.astype(np.int64)
 
 
 def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:

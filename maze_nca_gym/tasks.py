@@ -148,8 +148,8 @@ class Task:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its levels are those of the package's tasks, which mutations know: with one source and one target, or
-        without both, and nothing else."""
+        """Whether its levels are those of the package's tasks: with one source and one target, or without both, and
+        nothing else."""
         return self.kinds in (KINDS, KINDS[:2]) and self.mark is None
 
     @property
@@ -208,20 +208,6 @@ class Task:
         """`is_optimal` as `scoring.score` takes it: None if the compiled kernels decide it themselves."""
         compiled = self.is_optimal is solvers.is_optimal and self.is_plain and not self.may_be_empty
         return None if compiled and len(self.answers) == 1 else self.is_optimal
-
-    def check_mutable(self) -> None:
-        """Check that mutations know the levels of this task, and that populations can hold its answers.
-
-        Raises:
-            ValueError: they have other tiles than empty and wall, or one source and one target besides; or answers have
-                several channels.
-        """
-        if not self.is_plain:
-            raise ValueError(
-                f"levels of the task {self.name!r} cannot evolve or be edited: mutations know empty tiles and walls, "
-                "with one source and one target or without both, and neither further kinds of tile nor marks"
-            )
-        self.check_one_channel("its levels cannot evolve or be edited")
 
     def check_one_channel(self, otherwise: str) -> None:
         """Check that answers have one channel, for what cannot take several.

@@ -24,6 +24,7 @@ EVERY = [
     ("flip", {"tile_rate": 1.0}),
     ("edits", {}),
     ("edits", {"n_edits": 60}),
+    ("swaps", {}),
 ]
 """Mild and wild mutations."""
 
@@ -102,7 +103,7 @@ class TestSeeds:
     @for_each("kind", MUTATIONS)
     def test_golden_offspring(self, kind: str) -> None:
         """Populations replay from seeds: what they give must never change."""
-        golden = {"flip": GOLDEN_FLIP, "edits": GOLDEN_EDITS}[kind]
+        golden = {"flip": GOLDEN_FLIP, "edits": GOLDEN_EDITS, "swaps": GOLDEN_SWAPS}[kind]
         (child,) = offspring([42], parse(GOLDEN_PARENT)[None], kind)
         np.testing.assert_array_equal(child, parse(golden))
 
@@ -114,6 +115,14 @@ GOLDEN_PARENT = """
 #.#...#
 #...#.#
 #.#..T#
+#######"""
+GOLDEN_SWAPS = """
+#######
+#.##..#
+#S#...#
+#.#...#
+#.#.#.#
+#.T...#
 #######"""
 GOLDEN_FLIP = """
 #######
@@ -215,7 +224,7 @@ class TestEditLists:
         with pytest.raises(ValueError, match=r"one shape, got \(1, 2, 2\) and \(1, 2, 3\)"):
             differences(np.zeros((1, 2, 2), int), np.zeros((1, 2, 3), int))
 
-    @for_each("edits", [[[0, 3, 0]], [[2, 0, 0]], [[0, 0, 4]], [[-1, 0, 0]], [[0.0, 0.0, 0.0]], [0, 0, 0], [[0, 0]]])
+    @for_each("edits", [[[0, 3, 0]], [[2, 0, 0]], [[0, 0, 64]], [[-1, 0, 0]], [[0.0, 0.0, 0.0]], [0, 0, 0], [[0, 0]]])
     def test_bad_edits(self, edits: Any) -> None:
         with pytest.raises(ValueError, match="edits"):
             apply_edits(np.zeros((2, 3), np.uint8), edits)

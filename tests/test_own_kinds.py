@@ -11,22 +11,24 @@ import gymnasium as gym
 import networkx
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit
 from own_tasks import EXAMPLES, IDS, own_tasks
 from tables import for_each
 
-from maze_nca_gym.agents import generate, load, solve, train
+from maze_nca_gym.agents import evolve, generate, load, solve, train
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts.session import Session
-from maze_nca_gym.agents.training import changed
 from maze_nca_gym.cli import main
 from maze_nca_gym.families import test_levels as levels_to_test
 from maze_nca_gym.levels import KINDS, Kind, LevelSet, Tile, parse, to_text
 from maze_nca_gym.loading import load_levels
+from maze_nca_gym.mutation import MUTATIONS, mutate
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.rendering import draw_level, palette
 from maze_nca_gym.rendering.edits import MoveEnd, Paint, Tool, begin_stroke
 from maze_nca_gym.solvers import distances
 from maze_nca_gym.tasks import SHORTEST_PATH, TASKS, find_task, of_each, register_task
+from maze_nca_gym.wrappers import AdversarialEvolution
 
 TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,), "threads": 1}
 OFTEN = {"log_every": 1, "validate_every": 2, "device": "cpu"}
@@ -159,14 +161,55 @@ class TestATaskWithMarks:
         assert session.snapshot.tiles[own] == Tile.WALL
         assert session.snapshot.draw().shape[2] == 3
 
-    def test_evolution_is_refused(self, task: str) -> None:
-        message = f"levels of the task '{task}' cannot evolve or be edited: mutations know"
-        with pytest.raises(ValueError, match=message):
-            LevelPopulation(PopulationConfig(task=task))
-        with pytest.raises(ValueError, match=message):
-            changed("fast", task=task, evolve=True)
-        with pytest.raises(ValueError, match=message):
-            changed("extrapolate", task=task, pool_edited=0.25)
+    @for_each("kind", MUTATIONS)
+    def test_offspring_are_levels_of_the_task(self, task: str, kind: str) -> None:
+        parents, found = generated(task, n=40), find_task(task)
+        children = mutate(np.random.default_rng(0), parents, kind, found)
+        assert (children != parents).any(axis=(1, 2)).all()
+        assert found.is_answer(found.solve(children)).all()
+        numbers = [np.array([(tiles == each).sum(axis=(1, 2)) for each in (2, 3)]) for tiles in (parents, children)]
+        np.testing.assert_array_equal(*numbers)
+        own, moved = parents > Tile.TARGET, (parents != children) & (parents > Tile.TARGET)
+        assert moved.sum() <= own.sum() * (0.3 if kind == "swaps" else 0.1)
+        if kind == "swaps":
+            np.testing.assert_array_equal(*(np.sort(tiles.reshape(40, -1)) for tiles in (parents, children)))
+
+
+@pytest.mark.parametrize("task", ["weighted-terrain", "nearest-target"])  # an answer of several channels is refused
+class TestEvolution:
+    def test_populations_breed_and_are_stored(self, task: str, tmp_path: Path) -> None:
+        population = LevelPopulation(PopulationConfig(task=task, capacity=16, mutation="swaps"))
+        fresh, rng = population.fresh(generated(task, n=16)), np.random.default_rng(1)
+        population.insert(fresh, np.zeros(16), np.zeros(16))
+        for _ in range(3):
+            population.breed(
+                rng, 16, "random", lambda tiles, paths: (rng.random(len(tiles)),) * 2, np.zeros(0, np.uint64)
+            )
+        assert population.n_replacements
+        again = LevelPopulation.load(population.save(tmp_path / "levels.npz"))
+        np.testing.assert_array_equal(again.tiles, population.tiles)
+        with pytest.raises(ValueError, match=f"tiles of the task '{task}' are 0 to"):
+            population.fresh(np.full((1, 11, 11), 9, np.uint8))
+
+    @pytest.mark.slow
+    def test_levels_evolve_in_training_pools_and_against_policies(self, task: str, tmp_path: Path) -> None:
+        breeding = {"evolve": True, "capacity": 8, "evolve_every": 1, "n_offspring": 4, "evolve_below": None}
+        small = {**TINY, **OFTEN, "task": task, "long_fraction": 0.0}
+        train("fast", out=tmp_path / "evolved", mutation="swaps", **small, **breeding)
+        pooled = {"n_iterations": None, "pool_size": 16, "pool_steps": (2, 4), "pool_edited": 0.5}
+        model = train("fast", out=tmp_path / "pool", **{**small, **pooled})
+        evolve(model, out=tmp_path / "against", rounds=2, n=6, n_offspring=4, size=5, mutation="swaps", n_swaps=3)
+        assert (tmp_path / "against" / "hardest.gif").exists()
+
+    def test_wrappers_evolve_levels(self, task: str) -> None:
+        breeding = {"capacity": 6, "n_initial": 4, "n_offspring": 3, "evolve_every": 0, "evolve_below": None}
+        env = AdversarialEvolution(TimeLimit(gym.make(IDS[task], size=6).unwrapped, 1), mutation="swaps", **breeding)
+        env.reset(seed=0)
+        for _ in range(20):
+            env.step(np.zeros(env.action_space.shape or (), np.float32))
+            env.reset()
+        assert len(env.population) == 6
+        assert env.population.members["generation"].max() > 0
 
 
 @pytest.mark.parametrize("task", ["weighted-terrain", "key-and-door"])

@@ -80,11 +80,11 @@ def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], task: Tas
 def _frame(snapshot: Snapshot, line: Line, task: Task) -> Frame:
     tiles = snapshot["tiles"]
     parts = zip(tiles, snapshot["paths"] / np.float32(255), task.solve_all(tiles), snapshot["regret"], strict=True)
-    sheet = contact_sheet([_level(*part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=GAP)
+    sheet = contact_sheet([_level(task, *part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=GAP)
     facts = f"regret {line['mean_fitness']:.3g}, {line['mean_solution_length']:.1f} tiles"
     return captioned(sheet, f"round {line['round']:,}", facts, size=18, margin=GAP)
 
 
-def _level(tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_], regret: float) -> Frame:
-    picture = draw_level(tiles, path, max(LEAST_CELL, SIDE // max(tiles.shape)), solution)
+def _level(task: Task, tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_], regret: float) -> Frame:
+    picture = draw_level(tiles, path, max(LEAST_CELL, SIDE // max(tiles.shape)), solution, kinds=task.kinds)
     return captioned(picture, f"regret {regret:.3g}", f"{int(solution.sum())} tiles", size=13)

@@ -55,7 +55,7 @@ def prepare(
     found = {name: policy.to(find_device(given["device"])) for name, policy in named_policies(policies).items()}
     task = common_task(found)
     found_task = find_task(task)
-    found_task.check_mutable()
+    found_task.check_one_channel("its levels cannot evolve")
     own = {name: value for name, value in options.items() if name in options_of(PopulationConfig)}
     of_mutation = {name: options[name] for name in _OF_MUTATIONS if name in options}
     population = PopulationConfig(**{"capacity": given["n"], **own, "task": task, "mutation_options": of_mutation})

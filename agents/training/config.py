@@ -111,8 +111,8 @@ class TrainingConfig:
         object.__setattr__(self, "population", replace(self.population, task=self.task))
         self._check_pool(self._check_model())
         self._check_evolution()
-        if self.evolve or (self.pool.pool_size and self.pool.pool_edited):
-            find_task(self.task).check_mutable()
+        if self.evolve:
+            find_task(self.task).check_one_channel("its levels cannot evolve")
         option, fresh = None, 1.0
         if self.pool.pool_size:
             option, fresh = "pool_fresh", self.pool.pool_fresh

@@ -9,6 +9,7 @@ import numpy as np
 
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.mutation import mutate
+from maze_nca_gym.tasks import Task
 
 FEW, MOST = 2, 40
 """Smallest and largest number of edits of a level: new walls, gaps, sources or targets."""
@@ -20,26 +21,27 @@ class Edits(NamedTuple):
     """A way to edit levels.
 
     Attributes:
-        edit: returns (n, H, W) edited levels, given the generator, the (n, H, W) levels and the pool's (P, H, W).
+        edit: returns (n, H, W) edited levels, given the generator, the (n, H, W) levels, the pool's (P, H, W), and
+            their task.
         grace: extra iterations before the solution of an edited level is due, compared to a fresh level.
     """
 
-    edit: Callable[[np.random.Generator, Tiles, Tiles], Tiles]
+    edit: Callable[[np.random.Generator, Tiles, Tiles, Task], Tiles]
     grace: int
 
 
-def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
-    return mutate(rng, tiles, "edits", n_edits=FEW)
+def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) -> Tiles:
+    return mutate(rng, tiles, "edits", task, n_edits=FEW)
 
 
-def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
+def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) -> Tiles:
     # Large changes alone would teach a policy to drop everything at any change. A single gap leaves the old path
     # walkable, so a policy has to notice where it is no longer shortest.
     n_replaced, n_opened = round(REPLACED * len(tiles)), round(OPENED * len(tiles))
     edited = tiles.copy()
     edited[:n_replaced] = pool[rng.integers(len(pool), size=n_replaced)]
     _open(rng, edited[n_replaced : n_replaced + n_opened])
-    _change(rng, edited[n_replaced + n_opened :])
+    _change(rng, edited[n_replaced + n_opened :], task)
     return edited
 
 
@@ -52,11 +54,11 @@ def _open(rng: np.random.Generator, tiles: Tiles) -> None:
             inner[tuple(rng.choice(walls))] = Tile.EMPTY
 
 
-def _change(rng: np.random.Generator, tiles: Tiles) -> None:
+def _change(rng: np.random.Generator, tiles: Tiles, task: Task) -> None:
     """Make `FEW` to `MOST` edits in each level; their number is drawn log-uniformly."""
     numbers = np.round(FEW * (MOST / FEW) ** rng.random(len(tiles))).astype(int)
     for level, n in zip(tiles, numbers, strict=True):
-        level[...] = mutate(rng, level[None], "edits", n_edits=int(n))[0]
+        level[...] = mutate(rng, level[None], "edits", task, n_edits=int(n))[0]
 
 
 EDITS = {"few": Edits(_few, 0), "all-kinds": Edits(_all_kinds, 8)}

@@ -113,8 +113,8 @@ class StatePool:
         device: which levels are edited depends on what the update before has solved.
         """
         way, device = EDITS[edits], self._device
-        edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles))
         found = find_task(task)
+        edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), found)
         target = found.solve(edited)
         allowed = np.flatnonzero(~is_held_out(edited, task) & found.is_answer(target))
         places = places[upload(allowed, device)]

@@ -151,8 +151,9 @@ print(env.render())
 
 # %% [markdown]
 # The one-hot maze has five channels now. Pictures, windows, level files, test sets, training and evaluation take the
-# levels as they are; only mutations do not, so levels of such a task cannot evolve. Two complete examples train
-# networks: [the nearest of several targets](../../examples/16_nearest_of_several_targets.py), and [weighted
+# levels as they are, and so does evolution: own kinds stay where they are, or move with `--mutation swaps`, and an
+# offspring counts if `solve` has an answer to it. Two complete examples train networks: [the nearest of several
+# targets](../../examples/16_nearest_of_several_targets.py), and [weighted
 # terrain](../../examples/17_weighted_terrain.py) with Dijkstra's algorithm as the exact solution. The latter brings
 # `guidance` too, channels in which a solver shows every tile its next move; with `--guidance 1` networks learn them.
 # `maze-nca-gym export MODEL --import MODULE --out mine.html` writes [a page](../playground.md) on which you draw such

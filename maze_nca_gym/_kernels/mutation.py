@@ -58,8 +58,8 @@ def move_sources(levels, margins, uniforms, rate):
 def edit_tiles(levels, margins, kinds, uniforms):
     """Put tiles of these kinds on random inner places, one after another.
 
-    Source and target exchange places where one is put on the other, leave an empty tile elsewhere, and are not built
-    over.
+    Source and target exchange places where one is put on the other or on a task's own kind, leave an empty tile
+    elsewhere, and are not built over.
     """
     n, height, width = levels.shape
     ends = np.empty(2, np.int32)
@@ -73,13 +73,14 @@ def edit_tiles(levels, margins, kinds, uniforms):
             if new >= SOURCE:
                 before = ends[new - SOURCE]
                 flat[before] = EMPTY
-                # The other end goes where this one was. An end put on itself just stays.
+                # The other end goes where this one was, and so does a task's own kind. An end put on itself just stays.
                 if old >= SOURCE:
                     flat[before] = old
+                if SOURCE <= old <= TARGET:
                     ends[old - SOURCE] = before
                 ends[new - SOURCE] = place
                 flat[place] = new
-            # A wall or an empty tile never replaces an end, so the level keeps one of each.
+            # A wall or an empty tile never replaces an end or an own kind, so the level keeps one of each.
             elif old <= WALL:
                 flat[place] = new
 

@@ -58,7 +58,7 @@ class PopulationConfig:
     completes the level; the fitness is the regret then."""
     mutation: Annotated[str, OneOf(MUTATIONS)] = "flip"
     """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of
-    changes."""
+    changes, swaps exchanges the tiles of a fixed number of pairs of places."""
     mutation_options: Annotated[Mapping[str, Any], Further(_of_mutation)] = field(default_factory=dict, hash=False)
     """Options of that mutation."""
 

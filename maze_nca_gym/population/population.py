@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.families import is_reserved
 from maze_nca_gym.files import load_arrays, save_arrays, validated_read
-from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
+from maze_nca_gym.levels import MOST_KINDS, LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
 from maze_nca_gym.names import check_count, unknown_name
 from maze_nca_gym.population.config import PARENTS, PopulationConfig
@@ -60,7 +60,7 @@ class LevelPopulation:
         self.n_replacements = 0
         self.lineage = Lineage()
         self._task = find_task(self.config.task)
-        self._task.check_mutable()
+        self._task.check_one_channel("its levels cannot evolve")
         self._next_id = 0
         self._members = Members()
 
@@ -164,7 +164,7 @@ class LevelPopulation:
         Raises:
             ValueError: another task or size, or an unsolvable level.
         """
-        levels = as_tiles(tiles, ndim=(3,)).copy()
+        levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS).copy()
         self._check_levels(levels)
         n = len(levels)
         nobody, generations = np.full((2, n), FRESH, np.int64), np.zeros(n, np.int64)
@@ -189,7 +189,7 @@ class LevelPopulation:
         chosen = self._choose_parents(rng, n, parents)
         tiles, parent = self.tiles[chosen], self.members[chosen]
         seeds = draw_seeds(rng, n)
-        levels = offspring(seeds, tiles, self.config.mutation, **self.config.mutation_options)
+        levels = offspring(seeds, tiles, self.config.mutation, self._task, **self.config.mutation_options)
         edits = tuple(differences(tiles, levels))
         return Candidates(levels, self._solve(levels), parent["id"], parent["generation"] + 1, seeds, edits)
 
@@ -315,7 +315,7 @@ class LevelPopulation:
 
     def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore the members from arrays, after the lineage."""
-        tiles, ids = as_tiles(arrays["tiles"]), arrays["id"].tolist()
+        tiles, ids = as_tiles(arrays["tiles"], n_kinds=MOST_KINDS), arrays["id"].tolist()
         self._check_levels(tiles)
         replayed = self.lineage.replay()
         for id, level in zip(ids, tiles, strict=True):
@@ -345,11 +345,12 @@ class LevelPopulation:
             raise ValueError("the population is empty: insert levels first")
 
     def _check_levels(self, levels: Tiles) -> None:
-        """Check that levels are of this population's size and have endpoints as its task requires."""
+        """Check that levels are of this population's size, and of its task."""
         if len(self) and levels.shape[1:] != self.tiles.shape[1:]:
             raise ValueError(f"this population's levels are {self.tiles.shape[1:]} tiles, got {levels.shape[1:]}")
+        self._task.check_kinds(levels)
         n_endpoints = 2 if self._task.has_endpoints else 0
-        if np.count_nonzero(levels >= Tile.SOURCE) != n_endpoints * len(levels):
+        if self._task.is_plain and np.count_nonzero(levels >= Tile.SOURCE) != n_endpoints * len(levels):
             wanted = "one source and one target each" if n_endpoints else "no source or target (see clear_endpoints)"
             raise ValueError(f"levels of the task {self._task.name!r} have {wanted}")
 
