@@ -31,6 +31,7 @@ COPIED = {
     "experiments/EVOLUTION.md": "research/evolution.md",
     "experiments/EXTRAPOLATION.md": "research/extrapolation.md",
     "experiments/FRESH_LEVELS.md": "research/fresh-levels.md",
+    "experiments/REGRET.md": "research/regret.md",
     "benchmarks/RESULTS.md": "research/results.md",
 }
 """Page in the repository outside of this folder -> its page on the site."""

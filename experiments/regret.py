@@ -1,0 +1,264 @@
+"""What estimates of regret are worth, where the true one is known: `python -m experiments.regret --help`.
+
+PPO trains an automaton on mazes, every other of them perfect. What unsupervised environment design ranks levels by is
+computed from two episodes on each fresh level, and compared with 1 - the mean return of eight other episodes, since an
+optimal answer returns 1. Then agents train with half of their episodes on the quarter of fresh levels that an estimate
+ranks highest. Last, three networks that learned from solutions rank levels by their paths. Each run is kept in a file,
+`<out>/<chosen by>-<seed>.json`. Prints the tables of REGRET.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import tyro
+from numpy.typing import NDArray
+from stable_baselines3 import PPO
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
+from maze_nca_gym.agents.rollouts import encode, rollout
+from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn, turn_back
+from maze_nca_gym.agents.statistics import spearman, student
+from maze_nca_gym.dynamics import initial, transition
+from maze_nca_gym.families import validation_levels
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tiles
+from maze_nca_gym.options import check
+from maze_nca_gym.population.members import measure
+from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.tables import Table
+from maze_nca_gym.tasks import SHORTEST_PATH
+from maze_nca_gym.wrappers.path_action import paths_of
+
+from .kept import Record, all_kept
+
+Floats = NDArray[np.float64]
+GAMMA, LAMBDA = 0.9, 0.95
+"""Of the advantages that PPO learns by; estimates use the same."""
+N_STEPS, N_ENVS, SIZE = 8, 128, 8
+CHUNK = 4 * N_STEPS * N_ENVS
+"""Steps between two choices of levels."""
+FAMILIES = ("random", "perfect")
+NETWORKS = ("nca-shortest-path-baseline", "nca-shortest-path-small", "nca-shortest-path-aligned")
+"""Networks that learned from solutions and still err, whose answers are ranked too."""
+
+
+class Play(NamedTuple):
+    """K episodes on each of N levels.
+
+    Attributes:
+        rewards: (T, K, N), the accuracy that each step gains; 0 after an episode's end.
+        values: (T + 1, K, N), what the critic says before each step and behind the last; 0 after an optimal path.
+        counts: (T, K, N) bool, whether the episode was still going on.
+        optimal: (K, N) bool, whether it ended with an optimal path.
+    """
+
+    rewards: Floats
+    values: Floats
+    counts: NDArray[np.bool_]
+    optimal: NDArray[np.bool_]
+
+    @property
+    def returns(self) -> Floats:
+        """(K, N), 1 for an optimal answer."""
+        return self.rewards.sum(axis=0)
+
+    def mean(self, of_steps: Floats) -> Floats:
+        """Return the mean over the steps of all episodes on each level, (N,), of (T, K, N)."""
+        return (of_steps * self.counts).sum(axis=(0, 1)) / self.counts.sum(axis=(0, 1))
+
+    def advantages(self) -> Floats:
+        """Return GAE, the discounted sums of the value's errors from each step on, (T, K, N)."""
+        sums = self.rewards + GAMMA * self.values[1:] - self.values[:-1]
+        for t in range(len(sums) - 2, -1, -1):
+            sums[t] += GAMMA * LAMBDA * sums[t + 1]
+        return sums
+
+
+@torch.no_grad()
+def play(agent: PPO, tiles: Tiles, n: int, seed: int, deterministic: bool = False) -> Play:
+    """Play n episodes on each of (N, H, W) levels, with noise of that seed or without any."""
+    levels = np.tile(tiles, (n, 1, 1))
+    state = initial(levels, SHORTEST_PATH.solve_all(levels), SHORTEST_PATH.n_tiles, 1)
+    alive, steps, values = np.ones(len(levels), np.bool_), [], []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for step in range(N_STEPS + 1):
+            observed = {"maze": torch.from_numpy(state.maze), "state": torch.from_numpy(state.channels)}
+            actions, value, _ = agent.policy(observed, deterministic)
+            values.append(np.where(alive, value[:, 0].numpy(), 0.0))
+            if step < N_STEPS:
+                after = transition(state, paths_of(actions.numpy()), SHORTEST_PATH.judge)
+                steps.append((np.where(alive, after.scores.accuracy - state.scores.accuracy, 0.0), alive))
+                state, alive = after, alive & ~after.scores.optimal
+    rewards, counts = (np.stack(each).reshape(N_STEPS, n, -1) for each in zip(*steps, strict=True))
+    return Play(rewards, np.stack(values).reshape(N_STEPS + 1, n, -1), counts, ~alive.reshape(n, -1))
+
+
+ESTIMATES: Mapping[str, Callable[[Play, Play, Tiles], Floats]] = {
+    "true regret": lambda own, other, tiles: 1 - own.returns.mean(axis=0),
+    "MaxMC": lambda own, other, tiles: own.mean(own.returns.max(axis=0) - own.values[:-1]),
+    "MaxMC of the rest": lambda own, other, tiles: own.mean(
+        own.returns.max(axis=0) - own.rewards.cumsum(axis=0) + own.rewards - own.values[:-1]
+    ),
+    "positive value loss": lambda own, other, tiles: own.mean(np.maximum(own.advantages(), 0)),
+    "L1 value loss": lambda own, other, tiles: own.mean(np.abs(own.advantages())),
+    "PAIRED": lambda own, other, tiles: other.returns.max(axis=0) - own.returns.mean(axis=0),
+    "1 - first value": lambda own, other, tiles: 1 - own.values[0].mean(axis=0),
+    "solution length": lambda own, other, tiles: SHORTEST_PATH.solve_all(tiles).sum(axis=(1, 2)),
+}
+"""Name -> (N,) scores by two episodes of an agent and two of its antagonist. `MaxMC of the rest` subtracts what
+has been gained from the best return, since rewards come at every step here and values are of those to come."""
+ARMS = ("chance", "true regret", "positive value loss", "MaxMC of the rest", "L1 value loss", "PAIRED")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to run and where to keep it."""
+
+    chosen_by: tuple[str, ...] = ARMS
+    """Estimates that choose levels, or chance."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """A run of each kind each."""
+    n_chunks: int = 8
+    """Length of a run, in chunks of 4,096 steps; a multiple of 8."""
+    jobs: int = 1
+    """Runs at a time, each on one thread."""
+    out: Path = Path("runs/regret")
+    """Folder of all runs."""
+
+
+def draw(rng: np.random.Generator, n: int, size: int = SIZE) -> Tiles:
+    """Return n fresh levels, (n, H, W) uint8: a random one, a perfect one, and so on."""
+    parts = [generate(rng, n // len(FAMILIES), size, family) for family in FAMILIES]
+    return np.stack(parts, axis=1).reshape(n, *parts[0].shape[1:])
+
+
+def make_run(chosen_by: str, seed: int, n_chunks: int) -> Record:
+    """Train an agent, and an antagonist where one is needed; return what came out at four moments."""
+    rng, pool = rng_for(seed, "levels"), [draw(rng_for(seed, "first"), 256)]
+
+    def choose(rows: NDArray[np.intp], _: object) -> Tiles:
+        chosen = pool[0][rng.integers(len(pool[0]), size=len(rows))]
+        fresh = draw(rng, len(rows) + len(rows) % 2)[: len(rows)]
+        return np.where((rng.random(len(rows)) < 0.5)[:, None, None], fresh, chosen)
+
+    agents = [make_agent(seed + 1000 * i, choose) for i in range(1 + (chosen_by in ("chance", "PAIRED")))]
+    correlations, curves = [], []
+    for chunk in range(n_chunks):
+        pool[0] = draw(rng_for(seed, "candidates", chunk), 256)
+        if chosen_by != "chance" and chunk:
+            scores = ESTIMATES[chosen_by](*(play(agents[i], pool[0], 2, chunk) for i in (0, -1)), pool[0])
+            pool[0] = pool[0][np.argsort(-scores)[: len(scores) // 4]]
+        for agent in agents:
+            agent.lr_schedule = lambda _, left=1 - chunk / n_chunks: 3e-3 * left
+            agent.learn(CHUNK, reset_num_timesteps=False)
+        if n_chunks / (chunk + 1) in (1, 2, 4, 8):
+            n = (chunk + 1) * CHUNK
+            if chosen_by == "chance":
+                correlations.append({"steps": n, **correlate(agents, draw(rng_for(seed, "fresh", chunk), 512), chunk)})
+            curves.append({"steps": n, **validate(agents[0])})
+    return {"chosen_by": chosen_by, "seed": seed, "correlations": correlations, "curve": curves}
+
+
+def make_agent(seed: int, choose: Callable[..., Tiles]) -> PPO:
+    """Return an untrained agent, whose episodes begin on levels that `choose` returns."""
+    env = make_path_vec("MazeShortestPath-v0", N_ENVS, size=SIZE, max_episode_steps=N_STEPS)
+    env.unwrapped.env.unwrapped.choose_levels_with(choose)
+    steps = {"n_steps": N_STEPS, "batch_size": 256, "n_epochs": 1, "gamma": GAMMA, "gae_lambda": LAMBDA}
+    return PPO(NCAActorCriticPolicy, env, clip_range=0.5, max_grad_norm=0.05, vf_coef=0.1, seed=seed, **steps)
+
+
+def correlate(agents: Sequence[PPO], tiles: Tiles, seed: int) -> Record:
+    """Return the rank correlation of each estimate with the true regret of the first agent, the last being its
+    antagonist, on all levels and on some, and with the length of the solution."""
+    own, other = (play(agents[i], tiles, 2, seed) for i in (0, -1))
+    true = 1 - play(agents[0], tiles, 8, seed + 500).returns.mean(axis=0)
+    scores = {name: estimate(own, other, tiles) for name, estimate in ESTIMATES.items()}
+    length, families = scores["solution length"], np.arange(len(tiles)) % len(FAMILIES)
+    parts = {"all": length > 0, **{family: families == i for i, family in enumerate(FAMILIES)}}
+    parts["7 to 9 tiles"] = (length >= 7) & (length <= 9)
+    found = {part: {name: spearman(of[at], true[at]) for name, of in scores.items()} for part, at in parts.items()}
+    return {**found, "length": {name: spearman(of, length) for name, of in scores.items()}}
+
+
+def validate(agent: PPO) -> Record:
+    """Return the agent's mean return without noise, and the fraction of optimal paths, on each validation set."""
+    sets = {family: validation_levels(family, SIZE, SHORTEST_PATH.name, 512).tiles for family in FAMILIES}
+    played = {family: play(agent, tiles, 1, 0, deterministic=True) for family, tiles in sets.items()}
+    return {name: (float(of.returns.mean()), float(of.optimal.mean())) for name, of in played.items()}
+
+
+@torch.no_grad()
+def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, float]]:
+    """Return how estimates rank levels from `draw` by a network's paths: the rank correlation with the true regret, and
+    the probability that a level that the network fails ranks above one of the same family that it solves."""
+    policy, target = load(name), SHORTEST_PATH.solve_all(tiles)
+    maze, n = encode(policy, tiles), policy.default_steps
+    late, path = (x[:, 0].clip(0, 1) for x in rollout(policy, maze, (3 * n // 4, n), n_returned=1))
+    turned = [turn_back(rollout(policy, turn(maze, i), n, n_returned=1), i)[:, 0] for i in range(len(ORIENTATIONS))]
+    maps = {"p (1 - p)": path * (1 - path), "change since 3/4": (path - late) ** 2}
+    maps["disagreement of orientations"] = torch.stack(turned).clip(0, 1).var(dim=0)
+    true, loss = (measure(of, tiles, path.numpy(), target, SHORTEST_PATH.judge) for of in ("regret", "loss"))
+    failed, families = true.complete == 0, np.arange(len(tiles)) % len(FAMILIES)
+    same = families[failed][:, None] == families[~failed]
+    scores = {"loss against the canonical path": loss.regret, "solution length": target.sum(axis=(1, 2))}
+    scores |= {label: each.mean(dim=(1, 2)).numpy() for label, each in maps.items()}
+    return {
+        label: (spearman(of, true.regret), float((of[failed][:, None] > of[~failed])[same].mean()))
+        for label, of in scores.items()
+    }
+
+
+def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+    """Return a table of means, with intervals by Student's t if there are several values."""
+    columns = [first, *next(iter(of_rows.values()))]
+    return Table(columns, [[name, *map(_cell, cells.values())] for name, cells in of_rows.items()]).markdown() + "\n"
+
+
+def _cell(values: Sequence[float]) -> str:
+    low, high = student(values) or (0.0, 0.0)
+    return f"{np.mean(values):.2f}" + (f" ({low:.2f} to {high:.2f})" if len(values) > 1 else "")
+
+
+def main() -> None:
+    arguments = tyro.cli(Arguments, description=__doc__)
+    check(arguments.n_chunks % 8 == 0, f"n_chunks must be a multiple of 8, got {arguments.n_chunks}")
+    calls = {
+        arguments.out / f"{chosen_by.replace(' ', '-')}-{seed}.json": (chosen_by, seed, arguments.n_chunks)
+        for seed, chosen_by in product(arguments.seeds, arguments.chosen_by)
+    }
+    runs = all_kept("runs", make_run, calls, arguments.jobs)
+    drawn = [run["correlations"] for run in runs if run["correlations"]]
+    places = [("all", 0), ("all", 2), ("all", 3), ("perfect", 3), ("7 to 9 tiles", 3), ("length", 0), ("length", 3)]
+    first = {
+        name: {
+            f"{part}, {drawn[0][i]['steps']:,}": [run[i][part][name] for run in drawn] for part, i in places if drawn
+        }
+        for name in ESTIMATES
+    }
+    ends = {name: [run["curve"][-1] for run in runs if run["chosen_by"] == name] for name in arguments.chosen_by}
+    measures = list(product(enumerate(("return", "optimal")), FAMILIES))
+    second = {
+        name: {f"{what}, {family}": [end[family][i] for end in found] for (i, what), family in measures}
+        for name, found in ends.items()
+    }
+    fresh = draw(rng_for(0, "supervised"), 256, 16)
+    of_networks = [supervised(name, fresh) for name in NETWORKS]
+    names = [f"{network}, {what}" for network in NETWORKS for what in ("rank correlation", "failed above solved")]
+    third = {
+        label: dict(zip(names, ([value] for of in of_networks for value in of[label]), strict=True))
+        for label in of_networks[0]
+    }
+    print("\n".join([table("estimate", first), table("levels chosen by", second), table("estimate", third)]))
+
+
+if __name__ == "__main__":
+    main()
