@@ -1,0 +1,215 @@
+"""A network of booleans that learns perfect mazes from answers alone, and a proof: `python -m experiments.booleans`.
+
+The architecture is the ordinary one, symmetric, with whole weights and states cut off at 0 and 1. Sums of whole numbers
+are exact, so every state is 0 or 1, and a channel is on where its sum is 1 or more: the network is an automaton by
+construction. Gradients taught such networks nothing. Here weights mutate, and those that draw better answers stay. What
+they became can then be read, and proven by z3, for mazes without loops of any size (`THEOREM`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from functools import partial, reduce
+from operator import and_
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import tyro
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents import Automaton
+from maze_nca_gym.agents.automata.proof import prove
+from maze_nca_gym.agents.automata.rules import Bits, View, at_least, threshold
+from maze_nca_gym.agents.automata.theorem import Picture, Theorem, implies, moved, shifted
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.neighbours import DIRECTIONS, Offset, offsets
+from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.solvers import shortest_path
+
+N_CHAINS, N_LEVELS, LARGEST = 64, 24, 4
+COST, HEAT = 1e-4, 0.004
+"""The error that a weight of 1 is worth, and the temperature at first, which falls to 0."""
+SCHEDULE = ((5, 30, 500), (7, 45, 100))
+"""Inner size of levels, iterations after which the answer is due, and generations."""
+BEYOND = 9
+Floats = NDArray[np.float32]
+"""Weights are (..., C, 2, T + C + 1): for each channel those of the tile itself, with the bias, and of a neighbour."""
+
+
+class Signal(IntEnum):
+    """The signals of the automaton that a network is: a copy of its first channel, as an output, and its channels."""
+
+    PATH = 0
+    DRAWN = 1
+    HIDDEN = 2
+
+
+CHANNELS = (Signal.DRAWN, Signal.HIDDEN)
+
+
+class Levels(NamedTuple):
+    """The (N,) tiles of levels, with `BEYOND` around each level: their kinds (T, N), which are inside, the answer."""
+
+    kinds: Floats
+    inside: Floats
+    answer: Floats
+    width: int
+
+
+def draw(rng: np.random.Generator, n: int, size: int) -> Levels:
+    """Return perfect mazes, half of them without a border, with their solutions."""
+    tiles, answers = [], []
+    for border, beyond in ((True, 1), (False, 2)):
+        some, frame = generate(rng, n // 2, size, "perfect", border=border), [(0, 0), (beyond,) * 2, (beyond,) * 2]
+        tiles.append(np.pad(some, frame, constant_values=BEYOND))
+        answers.append(np.pad(shortest_path(some), frame))
+    maps = np.concatenate(tiles)
+    arrays = np.stack([*(maps == kind for kind in Tile), maps != BEYOND, np.concatenate(answers)])
+    *kinds, inside, answer = arrays.reshape(len(arrays), -1).astype(np.float32)
+    return Levels(np.stack(kinds), inside, answer, maps.shape[2])
+
+
+def errors(weights: Floats, levels: Levels, n_steps: int) -> NDArray[np.float64]:
+    """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,)."""
+
+    def read(first: int, last: int, values: Floats) -> Floats:
+        around = sum(np.roll(values, step, -1) for step in (1, -1, levels.width, -levels.width))
+        return np.asarray(weights[:, :, 0, first:last] @ values + weights[:, :, 1, first:last] @ around)
+
+    maze = read(0, len(Tile), levels.kinds) + weights[:, :, 0, -1:]
+    state = before = np.zeros_like(maze)
+    for _ in range(n_steps):
+        before, state = state, np.clip(read(len(Tile), -1, state) + maze, 0, 1) * levels.inside
+    wrong = [np.abs(each[:, 0] - levels.answer).sum(axis=1) for each in (before, state)]
+    return np.asarray(sum(wrong) / 2 / levels.inside.sum(), np.float64)
+
+
+def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
+    """Return networks in which one to three weights each are others."""
+    changed = weights.copy()
+    for network in changed:
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            at = tuple(rng.integers(length) for length in network.shape)
+            nearby = np.clip(network[at] + rng.choice([-1, 1]), -LARGEST, LARGEST)
+            network[at] = (0, nearby, rng.integers(-LARGEST, LARGEST + 1))[rng.integers(3)]
+    changed[..., 1, -1] = 0  # a neighbour has no bias
+    return changed
+
+
+def evolve(rng: np.random.Generator) -> Floats:
+    """Return weights that draw answers with small errors: chains of simulated annealing, the worse half replaced."""
+    weights = np.zeros((N_CHAINS, len(CHANNELS), 2, len(Tile) + len(CHANNELS) + 1), np.float32)
+    generations = [(size, n_steps, place) for size, n_steps, n in SCHEDULE for place in range(n)]
+    for done, (size, n_steps, place) in enumerate(generations):
+        if place % 100 == 0:
+            levels = draw(rng, N_LEVELS, size)
+            cost = errors(weights, levels, n_steps) + COST * np.abs(weights).sum(axis=(1, 2, 3))
+            best = np.argsort(cost)[: N_CHAINS // 2].repeat(2)
+            weights, cost = weights[best], cost[best]
+            print(f"generation {done}: {errors(weights[:1], levels, n_steps)[0]:.2%} of tiles wrong", flush=True)
+        tried = mutated(rng, weights)
+        after = errors(tried, levels, n_steps) + COST * np.abs(tried).sum(axis=(1, 2, 3))
+        heat = HEAT * (1 - done / len(generations))
+        taken = rng.random(N_CHAINS) < np.exp(np.clip((cost - after) / heat, -50, 0))
+        weights[taken], cost = tried[taken], np.where(taken, after, cost)
+    return np.asarray(weights[cost.argmin()])
+
+
+def network_of(weights: Floats) -> NCA:
+    """Return a network with these weights."""
+    shape = {"cut_corners": True, "symmetric": True, "state_limit": 1.0, "n_iterations": None}
+    model = NCA(len(Tile), len(CHANNELS), **shape)
+    with torch.no_grad():
+        model.weights[0].copy_(torch.from_numpy(weights[:, :, :-1]).movedim(1, 2))
+        model.biases[0].copy_(torch.from_numpy(weights[:, 0, -1]))
+    return model
+
+
+def automaton_of(weights: Floats, theorem: Theorem | None = None) -> Automaton:
+    """Return the automaton that a network is."""
+
+    def rule(row: NDArray[np.int64], see: View) -> Bits:
+        looks = [*(partial(see.tile, kind) for kind in Tile), *(partial(see, signal) for signal in CHANNELS)]
+        places = [(int(tap != "C"), tap) for tap in ("C", *DIRECTIONS)]
+        terms = [(int(row[place, i]), look(tap)) for place, tap in places for i, look in enumerate(looks)]
+        return threshold(terms, 1 - int(row[0, -1]))
+
+    rules: dict[IntEnum, Any] = {Signal.PATH: lambda see: see(Signal.DRAWN)}
+    rules |= {signal: partial(rule, row) for signal, row in zip(CHANNELS, weights.astype(np.int64), strict=True)}
+    return Automaton("from-answers", "shortest-path", Signal, rules, theorem=theorem)
+
+
+ON, HEIGHT = "on", "height"
+
+
+def _axioms(picture: Picture, at: Offset, t: Any) -> dict[str, Any]:
+    empty, wall = picture.tile(Tile.EMPTY, at), picture.tile(Tile.WALL, at)
+    on, height = picture.true(ON, at), picture.number(HEIGHT, at)
+    near = [moved(at, tap) for tap in DIRECTIONS]
+    free = [picture.inside(q) & ~picture.tile(Tile.WALL, q) for q in near]
+    above = [picture.true(ON, q) | (picture.number(HEIGHT, q) > height) for q in near]
+    below = [~picture.true(ON, q) & (picture.number(HEIGHT, q) < height) for q in near]
+    next_below = [f & b & (picture.number(HEIGHT, q) == height - 1) for f, b, q in zip(free, below, near, strict=True)]
+    onward = [f & a for f, a in zip(free, above, strict=True)]
+    either = reduce(and_, [implies(f, a | b) for f, a, b in zip(free, above, below, strict=True)])
+    off = empty & ~on
+    return {
+        "the source and the target are on the path, walls are not": implies(picture.inside(at) & ~empty, on == ~wall),
+        "empty tiles on it have two neighbours on it": implies(
+            on & empty, at_least(2, [picture.true(ON, q) for q in near])
+        ),
+        "others have one neighbour towards it": implies(off, either & at_least(1, onward) & ~at_least(2, onward)),
+        "and one behind that is lower by 1, if not of height 1": implies(off & (height > 1), at_least(1, next_below)),
+        "heights begin at 1": implies(off, height >= 1),
+        "no wall has four free neighbours": implies(wall, ~at_least(4, free)),
+    }
+
+
+def _signals(picture: Picture, at: Offset, t: Any) -> Mapping[IntEnum, Any]:
+    def drawn(t: Any) -> Any:
+        free = picture.inside(at) & ~picture.tile(Tile.WALL, at)
+        return (t >= 1) & free & (picture.true(ON, at) | (picture.number(HEIGHT, at) >= t))
+
+    began = picture.inside(at) & ((t >= 2) | ((t == 1) & ~picture.tile(Tile.SOURCE, at)))
+    return {Signal.PATH: drawn(t - 1), Signal.DRAWN: drawn(t), Signal.HIDDEN: began}
+
+
+def _ghosts(tiles: Tiles) -> Mapping[str, Any]:
+    on, left, height = shortest_path(tiles[None])[0] == 1, tiles != Tile.WALL, np.zeros(tiles.shape, np.int64)
+    for number in range(1, tiles.size):
+        n_left = sum(shifted(left, step).astype(np.int64) for step in offsets("N4"))
+        ends = left & ~on & (n_left < 2)
+        height[ends], left = number, left & ~ends
+    return {ON: on, HEIGHT: height}
+
+
+THEOREM = Theorem(_axioms, _signals, _ghosts, "the path, and where a way of t - 1 tiles or more leads away from it")
+"""What the network of seed 3 does in a maze without loops, connected, in which no wall has four free neighbours.
+
+The height of a tile off the path is the number of tiles on the longest way from it, itself included, that leads away
+from the path. So only the path is left after as many iterations as the maze has free tiles.
+"""
+
+
+def main(seed: int = 3, out: Path = Path("runs/booleans")) -> None:
+    """Learn a network of booleans from answers, save it as model.safetensors in a folder, and try to prove it."""
+    rng = np.random.default_rng(seed)
+    weights = evolve(rng)
+    out.mkdir(parents=True, exist_ok=True)
+    save_model(network_of(weights), out / "model.safetensors")
+    print(f"on 256 fresh mazes of 11 x 11: {errors(weights[None], draw(rng, 256, 11), 130)[0]:.2%} of tiles wrong")
+    names = [*(kind.name for kind in Tile), *(signal.name for signal in CHANNELS)]
+    for signal, row in zip(CHANNELS, weights.astype(int), strict=True):
+        terms = [f"{row[i, j]:+d} {('', 'each neighbour ')[i]}{names[j]}" for i, j in np.argwhere(row[:, :-1])]
+        print(f"{signal.name} is on where {row[0, -1]} {' '.join(terms)} is 1 or more")
+    for lemma in prove(automaton_of(weights, THEOREM)).lemmas:
+        print("proven:" if lemma.holds else f"refused:\n{lemma.counterexample}\n", lemma.claim)
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

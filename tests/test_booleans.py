@@ -1,0 +1,69 @@
+"""The network that evolves from answers: it is the automaton that is read off its weights, which z3 proves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.booleans import THEOREM, Signal, automaton_of, main, network_of
+from maze_nca_gym.agents.automata.proof import mistakes, prove
+from maze_nca_gym.agents.automata.theorem import broken_axioms
+from maze_nca_gym.agents.weights import load_model
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import one_hot, parse
+
+EVOLVED = np.zeros((2, 2, 7), np.float32)
+"""What seed 3 evolves: kinds of tile, the two channels, the bias."""
+EVOLVED[0, 0, :6], EVOLVED[0, 1, 4] = (1, -1, 3, 3, 0, -2), 1
+EVOLVED[1, 0, 2:] = (-1, 0, 3, 0, 1)
+PROVEN = automaton_of(EVOLVED, THEOREM)
+
+
+def mazes():
+    for border in (True, False):
+        yield generate(np.random.default_rng(0), 8, 9, "perfect", border=border)
+
+
+def test_the_network_is_the_automaton_at_every_iteration():
+    network = network_of(EVOLVED)
+    for tiles in mazes():
+        encoded = network.encode_maze(torch.from_numpy(one_hot(tiles, 4).astype(np.float32)))
+        state = torch.zeros(len(tiles), 2, *tiles.shape[1:])
+        for step, signals in enumerate(PROVEN.trace(tiles)):
+            np.testing.assert_array_equal(state.numpy(), signals[:, Signal.DRAWN :])
+            with torch.no_grad():
+                state = network.update(encoded, state, step)
+
+
+def test_the_theorem_is_true_of_real_mazes_and_not_where_there_are_loops():
+    for tiles in (maze for some in mazes() for maze in some):
+        assert broken_axioms(THEOREM, tiles) == set()
+        assert list(mistakes(PROVEN, tiles)) == []
+    assert broken_axioms(THEOREM, parse("S..\n.#.\n..T"))
+
+
+def test_it_is_proven_and_needs_every_axiom_about_trees():
+    pytest.importorskip("z3")
+    assert prove(PROVEN).holds
+    for name in (
+        "empty tiles on it have two neighbours on it",
+        "others have one neighbour towards it",
+        "no wall has four free neighbours",
+    ):
+        less = replace(
+            THEOREM,
+            axioms=lambda *at, name=name: {key: fact for key, fact in THEOREM.axioms(*at).items() if key != name},
+        )
+        assert [lemma.claim for lemma in prove(replace(PROVEN, theorem=less)).refused] == [
+            "DRAWN is what the theorem says"
+        ]
+
+
+@pytest.mark.slow
+def test_it_evolves_from_answers(tmp_path, capsys):
+    pytest.importorskip("z3")
+    main(out=tmp_path)
+    assert "refused" not in capsys.readouterr().out
+    for name, weights in load_model(tmp_path / "model.safetensors").state_dict().items():
+        assert torch.equal(weights, network_of(EVOLVED).state_dict()[name])
