@@ -335,6 +335,7 @@ class TestStreams:
 
     def test_mazes_and_whole_streams_are_counted_and_no_route_is_an_empty_path(self):
         row = bench("edits-23", policies="shortest-path-bfs", n=4).rows[0]  # the fourth begins without a route
+        assert main(["levels", "list", "edits-101"]) == 0
         assert row.n == 4
         assert row.scores[RESTARTED].value == row.scores[WHOLE[RESTARTED]].value == 1
         reused, whole = (row.scores[score].value for score in (REUSED, WHOLE[REUSED]))
