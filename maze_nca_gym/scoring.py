@@ -146,7 +146,7 @@ def lengths_of(answers: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def as_one_map(answers: NDArray[Any]) -> NDArray[Any]:
-    """Return (N, H, W) answers as they are, and those of K channels with these below one another, (N, K H, W)."""
+    """Return (N, H, W) answers of any dtype as they are; K channels of an answer one below another, (N, K H, W)."""
     return answers.reshape(len(answers), math.prod(answers.shape[1:-1]), answers.shape[-1])
 
 

@@ -198,7 +198,7 @@ def test_a_preset_of_ones_own(capsys):
         assert (there["preset"], there["configuration"]["seed"]) == ("tiny", 3)
         assert main(["train", "tiny", "--import", "mine_to_record", "--help"]) == 0
         assert "(default: 6)" in capsys.readouterr().out
+        assert configuration(there["command"]).to_json() == there["configuration"]
     finally:
         forget()
         PRESETS.pop("tiny", None)
-    assert configuration(there["command"]).to_json() == there["configuration"]

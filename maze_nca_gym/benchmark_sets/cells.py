@@ -47,7 +47,7 @@ def _carve_kruskal(draws: Sequence[np.random.Generator], cells: int) -> Tiles:
 
 
 def cell_levels(cells: int, root: str | None, loops: float, name: str, n: int) -> Tiles:
-    """Return the first `n` levels of a set, see `draw_mazes`; the name of the set seeds it, each level by itself."""
+    """Return the first `n` levels of a set, (n, H, W) uint8, see `draw_mazes`; its name seeds them one by one."""
     return draw_mazes(rngs(name, n), cells, root, loops)
 
 

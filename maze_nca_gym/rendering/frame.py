@@ -98,7 +98,7 @@ class Snapshot:
 
     @property
     def predicted(self) -> NDArray[np.float32]:
-        """The channels that draw the answer, in the target's shape."""
+        """The channels that draw the answer, (H, W) or (K, H, W) as the target."""
         return self.channels[0] if self.target.ndim == 2 else self.channels[: len(self.target)]
 
     @property
