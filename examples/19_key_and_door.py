@@ -72,7 +72,7 @@ register_environment("MazeKeyAndDoor-v0", "key-and-door", max_episode_steps=512)
 if __name__ == "__main__":
     from maze_nca_gym.agents import evaluate, train
 
-    size = {"n_channels": 24, "n_iterations": 24, "sizes": (8,), "n_updates": int((sys.argv[1:] or ["500"])[0])}
+    size = {"n_channels": 48, "n_iterations": 24, "sizes": (8,), "n_updates": int((sys.argv[1:] or ["600"])[0])}
     fast = {"optimiser": "soap", "learning_rate": 6e-3, "guidance": 1.0, "long_fraction": 0.0}
     model = train("fast", out="runs/key-and-door", task="key-and-door", **size, **fast)
     (row,) = evaluate({"learned": model}, families="random", sizes=8, n=500, steps=24)

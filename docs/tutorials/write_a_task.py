@@ -158,3 +158,48 @@ print(env.render())
 # `guidance` too, channels in which a solver shows every tile its next move; with `--guidance 1` networks learn them.
 # `maze-nca-gym export MODEL --import MODULE --out mine.html` writes [a page](../playground.md) on which you draw such
 # tiles while a network runs.
+
+# %% [markdown]
+# ## Answers of several channels
+#
+# One set of tiles cannot say everything: the way to a key and the way back from it may overlap. A task names the
+# channels of its answer, and each is a set of tiles. Here the first is the shortest path, and the second all tiles that
+# can be reached. `solve` returns (N, 2, H, W), `is_optimal` takes paths of that shape, and the first two channels of a
+# state draw the answer.
+
+
+# %%
+def solve_both(tiles):
+    """Return the shortest path, and the tiles that can be reached, (N, 2, H, W) bool."""
+    return np.stack([solvers.shortest_path(tiles), solve(tiles)], axis=1)
+
+
+register_task(
+    Task(
+        name="path-and-room",
+        answers=("path", "room"),
+        n_channels=8,
+        solve=solve_both,
+        is_optimal=lambda tiles, paths: (
+            solvers.is_optimal(tiles, paths[:, 0]) & (paths[:, 1] == solve(tiles)).all(axis=(1, 2))
+        ),
+        usual_length=160,
+        default_steps=96,
+    )
+)
+register_environment("MazePathAndRoom-v0", "path-and-room", max_episode_steps=512)
+env = gym.make("MazePathAndRoom-v0", size=6, generator="random", wall_probability=0.4, render_mode="ansi")
+observation, info = env.reset(seed=1)
+action = np.zeros(env.action_space.shape, np.float32)
+action[:2] = info["target"]
+print(env.step(action)[-1])
+print(env.render())
+
+# %% [markdown]
+# Scores add up errors and tiles of all channels, and an answer is complete if every channel is. Pictures show the
+# second channel as squares within the tiles. What knows one channel only refuses such a task: evolution, `symmetrised`
+# and `PathAction`.
+#
+# [A key and a door](../../examples/19_key_and_door.py) is a complete example: two legs by breadth-first search, with
+# guidance for both. After the 600 updates that it makes, a network of 12,960 weights finds both legs on 53 % of 1,000
+# random test levels of 8 x 8 tiles (interval 50 to 56), and on 33 % (30 to 36) of perfect mazes, which it never saw.
