@@ -187,7 +187,10 @@ def test_other_buttons_edit_nothing(opened: Window, snapshot: Snapshot) -> None:
     assert opened.show(snapshot) is Request.CONTINUE
 
 
-def test_windows_and_levels_of_other_sizes_are_laid_out_anew(opened: Window, snapshot: Snapshot) -> None:
+def test_windows_and_levels_of_other_sizes_are_laid_out_anew(
+    opened: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maze_nca_gym.rendering.window._SECONDS_OF_A_FRAME", 0)  # else a fast step may not be drawn
     for size in ((700, 500), (60, 30), (1, 1), (400, 900), (1800, 1000)):
         pygame.display.set_mode(size, pygame.RESIZABLE)
         pygame.event.post(pygame.event.Event(pygame.VIDEORESIZE, size=size, w=size[0], h=size[1]))
