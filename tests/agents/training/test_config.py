@@ -235,7 +235,7 @@ def test_initial_weights_of_an_mlp_are_from_the_same_range_either_way():
         assert usual[name].abs().max().item() == pytest.approx(paper[name].abs().max().item(), rel=0.1)
 
 
-@for_each("name", [name for name in OPTIONS if name not in ("tile_rate", "source_rate", "n_edits")])
+@for_each("name", [name for name in OPTIONS if name not in ("tile_rate", "source_rate", "n_edits", "n_swaps")])
 def test_values_of_another_type(name):
     kind = type_name(OPTIONS[name].type)
     wrong: list[object] = ["many", b"", {}, [], (None,), {1}]

@@ -20,7 +20,7 @@ def levels(n, task="shortest-path", size=10):
 
 
 def edit(tiles, pool, seed=0):
-    return EDITS["all-kinds"].edit(np.random.default_rng(seed), tiles, pool)
+    return EDITS["all-kinds"].edit(np.random.default_rng(seed), tiles, pool, find_task("shortest-path"))
 
 
 def test_three_of_ten_become_other_levels():
