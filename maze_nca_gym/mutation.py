@@ -255,8 +255,8 @@ def offspring(
     """
     mutation = find_mutation(kind, options)
     own = None if task is None or TASKS.ships(task.name) else task
-    is_plain = own is None or own.is_plain
-    parents = _as_parents(tiles) if own is None or own.is_plain else _as_parents_of(own, tiles)
+    marked = None if own is None or own.is_plain else own
+    parents = _as_parents(tiles) if marked is None else _as_parents_of(marked, tiles)
     keys = _as_seeds(seeds, len(parents.tiles))
     levels = parents.tiles.copy()
     pending = np.arange(len(levels))
@@ -269,18 +269,19 @@ def offspring(
         chosen, uniforms = parents.take(pending), _uniforms(noise[:, 0])
         drawn = mutation.draw(chosen, noise[:, 1:])
         last = attempt == PATIENCE - 1
-        if is_plain:
+        if marked is None:
             solvable = _solvable(drawn, parents.has_endpoints, uniforms, mutation.moves_target or last)
+            if last:
+                for i in np.flatnonzero(~solvable):
+                    _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
+                    solvable[i] = True
         else:
             solvable = (_ends(drawn) == _ends(chosen.tiles)).all(axis=0)
-        if last and is_plain:
-            for i in np.flatnonzero(~solvable):
-                _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
-                solvable[i] = True
-        if own is not None and solvable.any():
-            solvable[solvable] = own.is_answer(own.solve(drawn[solvable]))
+        if own is not None:
+            if solvable.any():
+                solvable[solvable] = own.is_answer(own.solve(drawn[solvable]))
             drawn[~solvable] = chosen.tiles[~solvable]
-        # The last draw is kept in any case: if it was unsolvable, it was repaired above.
+        # The last draw is kept in any case: it is solvable, or its parent.
         levels[pending] = drawn
         pending = pending[~(solvable & _any_tile(drawn != chosen.tiles))]
     return levels

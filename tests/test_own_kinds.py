@@ -212,6 +212,14 @@ class TestEvolution:
         assert env.population.members["generation"].max() > 0
 
 
+def test_a_parent_stays_if_all_its_offspring_lose_an_end() -> None:
+    parent = np.array([[[Tile.SOURCE, Tile.TARGET]]], np.uint8)  # the source can move onto the target alone
+    child = mutate(
+        np.random.default_rng(0), parent, "flip", find_task("nearest-target"), tile_rate=0.0, source_rate=1.0
+    )
+    np.testing.assert_array_equal(child, parent)
+
+
 @pytest.mark.parametrize("task", ["weighted-terrain", "key-and-door"])
 def test_guidance_is_learned(task: str, tmp_path: Path) -> None:
     pooled = {"n_iterations": None, "pool_size": 16, "pool_steps": (2, 4), "families": ("random",)}

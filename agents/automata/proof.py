@@ -66,11 +66,6 @@ class Proof:
         return tuple(lemma for lemma in self.lemmas if not lemma.holds)
 
 
-_INVARIANT, _PROVEN = "its invariant holds", ": proven"
-INVARIANT_PROVEN = _INVARIANT + _PROVEN
-"""Part of what `proof_in_words` says if the invariant is proven, so that nothing that relies on it is conditional."""
-
-
 def prove(automaton: Automaton) -> Proof:
     """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
     bound.
@@ -90,23 +85,24 @@ def prove(automaton: Automaton) -> Proof:
     return Proof(tuple(_Prover(automaton, theorem).lemmas()))
 
 
-def proof_in_words(automaton: Automaton) -> str:
-    """Prove an automaton, and return the result as a sentence, or why there is no proof."""
+def proof_in_words(automaton: Automaton) -> tuple[bool, str]:
+    """Prove an automaton; return whether its theorem and its invariant are proven, and a sentence that says what is, or
+    why there is no proof."""
     theorem = automaton.theorem
     if theorem is None:
-        return "it has no theorem, so that it is right is not proven"
+        return False, "it has no theorem, so that it is right is not proven"
     try:
         proof = prove(automaton)
     except ImportError as error:
-        return f"not tried: {error}"
+        return False, f"not tried: {error}"
     if proof.holds:
         said = [f"after t iterations PATH shows {theorem.shown}, on every maze"] if theorem.shown else []
         if theorem.answer is not None:
             said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
-        known = [] if automaton.invariant is None else [("and " if said else "") + _INVARIANT]
+        known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
         unsaid = "" if said else "; that it is right is not proven"
-        return f"{', '.join([*said, *known])}{_PROVEN} in {len(proof.lemmas)} lemmas{unsaid}"
-    return "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
+        return True, f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}"
+    return False, "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:

@@ -155,8 +155,9 @@ def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certi
     from ..weights import save_model
 
     save_model(model, run.path / MODEL_OF_RUN)
-    proven = {**asdict(certificate), "holds": certificate.holds, "automaton": proof_in_words(automaton)}
-    run.finish(exact=model.guarantees.exact, certificate=proven)
+    proven, words = proof_in_words(automaton)
+    found = {**asdict(certificate), "holds": certificate.holds, "automaton": words, "automaton_proven": proven}
+    run.finish(exact=model.guarantees.exact, certificate=found)
 
 
 def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:

@@ -41,20 +41,19 @@ def _summarise(
     automaton: Automaton, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
     """Print what came out, and where it is; return the exit code."""
-    from maze_nca_gym.agents.automata.proof import INVARIANT_PROVEN
     from maze_nca_gym.agents.hinting.certificate import worst_patch
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 
     tasks = " and ".join(automaton.tasks)
     n_used = int(next(iter(model.parameters())).count_nonzero())
-    proof = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]["automaton"]
+    found = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]
     Table.of_facts(
         {
             "policy": f"NCA, {tasks}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
             **more,
-            "certificate": _in_words(certificate, certificate.assumed and INVARIANT_PROVEN not in proof),
-            "automaton": proof,
+            "certificate": _in_words(certificate, certificate.assumed and not found["automaton_proven"]),
+            "automaton": found["automaton"],
         }
     ).print()
     print(f"model: {out / MODEL}")

@@ -195,8 +195,8 @@ def _print_generators() -> None:
 def _facts(levels: LevelSet) -> dict[str, str]:
     """Return the facts about a level set as a table's rows."""
     task = task_of_levels(levels.tiles)
-    may_be_empty = any(each.may_be_empty for name, each in BENCHMARK_SETS.items() if name == levels.config.get("name"))
-    solve = task.solve if may_be_empty else task.solve_all
+    benchmark = BENCHMARK_SETS.get(levels.config.get("name", ""))
+    solve = task.solve if benchmark is not None and benchmark.may_be_empty else task.solve_all
     lengths = lengths_of(solve(levels.tiles))
     return {
         "number of levels": f"{len(levels):,}",

@@ -233,25 +233,27 @@ def test_axioms_that_contradict_each_other_prove_nothing():
 
 
 def test_what_was_proven_is_said_in_a_sentence():
-    assert proof_in_words(SHORTEST_PATH).startswith("right on every maze within 2 L + 2 iterations, and its invariant")
-    assert "invariant" not in proof_in_words(HEALING)
-    assert proof_in_words(DIAMETER) == "its invariant holds: proven in 6 lemmas; that it is right is not proven"
+    proven, words = proof_in_words(SHORTEST_PATH)
+    assert proven
+    assert words.startswith("right on every maze within 2 L + 2 iterations, and its invariant")
+    assert "invariant" not in proof_in_words(HEALING)[1]
+    assert proof_in_words(DIAMETER) == (True, "its invariant holds: proven in 6 lemmas; that it is right is not proven")
     said = (
         "after t iterations PATH shows generation t - 2 of Life, from the walls as the first, 0, on every maze: proven"
     )
-    assert proof_in_words(LIFE) == f"{said} in 6 lemmas"
+    assert proof_in_words(LIFE) == (True, f"{said} in 6 lemmas")
 
 
 def test_what_cannot_be_proven_says_why(monkeypatch):
-    assert "no theorem" in proof_in_words(BOTH)
+    assert "no theorem" in proof_in_words(BOTH)[1]
     with pytest.raises(ValueError, match="both has no theorem"):
         prove(BOTH)
     with pytest.raises(ValueError, match="whole numbers of moves can be proven, got A"):
         prove(replace(SHORTEST_PATH, bound=StepBound(per_tile=1)))
     wrong = replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2))
-    assert proof_in_words(wrong) == "not proven: PATH shows all of it within the bound"
+    assert proof_in_words(wrong) == (False, "not proven: PATH shows all of it within the bound")
     monkeypatch.setitem(sys.modules, "z3", None)
-    assert "maze-nca-gym[proof]" in proof_in_words(SHORTEST_PATH)
+    assert "maze-nca-gym[proof]" in proof_in_words(SHORTEST_PATH)[1]
 
 
 def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
