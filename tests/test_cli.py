@@ -91,7 +91,7 @@ class TestSolve:
         assert f"solved within {max(steps)} iterations" in out
         for cell in ("shortest-path-bfs", "random 6 x 9", "30", "100.00 %", f"{max(steps)} at most"):
             assert f"│ {cell} " in out or f" {cell} " in out
-        assert out.endswith("results: runs/solve/results.json\n")
+        assert out.endswith("results: runs/solve/results.json, runs/solve/results.csv\n")
 
     def test_configuration_and_versions(self):
         options = ["--generator", "loops", "--loop-fraction", "0.3", "--seed", "5", "--batch", "7", "--steps", "100"]

@@ -16,7 +16,7 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
     """Exit with 1 if an exact policy finishes without a solution."""
     solved = solve(out=out, picture=picture, **options)
     solved.table().print()
-    print(f"results: {out / 'results.json'}")
+    print(f"results: {out / 'results.json'}, {out / 'results.csv'}")
     if picture != "none":
         print(f"picture: {out / f'episode.{picture}'}")
     return _verdict(solved)
