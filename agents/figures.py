@@ -12,7 +12,7 @@ from itertools import product
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -21,14 +21,16 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.path import Path as Path2D
 from matplotlib.patheffects import withStroke
-from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
-from matplotlib.transforms import Bbox, IdentityTransform
+from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.files import atomic_write
-from maze_nca_gym.names import find, unknown_name
+from maze_nca_gym.names import unknown_name
+
+from .figure_options import FIGURE_FORMATS, WIDTHS, FigureWidth
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO = (
     "#0072B2",
@@ -55,12 +57,6 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "maze-nca-gym",  # without it every file has other names of its parts
 }
 """Settings for `matplotlib.rc_context`."""
-FIGURE_FORMATS = ("png", "pdf", "svg")
-"""Suffixes of files of figures."""
-Width: TypeAlias = float | str | None
-"""Width of a figure in print: inches, a name in `WIDTHS`, or None for a large figure on a screen."""
-WIDTHS = {"column": 3.35, "page": 6.9}
-"""Usual widths in inches: one of a page's two columns, or both."""
 PRINTED: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8.5,
@@ -74,33 +70,9 @@ PRINTED: dict[Any, Any] = {
 _ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130, 75, 105)]
 """Where a text is tried around its point: right, left, below and above first."""
 _TRIES = 30
-"""How often all texts are placed anew while some line crosses a text or a point."""
+"""How often all texts are placed anew, in another order, while some line crosses something."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 """Format -> metadata without which the same figure is the same file tomorrow."""
-
-
-def check_format(name: str) -> str:
-    """Return the name of a format of figures.
-
-    Raises:
-        ValueError: it is none of `FIGURE_FORMATS`.
-    """
-    if name not in FIGURE_FORMATS:
-        raise ValueError(unknown_name("format of figures", name, FIGURE_FORMATS))
-    return name
-
-
-def inches(width: Width) -> float | None:
-    """Return a width in print in inches; None for None.
-
-    Raises:
-        ValueError: an unknown name, or not from 1 to 50 inches.
-    """
-    if isinstance(width, str):
-        width = find("width of figures", width, WIDTHS)
-    if width is not None and not 1 <= width <= 50:
-        raise ValueError(f"a width of figures is {', '.join(WIDTHS)} or from 1 to 50 inches, got {width}")
-    return width
 
 
 @contextmanager
@@ -112,7 +84,7 @@ def figure(
     *,
     dpi: int = 120,
     style: dict[Any, Any] | None = None,
-    printed: Width = None,
+    printed: FigureWidth = None,
 ) -> Iterator[Figure]:
     """Yield an empty figure, which is written to a file, atomically, when the block ends without an error.
 
@@ -125,20 +97,21 @@ def figure(
         printed: width in print, to which the figure shrinks, with the text of `PRINTED`.
 
     Raises:
-        ValueError: another suffix, or a bad width.
+        ValueError: another suffix.
         OSError: the file could not be written.
     """
     path = Path(path)
-    kind = check_format(path.suffix.removeprefix("."))
-    in_print = inches(printed)
+    kind = path.suffix.removeprefix(".")
+    if kind not in FIGURE_FORMATS:
+        raise ValueError(unknown_name("format of figures", kind, FIGURE_FORMATS))
+    in_print = WIDTHS[printed] if isinstance(printed, str) else printed
     with mpl.rc_context({**STYLE, **(PRINTED if in_print else {}), **(style or {})}):
         if in_print:  # a little higher, since text shrinks less than panels
             width, height, dpi = in_print, 1.25 * height * in_print / width, 300
         drawn = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
         FigureCanvasAgg(drawn)
         if title:
-            letters = _letters(width, float(mpl.rcParams["figure.titlesize"]))
-            drawn.suptitle("\n".join(wrap(title, letters)), color=INK)
+            drawn.suptitle(wrapped(title, width, float(mpl.rcParams["figure.titlesize"])), color=INK)
         yield drawn
         with atomic_write(path) as file:
             drawn.savefig(file, format=kind, metadata=_UNDATED.get(kind))
@@ -162,6 +135,11 @@ def panels(drawn: Figure, n: int, columns: int, narrowest: float = 1.6, **option
     for axes in made[n:]:
         axes.set_visible(False)
     return made[:n]
+
+
+def panel_width(axes: Axes) -> float:
+    """Return the width of a panel, its labels included, in inches."""
+    return axes.get_figure().get_figwidth() / axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
 
 
 def curve(
@@ -200,8 +178,7 @@ def bar_places(axes: Axes, labels: Sequence[str], n: int) -> tuple[NDArray[np.fl
     """
     width = 0.8 / n
     axes.set_xticks(range(len(labels)), labels)
-    size, columns = float(mpl.rcParams["font.size"]), axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
-    room = axes.get_figure().get_figwidth() / columns / len(labels)  # type: ignore[union-attr]
+    size, room = float(mpl.rcParams["font.size"]), panel_width(axes) / len(labels)
     if size == PRINTED["font.size"] and max(map(len, "\n".join(labels).split("\n"))) > room * 72 / (0.5 * size):
         axes.set_xticks(range(len(labels)), [label.replace("\n", " ") for label in labels], rotation=90)
     axes.grid(axis="x", visible=False)
@@ -246,8 +223,7 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
     found = dict(handles) if handles is not None else _labelled(drawn)
     if not found:
         return
-    size = float(mpl.rcParams["font.size"])
-    labels = ["\n".join(wrap(label, _letters(drawn.get_figwidth() - 0.8, size))) or " " for label in found]
+    labels = [wrapped(label, drawn.get_figwidth() - 0.8) or " " for label in found]
     renderer = drawn.canvas.get_renderer()  # type: ignore[attr-defined]  # Agg's
     room = drawn.bbox.width - 0.2 * drawn.dpi
     counts = dict.fromkeys(ceil(len(found) / rows) for rows in range(1, len(found) + 1))  # rows as full as can be
@@ -268,12 +244,12 @@ def _labelled(drawn: Figure) -> dict[str, Artist]:
     return found
 
 
-def _letters(inches: float, size: float) -> int:
-    """Return how many letters of a font size are surely no wider than that."""
-    return max(8, int(inches * 72 / (0.62 * size)))
+def wrapped(text: str, inches: float, size: float | None = None) -> str:
+    """Return a text in lines that are surely no wider than that, in letters of a size, by default the usual one."""
+    return "\n".join(wrap(text, max(8, int(inches * 72 / (0.62 * (size or mpl.rcParams["font.size"]))))))
 
 
-def label_points(drawn: Figure, axes: Axes, texts: Sequence[str], size: float = 8.5) -> None:
+def label_points(drawn: Figure, axes: Axes, texts: Sequence[str]) -> None:
     """Write a text beside each of the points that were drawn with `Axes.plot`, so that no two texts overlap.
 
     A text takes the nearest free place around its point, and a thin line leads to it if it is far. No line crosses a
@@ -283,68 +259,79 @@ def label_points(drawn: Figure, axes: Axes, texts: Sequence[str], size: float = 
         drawn: the figure.
         axes: its panel.
         texts: one for each point, in the order of drawing.
-        size: of the letters, in points.
     """
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")
     points = [axes.transData.transform(np.asarray(line.get_xydata())[0]) for line in axes.lines[: len(texts)]]
-    labels = [
-        axes.annotate(text, tuple(point), (0, 0), "figure pixels", "offset points", size=size, color=INK, va="center")
-        for text, point in zip(texts, points, strict=True)
-    ]
+    scale = 0.1 * mpl.rcParams["font.size"]
+    look: dict[str, Any] = {"size": 8.5 * scale, "color": INK, "va": "center"}
+    labels = [axes.text(0, 0, text, transform=axes.transAxes, ha="center", **look) for text in texts]
     for label in labels:
         label.set_path_effects([withStroke(linewidth=2, foreground="white")])  # lines of the grid stay behind it
-    leaving = np.random.default_rng(0).random((_TRIES, len(texts))) < 0.15
-    leaving[0] = False  # afterwards some leave their nearest place to others
-    for tried in leaving:
-        lines, n_crossed = _place(drawn, axes, labels, points, tried)
-        if not n_crossed:
-            break
-    for line in lines:
-        axes.plot(*line.T, color=GREY, linewidth=0.6, transform=IdentityTransform(), zorder=1)
+    sizes = [label.get_window_extent(drawn.canvas.get_renderer()).size for label in labels]  # type: ignore[attr-defined]  # Agg's
+    inside, unit = axes.get_window_extent(), scale * drawn.dpi / 72
+    rng, tries, n = np.random.default_rng(0), list[list[_Placed]](), len(texts)
+    while len(tries) < _TRIES and (not tries or any(each.n_crossed for each in tries[-1])):
+        order = rng.permutation(n) if tries else range(n)
+        placed: dict[int, _Placed] = {}
+        for i in [*order, *order]:
+            others = [each for j, each in placed.items() if j != i]
+            placed[i] = _place(i, sizes[i], points, inside, unit, others)
+        tries.append([placed[i] for i in range(n)])
+    best = min(tries, key=lambda placed: sum(each.n_crossed for each in placed))
+    fractions = axes.transAxes.inverted()  # pixels are others in a PDF or SVG
+    for label, place in zip(labels, best, strict=True):
+        x, y = fractions.transform((np.add(place.box.p0, place.box.p1)) / 2)
+        label.set_position((x, y))
+        axes.plot(*fractions.transform(place.line).T, color=GREY, linewidth=0.6, transform=axes.transAxes, zorder=1)
+
+
+class _Placed(NamedTuple):
+    """Where a text is, in pixels: its box, its (K, 2) line, and how many things that crosses or box and lines cross."""
+
+    box: Bbox
+    line: NDArray[np.float64]
+    n_crossed: int
 
 
 def _place(
-    drawn: Figure,
-    axes: Axes,
-    labels: Sequence[Annotation],
-    points: Sequence[NDArray[Any]],
-    leaving: NDArray[np.bool_],
-) -> tuple[list[NDArray[np.float64]], int]:
-    """Move labels to the nearest free places beside their points, one after the other; some to the next nearest.
-
-    Returns:
-        The lines to the labels, (K, 2) pixels each, as far as its text, and how many of them cross something.
-    """
-    renderer, inside, unit = drawn.canvas.get_renderer(), axes.get_window_extent(), drawn.dpi / 72  # type: ignore[attr-defined]  # Agg's
+    i: int,
+    size: NDArray[np.float64],
+    points: Sequence[NDArray[np.float64]],
+    inside: Bbox,
+    unit: float,
+    others: Sequence[_Placed],
+) -> _Placed:
+    """Return the nearest place of a text beside point i that is free, and crosses as few lines, texts and points as
+    can be."""
     marks = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
-    boxes: list[Bbox] = []
-    lines: list[NDArray[np.float64]] = []
-    n_crossed = 0
-    for label, point, mark, waits in zip(labels, points, marks, leaving.tolist(), strict=True):
-        others, found = [each for each in marks if not each.overlaps(mark)], None
-        for distance, angle in product((11, 18, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
-            across, up = distance * math.cos(angle), distance * math.sin(angle)
-            side = "left" if across > 0.1 else "right" if across < -0.1 else "center"
-            label.set(position=(across, up), ha=side)
-            box = label.get_window_extent(renderer).padded(1.5 * unit)
-            if any(map(box.overlaps, (*marks, *boxes))) or not _contains(inside, box):
-                continue
-            line = np.linspace(point, point + np.array([across, up]) * unit, 100 if distance > 18 else 0)
-            crossed = any([*map(box.count_contains, lines), *(each.count_contains(line) for each in (*boxes, *others))])
-            if found is None or not crossed:
-                found = crossed, (across, up), side, box, line
-            if not crossed and not waits:
-                break
-            waits = waits and crossed
-        if found is None:  # no room at all
-            found = True, (across, up), side, box, np.empty((0, 2))
-        crossed, place, side, box, line = found
-        label.set(position=place, ha=side)
-        boxes.append(box)
-        lines.append(np.array([each for each in line if not box.contains(*each)]).reshape(-1, 2))
-        n_crossed += crossed
-    return lines, n_crossed
+    far = [each for each in marks if not each.overlaps(marks[i])]
+    found = None
+    for distance, angle in product((11, 18, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
+        across, up = distance * math.cos(angle), distance * math.sin(angle)
+        x, y = end = points[i] + unit * np.array([across, up])
+        left = x - size[0] * (0 if across > 0.1 else 1 if across < -0.1 else 0.5)
+        box = Bbox.from_bounds(left, y - size[1] / 2, *size).padded(1.5 * unit)
+        if any(map(box.overlaps, (*marks, *(each.box for each in others)))) or not _contains(inside, box):
+            continue
+        line = np.linspace(points[i], end, 100 if distance > 18 else 0)
+        line = np.array([each for each in line if not box.contains(*each)]).reshape(-1, 2)
+        n_crossed = sum(each.count_contains(line) > 0 for each in far) + sum(
+            each.box.count_contains(line) > 0 or box.count_contains(each.line) > 0 or _cross(line, each.line)
+            for each in others
+        )
+        if not len(line):  # then it must not be nearer to another point
+            n_crossed += any(math.dist(end, point) < 0.99 * distance * unit for point in points)
+        if found is None or n_crossed < found.n_crossed:
+            found = _Placed(box, line, n_crossed)
+        if not n_crossed:
+            break
+    return found or _Placed(box, np.empty((0, 2)), 1)  # the latter: no room at all
+
+
+def _cross(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Return whether two straight lines of up to 100 points cross, apart from their beginnings."""
+    return min(len(one), len(other)) > 20 and Path2D(one[[20, -1]]).intersects_path(Path2D(other[[20, -1]]))
 
 
 def _contains(outer: Bbox, inner: Bbox) -> bool:
@@ -352,7 +339,12 @@ def _contains(outer: Bbox, inner: Bbox) -> bool:
 
 
 def strip(
-    path: str | Path, pictures: Sequence[NDArray[Any]], captions: Sequence[str], title: str = "", height: float = 3.3
+    path: str | Path,
+    pictures: Sequence[NDArray[Any]],
+    captions: Sequence[str],
+    title: str = "",
+    height: float = 3.3,
+    printed: FigureWidth = None,
 ) -> Path:
     """Write pictures beside each other, a line of text above each, as one figure; return its path.
 
@@ -361,15 +353,17 @@ def strip(
         pictures: (H, W, 3) uint8 each.
         captions: one for each.
         title: a line above them.
-        height: of the figure, in inches.
+        height: of the figure, in inches, on a screen.
+        printed: width in print, where they take as many rows as they need.
 
     Raises:
         ValueError: another suffix.
         OSError: the file could not be written.
     """
-    with figure(path, 2.7 * len(pictures), height, title, dpi=110) as drawn:
-        for axes, picture, caption in zip(panels(drawn, len(pictures), len(pictures)), pictures, captions, strict=True):
+    with figure(path, 2.7 * len(pictures), height, title, dpi=110, printed=printed) as drawn:
+        shown = panels(drawn, len(pictures), len(pictures), 1.0)
+        for axes, picture, caption in zip(shown, pictures, captions, strict=True):
             axes.imshow(picture, interpolation="nearest")
-            axes.set_title(caption, fontsize=11)
+            axes.set_title(caption, fontsize="medium")
             axes.set_axis_off()
     return Path(path)

@@ -85,8 +85,8 @@ class Between:
 
     def broken_by(self, option: Option, value: Any) -> str | None:
         """Return what is wrong with a value, or None."""
-        if self.least <= value <= min(self.most, sys.float_info.max):
-            return None
+        if isinstance(value, str) or self.least <= value <= min(self.most, sys.float_info.max):
+            return None  # a name in place of a number, which the option's type must allow
         end = f"at least {self.least:,}" if self.most == math.inf else f"from {self.least:,} to {self.most:,}"
         return f"{option.name} must be {end}, got {value:,}"
 
@@ -349,7 +349,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given, options = signature.bind(*args, **kwargs), options_of_call(call)
-        for name in given.arguments.keys() & options.keys():
+        for name in filter(options.__contains__, given.arguments):
             given.arguments[name] = options[name].check(given.arguments[name])
         return function(*given.args, **given.kwargs)
 

@@ -279,7 +279,8 @@ def test_every_command_refuses_what_its_options_say_and_leaves_nothing(name, com
 @pytest.mark.parametrize("name", [name for name, command in EVERY_COMMAND.items() if command.function])
 def test_every_function_refuses_the_same(name, command_line):
     command = EVERY_COMMAND[name]
-    options = {**all_options(command), **options_of_call(command.function)}
+    of_function = {n: each for n, each in all_options(command).items() if each.group is not command.run}
+    options = {**of_function, **options_of_call(command.function)}
     for option in options.values():
         for value, message in not_allowed(option):
             with pytest.raises(ValueError, match=message) as caught:

@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from ..figure_options import FigureWidth
 from ..figures import (
     COLOURS,
     GREY,
     INK,
-    Width,
     bar_places,
     count_axis,
     curve,
@@ -40,7 +40,7 @@ FIGURES = ("iterations", "sizes", "stability")
 """Names of the files, without the suffix of their format."""
 
 
-def draw(results: Sequence[Result], folder: Path, format: str, width: Width = None) -> list[Path]:
+def draw(results: Sequence[Result], folder: Path, format: str, width: FigureWidth = None) -> list[Path]:
     """Write the figures for which there are results into a folder, with their width in print; return their paths."""
     several_sizes = len({result.size for result in results}) > 1
     disturbed = any(result.stability is not None for result in results)
@@ -48,7 +48,7 @@ def draw(results: Sequence[Result], folder: Path, format: str, width: Width = No
     return [draws(results, folder / f"{name}.{format}", width) for name, draws, shows in wanted if shows]
 
 
-def draw_iterations(results: Sequence[Result], path: str | Path, width: Width = None) -> Path:
+def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
     """Write accuracy and complete against iterations, one column per family; return the path.
 
     Where stability was measured, a dotted line goes on to the end of its long run.
@@ -94,7 +94,7 @@ def _estimate(metrics: Metrics, metric: str) -> Estimate:
     return estimate
 
 
-def draw_sizes(results: Sequence[Result], path: str | Path, width: Width = None) -> Path:
+def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
     """Write accuracy, complete and optimal against the levels' size; return the path."""
     sizes = sorted({result.size for result in results})
     with figure(path, 13.2, 4.2, dpi=130, printed=width) as drawn:
@@ -117,7 +117,7 @@ def _draw_line(axes: Axes, results: Sequence[Result], metric: str, looks: _Looks
     curve(axes, *np.array(rows, dtype=float).T, color=colour, linestyle=dash, marker=marker, markersize=6)
 
 
-def draw_stability(results: Sequence[Result], path: str | Path, width: Width = None) -> Path:
+def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
     """Write bars of complete after each disturbance, one panel per set of levels; return the path.
 
     Where the maze is edited, a line across the bar shows what a fresh start reaches.

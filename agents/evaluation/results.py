@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from maze_nca_gym.options import checked
 from maze_nca_gym.tables import Table, Tabular
 
-from ..figures import FIGURE_FORMATS, Width, check_format, inches
+from ..figure_options import FIGURE_FORMATS, FigureFormat, FigureWidth
 from ..runs import save_results
 from ..statistics import as_record
 from .cells import Result
@@ -64,13 +65,16 @@ class Results(Tabular, Sequence[Result]):
             for row in self.rows
         ]
 
-    def save(self, folder: str | Path, format: str = "png", width: Width = None) -> dict[str, list[Path]]:
+    @checked
+    def save(
+        self, folder: str | Path, format: FigureFormat = "png", width: FigureWidth = None
+    ) -> dict[str, list[Path]]:
         """Write `results.json`, `results.csv` and the figures for which there are results, in place of earlier ones.
 
         Args:
             folder: the folder, which is made if missing.
             format: file type of the figures: png, pdf or svg.
-            width: their width in print; see `figures.Width`.
+            width: their width in print; see `FigureWidth`.
 
         Returns:
             "results" and "figure" -> the files.
@@ -79,8 +83,6 @@ class Results(Tabular, Sequence[Result]):
             ValueError: an unknown format or width.
             OSError: a file could not be written.
         """
-        check_format(format)
-        inches(width)
         return {
             "results": self.save_numbers(folder),
             "figure": draw(self.rows, Path(folder), format, width) if self.rows else [],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,7 @@ from maze_nca_gym.families import FAMILIES, most_levels, test_levels
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.options import Between, OneOf, Shown, Stored, check, checked
 
+from ..figure_options import FigureFormat, FigureWidth
 from ..registry import named_policies
 from ..runs import RESULTS, check_folder, naming_memory, say
 from . import DEFAULT_N
@@ -18,12 +19,6 @@ from . import DEFAULT_N
 if TYPE_CHECKING:
     from ..policy import Policy
     from .results import Results
-
-
-def _figure_formats() -> Collection[str]:
-    from ..figures import FIGURE_FORMATS
-
-    return FIGURE_FORMATS
 
 
 @checked
@@ -45,8 +40,8 @@ def evaluate(
     batch: Annotated[int | None, Between(1)] = None,
     device: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
-    format: Annotated[str, OneOf(_figure_formats, "format of figures")] = "png",
-    figure_width: Annotated[float | str | None, Shown("INCHES|column|page")] = None,
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
 ) -> Results:
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables and figures.
 
@@ -87,7 +82,6 @@ def evaluate(
         OSError: a file could not be written.
         KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
     """
-    from ..figures import inches
     from ..policy import common_task
     from .cells import measure_cell, on_device, own_levels, prepare
     from .iterations import keep_iterations
@@ -95,7 +89,6 @@ def evaluate(
 
     if out is not None:
         check_folder("--out", Path(out))
-    inches(figure_width)  # raises ValueError before the work begins
     found = on_device(named_policies(policies), device)
     task = common_task(found)
     free = levels is None and steps is None

@@ -14,18 +14,19 @@ from maze_nca_gym.files import validated_read, write_all
 from maze_nca_gym.options import check
 from maze_nca_gym.tables import Table, Tabular
 
+from ..figure_options import FigureFormat, FigureWidth
 from ..runs import versions
 from ..statistics import as_record
 from .answers import CANONICAL, EXACT, SCORES
 from .rows import MAIN, SUPERVISIONS, Line, Row, lines_of, published, published_beside, scores_of
 
-BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard.png"
+BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard"
 _HEAD = """# Leaderboard
 
 Made by `maze-nca-gym bench`: the percentage of mazes that each solver has right.
 """
 _PICTURE = f"""
-![Percent solved against weights, a panel for each set and score]({PICTURE})
+![Percent solved against weights, a panel for each set and score]({PICTURE}.png)
 
 The higher, the more is solved: equal steps up halve the failures. Rings stand for solvers that search.
 """
@@ -93,7 +94,7 @@ class Board(Tabular):
         found = {name: [row for row in self.rows if row.set == name] for name in BENCHMARK_SETS}
         return {name: rows for name, rows in found.items() if rows}
 
-    def draw(self, path: str | Path) -> Path:
+    def draw(self, path: str | Path, width: FigureWidth = None) -> Path:
         """Write a picture of weights against percent, and return its path; it has a panel for each set and score.
 
         The panels are those of sets on which others published results on the same mazes, or of all sets if there is
@@ -116,14 +117,19 @@ class Board(Tabular):
                 for score in dict.fromkeys(each.score for each in sides[1]) or scores_of(*sides)[-1:]
             },
             Path(path),
+            width,
         )
 
-    def save(self, folder: str | Path, plot: bool = False) -> list[Path]:
+    def save(
+        self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None
+    ) -> list[Path]:
         """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept.
 
         Args:
             folder: where to.
-            plot: write `leaderboard.png` too; the page shows the one that the folder has.
+            plot: write a figure, `leaderboard`, too; the page shows the `leaderboard.png` that the folder has.
+            format: file type of the figure.
+            width: its width in print.
 
         Returns:
             The files.
@@ -136,9 +142,9 @@ class Board(Tabular):
         folder.mkdir(parents=True, exist_ok=True)
         old = Board.load(folder).rows if (folder / BOARD).exists() else ()
         board = Board(tuple({(row.set, row.name): row for row in (*old, *self.rows)}.values()))
-        drawn = [board.draw(folder / PICTURE)] if plot else []
+        drawn = [board.draw(folder / f"{PICTURE}.{format}", width)] if plot else []
         content = {"versions": versions(), "rows": [asdict(row) for row in board.rows]}
-        page = board.markdown((folder / PICTURE).exists())
+        page = board.markdown((folder / f"{PICTURE}.png").exists())
         texts = {folder / BOARD: json.dumps(content, indent=2) + "\n", folder / PAGE: page}
         write_all({path: text.encode() for path, text in texts.items()})
         return [*texts, *drawn]

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
+from ..figure_options import WIDTHS, FigureWidth
 from ..figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, figure, label_points, legend, panels
 from .rows import SUPERVISIONS, Line
 
@@ -19,12 +20,13 @@ COLOURS = dict(zip(SUPERVISIONS, (ORANGE, BLUE, GREEN, PURPLE, GREY), strict=Tru
 """Supervision -> colour."""
 
 
-def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path) -> Path:
+def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path, width: FigureWidth = None) -> Path:
     """Write a picture with a panel for each set, and return its path.
 
     Args:
         sets: title -> at least one solver with its percentage.
-        path: the file, whose suffix is one of `figures.FIGURE_FORMATS`.
+        path: the file, whose suffix is one of `FIGURE_FORMATS`.
+        width: in print.
 
     Raises:
         ValueError: another suffix.
@@ -34,12 +36,19 @@ def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path) -> Path:
     lines = [line for found in sets.values() for line, _ in found]
     weights = [line.entry.weights for line in lines if line.entry.weights]
     unstated = 10.0 ** (ceil(log10(max(weights, default=1000))) + 0.7)
-    with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10}) as drawn:
+    small = {"font.size": 7 if width else 10}
+    with figure(path, 9.5, sum(heights), dpi=150, style=small, printed=width) as drawn:
+        drawn.set_figheight(drawn.get_figheight() * max(1.0, WIDTHS["page"] / drawn.get_figwidth()))  # room for names
         shown = panels(drawn, len(sets), 1, height_ratios=heights)
         for axes, (title, found) in zip(shown, sets.items(), strict=True):
             axes.set_title(title, loc="left", color=INK)
             for line, value in found:
-                axes.plot(line.entry.weights or unstated, _height(value), **_mark(line), clip_on=False)
+                axes.plot(
+                    line.entry.weights or unstated,
+                    _height(value),
+                    **_mark(line, small["font.size"] / 10),
+                    clip_on=False,
+                )
             _weights_axis(axes, min(weights, default=600) / 2, unstated)
             _percent_axis(axes, min(value for _, value in found))
         shown[-1].set_xlabel("weights")
@@ -61,18 +70,22 @@ def _percent_axis(axes: Axes, least: float) -> None:
     axes.axhline(_height(100), color=GREY, linewidth=0.8, zorder=0)
 
 
-def _mark(line: Line) -> dict[str, Any]:
+def _mark(line: Line, scale: float) -> dict[str, Any]:
     colour = COLOURS[line.entry.supervision]
-    shape = {"marker": "o", "markersize": 7.5} if line.is_ours else {"marker": "D", "markersize": 6}
-    look: dict[str, Any] = {**shape, "color": colour, "markeredgewidth": 1.6, "linestyle": "none", "zorder": 3}
+    shape = {"marker": "o", "markersize": 7.5 * scale} if line.is_ours else {"marker": "D", "markersize": 6 * scale}
+    look: dict[str, Any] = {**shape, "color": colour, "markeredgewidth": 1.6 * scale, "linestyle": "none", "zorder": 3}
     if line.entry.search:  # a ring around whatever lies on the same place
-        look |= {"markerfacecolor": "none", "markersize": look["markersize"] + 4.5, "markeredgewidth": 1.4}
+        look |= {
+            "markerfacecolor": "none",
+            "markersize": look["markersize"] + 4.5 * scale,
+            "markeredgewidth": 1.4 * scale,
+        }
     return look
 
 
 def _weights_axis(axes: Axes, least: float, unstated: float) -> None:
     ticks = {10.0**i: f"{10 ** (i % 3)}{'kMG'[i // 3 - 1] if i >= 3 else ''}" for i in range(12)}
-    shown = {x: name for x, name in ticks.items() if least < x < unstated / 3} | {unstated: "not stated"}
+    shown = {x: name for x, name in ticks.items() if least < x < unstated / 3} | {unstated: "not\nstated"}
     axes.set(xscale="log", xlim=(least, unstated * 3))
     axes.set_xticks(list(shown), shown.values())
     axes.xaxis.set_minor_locator(NullLocator())

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
-from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
+from maze_nca_gym.options import Between, OneOf, Shown, Stored, check, checked
 
+from ..figure_options import FigureFormat, FigureWidth
 from ..runs import ProgressBar, check_folder, naming_memory
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def bench(
     data: Annotated[str | Path | None, Shown("FOLDER")] = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     plot: bool = False,
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
 ) -> Board:
     """Measure policies, or predictions from files, on benchmark sets of mazes, next to published results.
 
@@ -65,7 +68,10 @@ def bench(
             test/all__labels.npy, which its build_maze_dataset.py makes of it.
         out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
             by default.
-        plot: write leaderboard.png to that folder too: weights against percent, of all rows that the folder has.
+        plot: write a figure, leaderboard, to that folder too: weights against percent, of all rows that the folder has.
+        format: file type of that figure: png, pdf or svg.
+        figure_width: width of that figure in print, with the text of a caption: inches, column (3.35) or page (6.9). By
+            default it is a large one, for a screen.
 
     Returns:
         The rows that were measured.
@@ -84,6 +90,7 @@ def bench(
 
     if plot and out is None:
         raise ValueError("plot needs a folder for the picture: --out FOLDER")
+    check(plot or (format == "png" and figure_width is None), "format and figure_width are for the figure of plot")
     if out is not None:
         check_folder("--out", Path(out))
         if (Path(out) / BOARD).exists():
@@ -121,5 +128,5 @@ def bench(
                     Board((row,)).save(out)  # at once: the next row may take an hour
                 bar.advance(1)
     if plot and out is not None:
-        Board(tuple(rows)).save(out, plot=True)
+        Board(tuple(rows)).save(out, plot, format, figure_width)
     return Board(tuple(rows))

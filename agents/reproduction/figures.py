@@ -16,7 +16,8 @@ from maze_nca_gym.families import most_levels, test_levels
 from maze_nca_gym.rendering import draw_level
 from maze_nca_gym.tasks import find_task
 
-from ..figures import COLOURS, GREY, figure, legend, panels, strip
+from ..figure_options import FigureFormat, FigureWidth
+from ..figures import COLOURS, GREY, figure, legend, panel_width, panels, strip, wrapped
 from ..policy import Policy
 from ..rollouts import encode, iterate, path_of
 from ..statistics import spearman
@@ -28,7 +29,7 @@ from .results import Results, RowResult
 from .rows import ALL, Row, configurations, find_rows, run_name
 from .scales import Scale
 
-PUBLISHED = "published.png"
+PUBLISHED = "published"
 CANDIDATES = 256
 """Number of levels among which the one to show is chosen."""
 MOMENTS = (0.0, 0.1, 0.3, 0.6, 1.0)
@@ -37,11 +38,11 @@ LOWEST = -100.0
 """Accuracy, in percent, below which values are drawn at the edge of the plot: some are below -1,000."""
 
 
-def draw_published(results: Results, path: Path) -> Path:
-    """Plot our values against the published ones, one panel per column, as a PNG file; return its path."""
+def draw_published(results: Results, path: Path, width: FigureWidth = None) -> Path:
+    """Plot our values against the published ones, one panel per column, with a width in print; return the path."""
     shown = {column: pairs for column in COLUMNS if (pairs := _pairs(results, column))}
     n_columns, n_panels = min(3, max(1, len(shown))), max(1, len(shown))
-    with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130) as drawn:
+    with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130, printed=width) as drawn:
         made = panels(drawn, n_panels, n_columns)
         for axes, (column, pairs) in zip(made, shown.items(), strict=False):
             _draw_pairs(axes, pairs, column, results)
@@ -69,7 +70,7 @@ def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], col
             axes.plot(x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=label)
     rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
     words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
-    axes.set_title(f"{heading(column, results.scale)}\n{words}", fontsize=11)
+    axes.set_title(f"{heading(column, results.scale)}\n{wrapped(words, panel_width(axes))}", fontsize="medium")
     axes.set(xlabel="published", ylabel="ours")
     axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
 
@@ -123,21 +124,23 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
 """Figures of behaviour by the name of their file: those of the paper's appendix."""
 
 
-def draw_behaviour(jobs: Sequence[Job], scale: Scale, out: Path) -> list[Path]:
+def draw_behaviour(
+    jobs: Sequence[Job], scale: Scale, out: Path, format: FigureFormat = "png", width: FigureWidth = None
+) -> list[Path]:
     """Write the figures of behaviour for which there are a trained network and a suitable level; return the paths.
 
     Args:
         jobs: all runs.
         scale: the scale of the runs.
         out: the folder of the files.
+        format: file type of the figures.
+        width: their width in print.
     """
     drawn = []
     for name, shown in BEHAVIOURS.items():
-        job = _best(jobs, shown.row)
-        if job is not None and any(
-            _draw_one(job, shown, scale, large, out / f"{name}.png") for large in shown.on_large
-        ):
-            drawn.append(out / f"{name}.png")
+        job, path = _best(jobs, shown.row), out / f"{name}.{format}"
+        if job is not None and any(_draw_one(job, shown, scale, large, path, width) for large in shown.on_large):
+            drawn.append(path)
     return drawn
 
 
@@ -151,7 +154,7 @@ def _best(jobs: Sequence[Job], label: str) -> Job | None:
 
 
 @torch.no_grad()
-def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Path) -> bool:
+def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Path, width: FigureWidth) -> bool:
     """Write the figure of one episode; return whether there is a suitable level of that size."""
     policy, size = load_model(job.folder / MODEL), scale.sizes[is_large]
     tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
@@ -170,7 +173,7 @@ def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Pa
     words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
     verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", " %")
     title = f"{job.config.model.model}, {policy.task}, {size}x{size}, {job.label.split(', ')[-1]}: {verdict}"
-    strip(path, pictures, words, title)
+    strip(path, pictures, words, title, printed=width)
     return True
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
+from ..figure_options import FigureFormat, FigureWidth
 from ..runs import check_folder, command_line
 from ..runs.executors import EXECUTORS
 from ..sweeps.run import Launch, OnChange, Submit, run_series
@@ -31,13 +32,15 @@ def reproduce(
     workers: Annotated[int | None, Between(1)] = None,
     device: str = "auto",
     submit: Submit = (),
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
     on_change: OnChange = lambda _: None,
 ) -> Results:
     """Re-run the result tables of the paper, and write our results next to the published ones.
 
     Every trial of every row is a run in the folder; rows with equal options share their runs. It can be killed at any
     moment: the same command or call goes on, and repeats no run that is finished. The folder receives results.md,
-    results.tex, results.json, published.png and figures of behaviour.
+    results.tex, results.json, the figure published and figures of behaviour.
 
     >>> results = reproduce(["3", "4.1"], trials=2, scale="tiny", out="runs/tiny")
 
@@ -53,6 +56,9 @@ def reproduce(
         device: device of each run: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
         submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
             a mapping.
+        format: file type of the figures: png, pdf or svg.
+        figure_width: width of the figures in print, with the text of a caption: inches, column (3.35) or page (6.9). By
+            default they are large ones, for a screen.
         on_change: receives the progress about once a second.
 
     Returns:
@@ -80,8 +86,8 @@ def reproduce(
     how = Launch(launcher, workers, device, submit)
     run_series(jobs, folder, {"scale": scale}, facts, how, lambda: tables.save(results(), folder), on_change)
     last = results()
-    draw_published(last, folder / PUBLISHED)
-    draw_behaviour(jobs, size, folder)
+    draw_published(last, folder / f"{PUBLISHED}.{format}", figure_width)
+    draw_behaviour(jobs, size, folder, format, figure_width)
     return last
 
 

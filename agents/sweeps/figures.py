@@ -10,49 +10,54 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
-from ..figures import COLOURS, INK, count_axis, curve, figure, fraction_axis, legend, panels
+from ..figure_options import FigureFormat, FigureWidth
+from ..figures import COLOURS, INK, count_axis, curve, figure, fraction_axis, legend, panels, wrapped
 from ..runs import METRICS, Line, read_metrics
 from .jobs import Job
 from .results import Results
 from .specification import as_folder
 
-CURVES = "curves.png"
+CURVES = "curves"
 SHOWN = {"loss": "training loss", "complete": "validation, complete", "optimal": "validation, optimal"}
 """Metrics whose curves are drawn, and their titles."""
 STYLES = tuple(product(("-", "--", ":", "-."), COLOURS))
 """Line style and colour of one row after the other."""
 
 
-def draw(results: Results, jobs: Iterable[Job]) -> list[Path]:
-    """Write the figures into the folder of the sweep as PNG files; return their paths.
+def draw(results: Results, jobs: Iterable[Job], format: FigureFormat = "png", width: FigureWidth = None) -> list[Path]:
+    """Write the figures into the folder of the sweep; return their paths.
 
     Args:
         results: what was measured.
         jobs: all runs, whose folders have the learning curves.
+        format: file type of the figures.
+        width: their width in print.
     """
     lines: dict[str, list[Sequence[Line]]] = {}
     for job in jobs:
         found = read_metrics(job.folder / METRICS)
         if found:
             lines.setdefault(job.name, []).append(found)
-    drawn = [draw_curves(lines, results.out / CURVES)] if lines else []
-    return drawn + [draw_measure(results, name, results.out / f"{as_folder(name)}.png") for name in results.measures]
+    drawn = [draw_curves(lines, results.out / f"{CURVES}.{format}", width)] if lines else []
+    paths = {name: results.out / f"{as_folder(name)}.{format}" for name in results.measures}
+    return drawn + [draw_measure(results, name, path, width) for name, path in paths.items()]
 
 
-def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path) -> Path:
+def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width: FigureWidth = None) -> Path:
     """Write the learning curves: means over seeds, in bands from the lowest to the highest seed; return the path.
 
     Args:
         lines: lines of metrics of each run of each row.
         path: the file.
+        width: in print.
     """
     several = any(len(runs) > 1 for runs in lines.values())
-    with figure(path, 15, 5) as drawn:
+    with figure(path, 15, 5, printed=width) as drawn:
         for axes, (metric, title) in zip(panels(drawn, len(SHOWN), len(SHOWN)), SHOWN.items(), strict=True):
             for i, (name, runs) in enumerate(lines.items()):
                 style, colour = STYLES[i % len(STYLES)]
                 _draw_band(axes, [_curve_of(run, metric) for run in runs], label=name, color=colour, linestyle=style)
-            axes.set(title=title, xlabel="updates" + " (means; lowest to highest seed)" * several)
+            axes.set_title(title)
             count_axis(axes.xaxis, 5)
             if metric == "loss":
                 axes.set_yscale("log")
@@ -61,6 +66,7 @@ def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path) -> Pa
                 axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
             else:
                 fraction_axis(axes)
+        drawn.supxlabel("updates" + " (means; lowest to highest seed)" * several, fontsize="medium")
         legend(drawn)
     return path
 
@@ -78,10 +84,10 @@ def _draw_band(axes: Axes, curves: Sequence[Mapping[float, float]], **style: str
         curve(axes, places, values.mean(axis=0), values.min(axis=0), values.max(axis=0), marker=marker, **style)  # type: ignore[arg-type]
 
 
-def draw_measure(results: Results, name: str, path: Path) -> Path:
+def draw_measure(results: Results, name: str, path: Path, width: FigureWidth = None) -> Path:
     """Write one measurement of all rows: a dot for each seed, the mean and its 95 % interval; return the path."""
     rows = [row for row in results.rows if row.by_seed(name)]
-    with figure(path, 8, 1.6 + 0.45 * len(rows), name) as drawn:
+    with figure(path, 8, 1.6 + 0.45 * len(rows), name, printed=width) as drawn:
         (axes,) = panels(drawn, 1, 1)
         for place, row in enumerate(rows):
             cell, colour = row.cell(name), COLOURS[place % len(COLOURS)]
@@ -89,8 +95,11 @@ def draw_measure(results: Results, name: str, path: Path) -> Path:
                 axes.hlines(place, cell.low, cell.high, color=colour, linewidth=5, alpha=0.35)
             axes.plot(cell.values, [place] * len(cell.values), "o", color=colour, markeredgecolor="white")
             axes.plot(np.mean(cell.values), place, "|", color=INK, markersize=14, markeredgewidth=2)
-        axes.set_yticks(range(len(rows)), [row.name for row in rows])
+        names = [wrapped(row.name, 0.45 * drawn.get_figwidth()) for row in rows]
+        drawn.set_figheight(drawn.get_figheight() * (1 + 0.35 * max(name.count("\n") for name in ["", *names])))
+        axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        axes.set_xlabel("dots: seeds; lines: mean and 95 % interval" if len(results.sweep.seeds) > 1 else "")
+        several = len(results.sweep.seeds) > 1
+        drawn.supxlabel("dots: seeds; lines: mean and 95 % interval" * several, fontsize="medium")
     return path

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 from maze_nca_gym import __version__
 from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
+from ..figure_options import FigureFormat, FigureWidth
 from ..runs import RunFolder, check_folder, command_line, import_option
 from ..runs.executors import EXECUTORS, Executor, make_executor
 from .jobs import Job
@@ -47,13 +48,15 @@ def sweep(
     device: str = "auto",
     submit: Submit = (),
     tensorboard: bool = False,
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
     on_change: OnChange = lambda _: None,
 ) -> Results:
     """Train networks with options that vary, several seeds of each, and compare what is measured of them.
 
     A TOML or JSON file says what runs. It can be killed at any moment: the same command or call goes on, and repeats no
     run that is finished. Rows and seeds can be added later, and other measurements are made of the networks that are
-    there. The folder receives results.md, results.tex, results.csv, results.json, curves.png and a picture for each
+    there. The folder receives results.md, results.tex, results.csv, results.json, a figure curves and one for each
     measurement; its folder runs has the folder of each run.
 
     >>> results = sweep({"preset": "fast", "vary": {"n_channels": [8, 16]}, "seeds": 3}, out="runs/channels")
@@ -71,6 +74,9 @@ def sweep(
         submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
             a mapping.
         tensorboard: also write events for TensorBoard; `tensorboard --logdir FOLDER` shows all runs at once.
+        format: file type of the figures: png, pdf or svg.
+        figure_width: width of the figures in print, with the text of a caption: inches, column (3.35) or page (6.9). By
+            default they are large ones, for a screen.
         on_change: receives the progress about once a second.
 
     Returns:
@@ -104,7 +110,7 @@ def sweep(
     how = Launch(launcher, workers, device, submit)
     run_series(jobs, folder, {}, facts, how, lambda: results().save(), on_change)
     last = results()
-    draw(last, jobs)
+    draw(last, jobs, format, figure_width)
     return last
 
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from maze_nca_gym.agents.leaderboard.rows import Row
 
 
-def run(*, out: Path = Path("runs/bench"), plot: bool = False, **options: Any) -> int:
+def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "png", **options: Any) -> int:
     """Print a table for each set."""
     from maze_nca_gym.agents.leaderboard.board import BOARD, PAGE, PICTURE
 
-    board = bench(out=out, plot=plot, **options)
+    board = bench(out=out, plot=plot, format=format, **options)
     for name, rows in board.by_set().items():
         _print_set(name, rows)
-    for name in (BOARD, PAGE, *[PICTURE] * plot):
+    for name in (BOARD, PAGE, *[f"{PICTURE}.{format}"] * plot):
         print(out / name)
     return 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import train
+from maze_nca_gym.agents.figure_options import FigureFormat, FigureWidth
 from maze_nca_gym.agents.training.run import folder_of
 from maze_nca_gym.cli import sweep
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain
@@ -18,15 +19,26 @@ if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy
 
 
-def run(*, preset: str = "fast", out: Path | None = None, seeds: int = 1, **options: Any) -> int:
+def run(
+    *,
+    preset: str = "fast",
+    out: Path | None = None,
+    seeds: int = 1,
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
+    **options: Any,
+) -> int:
     """Print how good the policy is, and where the files are.
 
     Args:
         seeds: number of runs, with the seeds from 0 on; with more than one, this is the sweep of one row, with its
             folder in runs/sweep.
+        format: file type of the figures of that sweep: png, pdf or svg.
+        figure_width: their width in print: inches, column (3.35) or page (6.9). By default they are large ones.
     """
     if seeds != 1:
-        return _sweep(preset, out, seeds, options)
+        return _sweep(preset, out, seeds, options, format=format, figure_width=figure_width)
+    check(format == "png" and figure_width is None, "--format and --figure-width are for the sweep of several --seeds")
     from maze_nca_gym.agents.training import Diverged
 
     first = os.environ.get("RANK", "0") == "0"  # only one of torchrun's processes prints the result
@@ -43,11 +55,11 @@ def run(*, preset: str = "fast", out: Path | None = None, seeds: int = 1, **opti
     return 0
 
 
-def _sweep(preset: str, out: Path | None, seeds: int, options: dict[str, Any]) -> int:
+def _sweep(preset: str, out: Path | None, seeds: int, options: dict[str, Any], **figures: Any) -> int:
     own = {name: options.pop(name) for name in options_of_call(train).keys() & options.keys()}
     refused = own.keys() - {"device", "tensorboard"}
     check(not refused, f"with --seeds there is no {', '.join(map(flag, sorted(refused)))}")
-    return sweep.run(what={"preset": preset, "options": options, "seeds": seeds}, out=out, **own)
+    return sweep.run(what={"preset": preset, "options": options, "seeds": seeds}, out=out, **own, **figures)
 
 
 def _summarise(policy: Policy, folder: Path) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import re
+from itertools import combinations, pairwise
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 from tables import for_each
 
+from maze_nca_gym.agents import bench, evaluate, reproduce, sweep
 from maze_nca_gym.agents.figures import (
     COLOURS,
     bar_places,
@@ -22,6 +25,7 @@ from maze_nca_gym.agents.figures import (
     size_axis,
     strip,
 )
+from maze_nca_gym.options import options_of_call
 
 LONG = "runs/sweeps/guided-lr=0.003-channels=32-seed={}-with-a-name-as-long-as-that/model.safetensors"
 
@@ -70,10 +74,16 @@ def test_in_print_a_figure_is_as_wide_as_asked_for_and_its_text_as_large_as_a_ca
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
-@for_each("printed", ["colum", 0.5, float("nan")])
-def test_bad_widths(tmp_path, printed):
-    with pytest.raises(ValueError, match=r"unknown width of figures 'colum'.*'column'|is column, page or from 1 to 50"):
-        figure(tmp_path / "any.pdf", 4, 3, printed=printed).__enter__()
+@for_each("width", ["colum", 0.5, float("nan")])
+@for_each("command", [evaluate, bench, sweep, reproduce])
+def test_commands_that_draw_have_the_same_options_and_refuse_bad_widths(command, width):
+    mine, others = (options_of_call(each) for each in (command, evaluate))
+    for name in ("format", "figure_width"):
+        assert (mine[name].rules, mine[name].default) == (others[name].rules, others[name].default)
+    with pytest.raises(
+        ValueError, match=r"unknown width of figures 'colum'.*'column'|figure_width must be from 1 to 50"
+    ):
+        command("maze-unique-30", figure_width=width, **({"policies": "any"} if command is bench else {}))
 
 
 def test_other_formats_and_errors_leave_no_file(tmp_path):
@@ -113,9 +123,11 @@ def test_lines_to_labels_cross_no_label(tmp_path):
         for x, y in (*((4 + i / 5, 1) for i in range(6)), (0, 0), (9, 2)):
             axes.plot(x, y, "o", markersize=6)
         label_points(drawn, axes, [f"a solver with the very long name {i}" for i in range(8)])
-    lines = [line.get_xydata() for line in axes.lines[8:] if len(line.get_xydata())]
+    lines = [axes.transAxes.transform(line.get_xydata()) for line in axes.lines[8:] if len(line.get_xydata())]
     assert lines
     assert not any(text.get_window_extent().count_contains(line) for text in axes.texts for line in lines)
+    ends = [mpl.path.Path(line[[20, -1]]) for line in lines]
+    assert not any(one.intersects_path(other) for one, other in combinations(ends, 2))
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
@@ -126,6 +138,9 @@ def test_labels_of_crowded_points_overlap_neither_each_other_nor_a_point(tmp_pat
         for place in zip(x, y, strict=True):
             axes.plot(*place, "o", markersize=6)
         label_points(drawn, axes, [f"a solver with the long name {i}" for i in range(len(x))])
+    if suffix == "svg":  # whose pixels are not those of the figure
+        places = re.findall(r"translate\(([-\d.]+) ([-\d.]+)\) scale", (tmp_path / "any.svg").read_text())
+        assert all(0 < float(across) < 72 * 6 and 0 < float(down) < 72 * 4 for across, down in places)
     boxes = [text.get_window_extent() for text in axes.texts]
     middles = axes.transData.transform(np.stack([x, y], axis=1))
     for i, box in enumerate(boxes):

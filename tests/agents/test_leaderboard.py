@@ -407,6 +407,8 @@ class TestBoard:
             tmp_path, plot=True
         )
         assert [path.name for path in files] == ["leaderboard.json", "leaderboard.md", "leaderboard.png"]
+        *_, printed = Board.load(tmp_path).save(tmp_path, True, "pdf", "column")
+        assert b"/MediaBox [ 0 0 241.2 " in printed.read_bytes()
         page = (tmp_path / "leaderboard.md").read_text()
         assert (
             page.index("](leaderboard.png)") < page.index("## maze-unique-30") < page.index("## maze-hard-30-redrawn")
@@ -435,7 +437,7 @@ class TestBoard:
     @for_each("names", [["small-9"], ["small-9", "maze-unique-30"]])
     def test_the_picture_has_panels_of_fair_comparisons_or_of_all_sets(self, tmp_path, small, monkeypatch, names):
         drawn = []
-        monkeypatch.setattr(figures, "draw", lambda sets, path: drawn.append(sets) or path)
+        monkeypatch.setattr(figures, "draw", lambda sets, path, width: drawn.append(sets) or path)
         bench(names, policies=["shortest-path-bfs", "nca-shortest-path-small"], n=2).draw(tmp_path / "b.svg")
         (sets,) = drawn
         assert list(sets) == (
@@ -448,6 +450,8 @@ class TestBoard:
     def test_a_picture_needs_a_folder_and_rows(self, small):
         with pytest.raises(ValueError, match="plot needs a folder"):
             bench("small-9", policies="shortest-path-bfs", plot=True)
+        with pytest.raises(ValueError, match="are for the figure of plot"):
+            bench("small-9", policies="shortest-path-bfs", figure_width=3.3)
         with pytest.raises(ValueError, match="the leaderboard has no rows"):
             Board(()).draw("b.png")
 

@@ -219,8 +219,9 @@ class TestReproduce:
     def test_what_is_finished_is_not_done_again(self, copied, here):
         before = (copied / "results.json").read_bytes()
         reproduce([MLP], copied)
-        reproduce(SHOWN, copied)
+        reproduce(SHOWN, out=copied, format="pdf", figure_width=3)
         assert here.n_attempts == 0
+        assert b"/MediaBox [ 0 0 216 " in (copied / "mlp.pdf").read_bytes()
         assert (copied / "results.json").read_bytes() == before
 
     def test_training_is_measured_on_the_training_set(self, paper):

@@ -181,8 +181,10 @@ class TestSweep:
 
     def test_the_same_call_repeats_nothing_and_more_seeds_are_added(self, copied, here):
         before = (copied / "results.json").read_bytes()
-        sweep(SWEEP, out=copied, device="cpu")
+        sweep(SWEEP, out=copied, device="cpu", format="pdf", figure_width=3)
         assert here.n_attempts == 0
+        assert all(b"/MediaBox [ 0 0 216 " in path.read_bytes() for path in copied.glob("*.pdf"))
+        assert len(list(copied.glob("*.pdf"))) == 7
         assert (copied / "results.json").read_bytes() == before
         results = sweep({**SWEEP, "vary": {"n_channels": [6, 5], "max_pool": [True]}, "seeds": [5, 7]}, out=copied)
         assert here.n_attempts == 3, "a seed and a value more"
