@@ -329,6 +329,14 @@ class TestLevels:
             drawn = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
             np.testing.assert_array_equal(drawn, expected)
 
+    def test_a_level_without_a_route_is_shown_as_it_is(self, capsys):
+        Path("set.txt").write_text("S.#T\n\nS..T\n", encoding="utf-8")
+        for options in ([], ["--png", "sheet.png"]):
+            assert main(["levels", "show", "set.txt", "--solution", "--index", "1,0", *options]) == 0
+            out, err = capsys.readouterr()
+            assert err.startswith("set.txt, level 0 has no solution: no path joins source and target\n")
+            assert out.split() == (["picture:", "sheet.png"] if options else ["S**T", "S.#T"])
+
     def test_colours_on_a_terminal_alone(self, monkeypatch, capsys):
         monkeypatch.setenv("COLUMNS", "10")  # narrower than the level: its rows must not be broken
         assert main(["levels", "show", "FourRooms"]) == 0

@@ -73,12 +73,12 @@ def show_levels(
         source: name from `levels list`, or a file written by `generate` or `evolve`.
         index: indices of the levels to show, from 0: 3, or 0,1,2.
         family: show the ancestors of an evolved level: a table or, with --png, its family tree.
-        solution: mark the shortest path or, in levels without source and target, the diameter.
+        solution: mark the shortest path or, in levels without source and target, the diameter; say where there is none.
         png: picture to write instead of text.
         gif: animation to write, with --family: the first ancestor becomes the level, generation by generation.
 
     Raises:
-        ValueError: no such level, a level without a solution or without a family, or a bad file name.
+        ValueError: no such level, a level with two sources or without a family, or a bad file name.
     """
     _check_suffix("--png", png, ".png")
     _check_suffix("--gif", gif, ".gif")
@@ -89,7 +89,11 @@ def show_levels(
     if family:
         return _show_family(source, index, png, gif)
     tiles = levels.tiles[list(index)]
-    paths = task_of_levels(tiles).solve_all(tiles) if solution else np.zeros(tiles.shape, np.bool_)
+    task = task_of_levels(tiles)
+    paths = task.solve(tiles) if solution else np.zeros(tiles.shape, np.bool_)
+    for number, level, path in zip(index, tiles, paths, strict=True):
+        if solution and not path.any():
+            print(f"{source}, level {number} has no solution: {task.why_unsolvable(level)}", file=sys.stderr)
     if png is not None:
         _save_picture(png, tiles, paths)
         return 0
