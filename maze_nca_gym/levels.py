@@ -135,7 +135,7 @@ def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = 
     """
     glyphs = np.array(list(letters))[as_tiles(tiles, ndim=(2,), n_kinds=len(letters))]
     if path is not None:
-        glyphs = np.where(np.asarray(path, dtype=bool) & (glyphs == letters[Tile.EMPTY]), PATH_GLYPH, glyphs)
+        glyphs = np.where(as_path(path) & (glyphs == letters[Tile.EMPTY]), PATH_GLYPH, glyphs)
     return "\n".join("".join(row) for row in glyphs)
 
 
@@ -195,6 +195,18 @@ def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     The result is a copy only if the given array is not like that.
     """
     return np.require(array, dtype, ["C", "A", "W"])
+
+
+def as_path(values: ArrayLike, name: str = "path") -> NDArray[np.bool_]:
+    """Return tiles that are marked, (...) bool or 0 and 1, as a bool array like one of `as_contiguous`.
+
+    Raises:
+        ValueError: another value, such as one of a prediction; `name` is what the message calls the array.
+    """
+    array = np.asarray(values)
+    if array.dtype != np.bool_ and (others := array[(array != 0) & (array != 1)]).size:
+        raise ValueError(f"{name} must be bool, or 0 and 1, got {others[0]}; a prediction becomes one by {name} > 0.5")
+    return as_contiguous(array, np.bool_)
 
 
 def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:

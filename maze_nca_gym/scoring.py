@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
-from maze_nca_gym.levels import MOST_KINDS, Tiles, as_contiguous, as_tiles
+from maze_nca_gym.levels import MOST_KINDS, Tiles, as_contiguous, as_path, as_tiles
 
 IsOptimal: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], bool | NDArray[np.bool_]]
 """(N, H, W) tiles and bool paths, (N, H, W) or of K channels (N, K, H, W) -> (N,) bool, whether each is some optimal
@@ -86,10 +86,11 @@ def score(
         canonical: compare with the canonical solutions alone, so that no other path is optimal.
 
     Raises:
-        ValueError: the shapes differ, a prediction is NaN, or a target is empty and `is_optimal` is None.
+        ValueError: the shapes differ, a prediction is NaN, a target has other values than 0 and 1 (`as_path`), or it is
+            empty and `is_optimal` is None.
     """
     levels: Tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
-    paths, targets = as_contiguous(path, np.float32), as_contiguous(target, np.bool_)
+    paths, targets = as_contiguous(path, np.float32), as_path(target, "target")
     one_level = paths.ndim == 4 and is_optimal is not None and (len(paths), *paths.shape[2:])
     if levels.shape not in (paths.shape, one_level) or paths.shape != targets.shape:
         raise ValueError(
@@ -158,9 +159,9 @@ def squared_errors(path: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
         target: bool of that shape, the canonical solutions.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, or a target has other values than 0 and 1.
     """
-    paths, targets = np.asarray(path, np.float64), np.asarray(target, np.bool_)
+    paths, targets = np.asarray(path, np.float64), as_path(target, "target")
     if paths.ndim not in (3, 4) or paths.shape != targets.shape:
         raise ValueError(f"path and target must have one shape (N, H, W), got {paths.shape} and {targets.shape}")
     errors = as_one_map(np.maximum(paths, 0) - targets)
@@ -197,11 +198,12 @@ def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATC
         minibatch: levels in a minibatch.
 
     Raises:
-        ValueError: the shapes differ, there is no level, a target is empty, or `minibatch` is below 1.
+        ValueError: the shapes differ, a target is empty or has other values than 0 and 1, there is no level, or
+            `minibatch` is below 1.
     """
     if minibatch < 1:
         raise ValueError(f"minibatch must be at least 1, got {minibatch}")
-    errors, lengths = squared_errors(path, target), lengths_of(np.asarray(target, np.bool_)).astype(np.float64)
+    errors, lengths = squared_errors(path, target), lengths_of(as_path(target, "target")).astype(np.float64)
     if not len(errors) or not lengths.all():
         raise ValueError(f"accuracy needs at least one level, and no empty target, got {len(errors)} levels")
     return float(minibatch_accuracies(errors, lengths, minibatch).mean())

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym._kernels.registry import MALFORMED, UNSOLVABLE
-from maze_nca_gym.levels import MOST_KINDS, Tile, Tiles, as_contiguous, as_tiles
+from maze_nca_gym.levels import MOST_KINDS, Tile, Tiles, as_path, as_tiles
 from maze_nca_gym.orders import USUAL_ORDER, order_code
 
 # a dtype is cheaper to pass than its class, and a call for one level is short
@@ -220,13 +220,13 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
 
     Args:
         tiles: (H, W) or (N, H, W).
-        path: bool array of the same shape.
+        path: bool, or 0 and 1, of the same shape.
 
     Returns:
         A bool, for a batch an (N,) bool array; False where the level is unsolvable.
 
     Raises:
-        ValueError: the shapes differ, or a level has a source without a target, two sources …
+        ValueError: the shapes differ, a path has other values, or a level has a source without a target, two sources …
     """
     levels, paths = _with_paths(tiles, path)
     with_endpoints = (levels >= Tile.SOURCE).any(axis=(1, 2))
@@ -246,13 +246,13 @@ def is_valid(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
 
     Args:
         tiles: (H, W) or (N, H, W).
-        path: bool array of the same shape.
+        path: bool, or 0 and 1, of the same shape.
 
     Returns:
         A bool, for a batch an (N,) bool array.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, or a path has other values.
     """
     levels, paths = _with_paths(tiles, path)
     result = _are_paths(levels, paths, paths.sum(axis=(1, 2)))
@@ -300,7 +300,7 @@ def best_path(tiles: ArrayLike, values: ArrayLike, order: str = USUAL_ORDER) -> 
 
 def _with_paths(tiles: ArrayLike, path: ArrayLike) -> tuple[Tiles, NDArray[np.bool_]]:
     """Return levels and paths, (N, H, W) both, with N = 1 for a single level."""
-    levels, paths = _as_batch(tiles), as_contiguous(path, np.bool_)
+    levels, paths = _as_batch(tiles), as_path(path)
     if paths.shape != np.shape(tiles):
         raise ValueError(f"path must have the shape of tiles, {np.shape(tiles)}, got {paths.shape}")
     return levels, paths.reshape(levels.shape)

@@ -33,7 +33,8 @@ from scipy.stats import chisquare
 from tables import for_each
 
 from maze_nca_gym import solvers
-from maze_nca_gym.levels import Tile, parse
+from maze_nca_gym.levels import Tile, parse, to_text
+from maze_nca_gym.scoring import score
 
 UNSOLVABLE = parse("S.#T")
 NO_FREE_TILE = parse("##\n##")
@@ -388,6 +389,17 @@ class TestIsValid:
                 assert valid == (ends is not None and ends == wanted)
             else:
                 assert valid == (distance_grid(tiles, min(ends))[max(ends)] == path.sum() - 1)
+
+    def test_paths_are_bool_or_0_and_1(self) -> None:
+        for path in ([[1, 1, 1]], np.ones((1, 3)), np.ones((1, 3), np.uint8), [[True] * 3]):
+            assert solvers.is_valid(parse("S.T"), path) is solvers.is_optimal(parse("S.T"), path) is True
+        refused = r"must be bool, or 0 and 1, got (0\.3|2|nan); a prediction becomes one by \w+ > 0\.5"
+        for path in ([[1, 0.3, 1]], [[1, 2, 1]], [[1, np.nan, 1]]):
+            for take in (solvers.is_optimal, solvers.is_valid, to_text):
+                with pytest.raises(ValueError, match=refused):
+                    take(parse("S.T"), path)
+            with pytest.raises(ValueError, match="target " + refused):
+                score(parse("S.T")[None], np.ones((1, 1, 3)), [path])
 
     def test_of_single_levels(self) -> None:
         detour = path_of("**.\n.*.\n.*.\n***")  # joins nothing
