@@ -369,7 +369,7 @@
 
   // ---- the demonstration
 
-  /** Show what the page is for: a level is solved, a wall is drawn across the path, it heals; three times a level. */
+  /** Show what the page is for: a level is solved, a wall is drawn across the path, and the policy may heal; three times a level. */
   class Demonstration {
     constructor() {
       this.walls = 0;
