@@ -28,7 +28,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.files import atomic_write
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import find, unknown_name
 
 from .figure_options import FIGURE_FORMATS, WIDTHS, FigureWidth
 
@@ -97,14 +97,14 @@ def figure(
         printed: width in print, to which the figure shrinks, with the text of `PRINTED`.
 
     Raises:
-        ValueError: another suffix.
+        ValueError: another suffix, or an unknown name of a width.
         OSError: the file could not be written.
     """
     path = Path(path)
     kind = path.suffix.removeprefix(".")
     if kind not in FIGURE_FORMATS:
         raise ValueError(unknown_name("format of figures", kind, FIGURE_FORMATS))
-    in_print = WIDTHS[printed] if isinstance(printed, str) else printed
+    in_print = find("width of figures", printed, WIDTHS) if isinstance(printed, str) else printed
     with mpl.rc_context({**STYLE, **(PRINTED if in_print else {}), **(style or {})}):
         if in_print:  # a little higher, since text shrinks less than panels
             width, height, dpi = in_print, 1.25 * height * in_print / width, 300
@@ -272,8 +272,7 @@ def label_points(drawn: Figure, axes: Axes, texts: Sequence[str]) -> None:
     inside, unit = axes.get_window_extent(), scale * drawn.dpi / 72
     rng, tries, n = np.random.default_rng(0), list[list[_Placed]](), len(texts)
     while len(tries) < _TRIES and (not tries or any(each.n_crossed for each in tries[-1])):
-        order = rng.permutation(n) if tries else range(n)
-        placed: dict[int, _Placed] = {}
+        order, placed = rng.permutation(n) if tries else range(n), dict[int, _Placed]()
         for i in [*order, *order]:
             others = [each for j, each in placed.items() if j != i]
             placed[i] = _place(i, sizes[i], points, inside, unit, others)
@@ -281,8 +280,7 @@ def label_points(drawn: Figure, axes: Axes, texts: Sequence[str]) -> None:
     best = min(tries, key=lambda placed: sum(each.n_crossed for each in placed))
     fractions = axes.transAxes.inverted()  # pixels are others in a PDF or SVG
     for label, place in zip(labels, best, strict=True):
-        x, y = fractions.transform((np.add(place.box.p0, place.box.p1)) / 2)
-        label.set_position((x, y))
+        label.set_position(tuple(fractions.transform(place.box.corners().mean(axis=0))))
         axes.plot(*fractions.transform(place.line).T, color=GREY, linewidth=0.6, transform=axes.transAxes, zorder=1)
 
 
@@ -302,8 +300,7 @@ def _place(
     unit: float,
     others: Sequence[_Placed],
 ) -> _Placed:
-    """Return the nearest place of a text beside point i that is free, and crosses as few lines, texts and points as
-    can be."""
+    """Return the nearest free place of a text beside point i where as little as can be is crossed."""
     marks = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
     far = [each for each in marks if not each.overlaps(marks[i])]
     found = None
@@ -312,7 +309,7 @@ def _place(
         x, y = end = points[i] + unit * np.array([across, up])
         left = x - size[0] * (0 if across > 0.1 else 1 if across < -0.1 else 0.5)
         box = Bbox.from_bounds(left, y - size[1] / 2, *size).padded(1.5 * unit)
-        if any(map(box.overlaps, (*marks, *(each.box for each in others)))) or not _contains(inside, box):
+        if any(map(box.overlaps, (*marks, *(each.box for each in others)))) or inside.count_contains(box.corners()) < 4:
             continue
         line = np.linspace(points[i], end, 100 if distance > 18 else 0)
         line = np.array([each for each in line if not box.contains(*each)]).reshape(-1, 2)
@@ -334,17 +331,8 @@ def _cross(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return min(len(one), len(other)) > 20 and Path2D(one[[20, -1]]).intersects_path(Path2D(other[[20, -1]]))
 
 
-def _contains(outer: Bbox, inner: Bbox) -> bool:
-    return bool(outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1)
-
-
 def strip(
-    path: str | Path,
-    pictures: Sequence[NDArray[Any]],
-    captions: Sequence[str],
-    title: str = "",
-    height: float = 3.3,
-    printed: FigureWidth = None,
+    path: str | Path, pictures: Sequence[NDArray[Any]], captions: Sequence[str], title: str, printed: FigureWidth = None
 ) -> Path:
     """Write pictures beside each other, a line of text above each, as one figure; return its path.
 
@@ -353,14 +341,13 @@ def strip(
         pictures: (H, W, 3) uint8 each.
         captions: one for each.
         title: a line above them.
-        height: of the figure, in inches, on a screen.
         printed: width in print, where they take as many rows as they need.
 
     Raises:
         ValueError: another suffix.
         OSError: the file could not be written.
     """
-    with figure(path, 2.7 * len(pictures), height, title, dpi=110, printed=printed) as drawn:
+    with figure(path, 2.7 * len(pictures), 3.3, title, dpi=110, printed=printed) as drawn:
         shown = panels(drawn, len(pictures), len(pictures), 1.0)
         for axes, picture, caption in zip(shown, pictures, captions, strict=True):
             axes.imshow(picture, interpolation="nearest")

@@ -70,8 +70,7 @@ def evaluate(
         out: folder for results.json and results.csv, which are rewritten after each result, and the figures; they
             replace those of an earlier run. In Python, nothing is written by default.
         format: file type of the figures: png, pdf or svg.
-        figure_width: width of the figures in print, with the text of a caption: inches, column (3.35) or page (6.9). By
-            default they are large ones, for a screen.
+        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
 
     Returns:
         A result for each policy and set.

@@ -36,19 +36,14 @@ def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path, width: Fi
     lines = [line for found in sets.values() for line, _ in found]
     weights = [line.entry.weights for line in lines if line.entry.weights]
     unstated = 10.0 ** (ceil(log10(max(weights, default=1000))) + 0.7)
-    small = {"font.size": 7 if width else 10}
-    with figure(path, 9.5, sum(heights), dpi=150, style=small, printed=width) as drawn:
+    scale = 0.7 if width else 1.0
+    with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10 * scale}, printed=width) as drawn:
         drawn.set_figheight(drawn.get_figheight() * max(1.0, WIDTHS["page"] / drawn.get_figwidth()))  # room for names
         shown = panels(drawn, len(sets), 1, height_ratios=heights)
         for axes, (title, found) in zip(shown, sets.items(), strict=True):
             axes.set_title(title, loc="left", color=INK)
             for line, value in found:
-                axes.plot(
-                    line.entry.weights or unstated,
-                    _height(value),
-                    **_mark(line, small["font.size"] / 10),
-                    clip_on=False,
-                )
+                axes.plot(line.entry.weights or unstated, _height(value), **_mark(line, scale), clip_on=False)
             _weights_axis(axes, min(weights, default=600) / 2, unstated)
             _percent_axis(axes, min(value for _, value in found))
         shown[-1].set_xlabel("weights")
@@ -71,16 +66,11 @@ def _percent_axis(axes: Axes, least: float) -> None:
 
 
 def _mark(line: Line, scale: float) -> dict[str, Any]:
-    colour = COLOURS[line.entry.supervision]
-    shape = {"marker": "o", "markersize": 7.5 * scale} if line.is_ours else {"marker": "D", "markersize": 6 * scale}
-    look: dict[str, Any] = {**shape, "color": colour, "markeredgewidth": 1.6 * scale, "linestyle": "none", "zorder": 3}
-    if line.entry.search:  # a ring around whatever lies on the same place
-        look |= {
-            "markerfacecolor": "none",
-            "markersize": look["markersize"] + 4.5 * scale,
-            "markeredgewidth": 1.4 * scale,
-        }
-    return look
+    ring = bool(line.entry.search)  # around whatever lies on the same place
+    look = {"marker": "o" if line.is_ours else "D", "color": COLOURS[line.entry.supervision], "linestyle": "none"}
+    size, edge = (7.5 if line.is_ours else 6.0) + 4.5 * ring, 1.4 if ring else 1.6
+    face = {"markerfacecolor": "none"} if ring else {}
+    return {**look, **face, "markersize": scale * size, "markeredgewidth": scale * edge, "zorder": 3}
 
 
 def _weights_axis(axes: Axes, least: float, unstated: float) -> None:

@@ -70,8 +70,7 @@ def bench(
             by default.
         plot: write a figure, leaderboard, to that folder too: weights against percent, of all rows that the folder has.
         format: file type of that figure: png, pdf or svg.
-        figure_width: width of that figure in print, with the text of a caption: inches, column (3.35) or page (6.9). By
-            default it is a large one, for a screen.
+        figure_width: its width in print: inches, column (3.35) or page (6.9); by default a large one, for a screen.
 
     Returns:
         The rows that were measured.

@@ -57,8 +57,7 @@ def reproduce(
         submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
             a mapping.
         format: file type of the figures: png, pdf or svg.
-        figure_width: width of the figures in print, with the text of a caption: inches, column (3.35) or page (6.9). By
-            default they are large ones, for a screen.
+        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
         on_change: receives the progress about once a second.
 
     Returns:

@@ -100,6 +100,6 @@ def draw_measure(results: Results, name: str, path: Path, width: FigureWidth = N
         axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        several = len(results.sweep.seeds) > 1
-        drawn.supxlabel("dots: seeds; lines: mean and 95 % interval" * several, fontsize="medium")
+        about = "dots: seeds; lines: mean and 95 % interval" * (len(results.sweep.seeds) > 1)
+        drawn.supxlabel(about, fontsize="medium")
     return path

@@ -75,8 +75,7 @@ def sweep(
             a mapping.
         tensorboard: also write events for TensorBoard; `tensorboard --logdir FOLDER` shows all runs at once.
         format: file type of the figures: png, pdf or svg.
-        figure_width: width of the figures in print, with the text of a caption: inches, column (3.35) or page (6.9). By
-            default they are large ones, for a screen.
+        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
         on_change: receives the progress about once a second.
 
     Returns:

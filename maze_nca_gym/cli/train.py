@@ -34,7 +34,7 @@ def run(
         seeds: number of runs, with the seeds from 0 on; with more than one, this is the sweep of one row, with its
             folder in runs/sweep.
         format: file type of the figures of that sweep: png, pdf or svg.
-        figure_width: their width in print: inches, column (3.35) or page (6.9). By default they are large ones.
+        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
     """
     if seeds != 1:
         return _sweep(preset, out, seeds, options, format=format, figure_width=figure_width)

@@ -221,7 +221,7 @@ class TestReproduce:
         reproduce([MLP], copied)
         reproduce(SHOWN, out=copied, format="pdf", figure_width=3)
         assert here.n_attempts == 0
-        assert b"/MediaBox [ 0 0 216 " in (copied / "mlp.pdf").read_bytes()
+        assert b"/MediaBox [ 0 0 216 " in (copied / "published.pdf").read_bytes()
         assert (copied / "results.json").read_bytes() == before
 
     def test_training_is_measured_on_the_training_set(self, paper):
