@@ -171,7 +171,7 @@ def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Pa
     pictures = [draw_level(level, after[0]) for after in _paths(policy, level[None], set(steps))]
     pictures.append(draw_level(level, targets[chosen]))
     words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
-    verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", " %")
+    verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
     title = f"{job.config.model.model}, {policy.task}, {size}x{size}, {job.label.split(', ')[-1]}: {verdict}"
     strip(path, pictures, words, title, printed=width)
     return True

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
 from ..figure_options import FigureFormat, FigureWidth
-from ..figures import COLOURS, INK, count_axis, curve, figure, fraction_axis, legend, panels, wrapped
+from ..figures import COLOURS, INK, count_axis, curve, figure, fraction_axis, legend, panel_width, panels, wrapped
 from ..runs import METRICS, Line, read_metrics
 from .jobs import Job
 from .results import Results
@@ -57,7 +57,7 @@ def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width
             for i, (name, runs) in enumerate(lines.items()):
                 style, colour = STYLES[i % len(STYLES)]
                 _draw_band(axes, [_curve_of(run, metric) for run in runs], label=name, color=colour, linestyle=style)
-            axes.set_title(title)
+            axes.set_title(wrapped(title, 0.8 * panel_width(axes)))
             count_axis(axes.xaxis, 5)
             if metric == "loss":
                 axes.set_yscale("log")
