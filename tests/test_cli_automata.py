@@ -17,7 +17,7 @@ from maze_nca_gym.cli import main
 pytestmark = pytest.mark.usefixtures("command_line")
 
 TINY = ["learn-automaton", "--families", "random", "--sizes", "4", "--n-levels", "8", "--n-recombined", "500"]
-TINY += ["--n-updates", "120", "--batch-size", "64"]
+TINY += ["--n-updates", "120", "--batch-size", "64", "--n-rounds", "0"]
 FOLDER = Path("runs/learn-automaton")
 
 
@@ -32,11 +32,11 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     assert described["configuration"] == {
         "automaton": "shortest-path",
         **HintConfig(
-            whole=False, families=("random",), sizes=(4,), n_levels=8, n_recombined=500, n_updates=120, batch_size=64
+            families=("random",), sizes=(4,), n_levels=8, n_recombined=500, n_updates=120, batch_size=64, n_rounds=0
         ).to_json(),
     }
     updates = [json.loads(line)["update"] for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]
-    assert updates == [100, 120]
+    assert updates == [100, 120, 120]
     assert load(str(FOLDER / "model.safetensors")).n_weights == 1785
 
 
@@ -45,7 +45,7 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     [("diameter", "diameter", "28,875", ""), ("shortest-path-healing", "shortest-path", "9,225", "21 ")],
 )
 def test_runs_of_other_automata(automaton, task, n_weights, n_booleans, capsys):
-    short = ["--n-updates", "8", "--sparsity", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
+    short = ["--n-updates", "8", "--n-rounds", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
     assert main(["learn-automaton", automaton, *short, "--overwrite"]) == 1
     assert f"NCA, {task}, {n_weights} weights" in capsys.readouterr().out
     described = json.loads((FOLDER / "config.json").read_text())
@@ -60,9 +60,9 @@ def test_a_run_with_rounds_of_repair_is_summarised(capsys):
     short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "2", "--n-recombined", "100", "--sizes", "4"]
     assert main(["learn-automaton", "shortest-path-healing", *short, "--n-levels", "2", "--n-worst", "3"]) == 1
     out = capsys.readouterr().out
-    assert "round 2 of at most 2" in out
+    assert "round 3 of at most 3: sums reach" in out
     assert re.search(r"the worst is \w+, where the sum of its .* can be \S+, too (large|small) by \S+, on U: ", out)
-    assert "12 updates, " in out
+    assert "16 updates, " in out
     lines = [json.loads(line) for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]
-    assert [line.get("round") for line in lines] == [None, None, 1, 2]
+    assert [line.get("round") for line in lines] == [None, 1, None, 2, None, 3]
     assert all(before["seconds"] <= after["seconds"] for before, after in itertools.pairwise(lines))

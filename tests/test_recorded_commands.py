@@ -139,7 +139,7 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
         HintConfig(),
         HintConfig.of("diameter", seed=4, sizes=(4, 5)),
         HintConfig.of("shortest-path", order="DLRU", seed=1),
-        HintConfig.of("shortest-path-healing", balanced=False, families=("caves",), learning_rate=1e-4),
+        HintConfig.of("shortest-path-healing", sparsity=0.0, families=("caves",), learning_rate=1e-4),
     ],
 )
 def test_learning_from_hints(config):

@@ -70,7 +70,6 @@ def _automaton(order: str) -> Automaton:
             S.MOVES: lambda see: diameter.rules[S.MOVES](see) | _is_end(see),
         },
         theorem=None,
-        learning={**diameter.learning, "whole": True},
         invariant=lambda see: path.invariant(see) & one_walker(see),
         in_order=_automaton,
     )

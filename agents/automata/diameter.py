@@ -195,18 +195,7 @@ def _automaton(order: str) -> Automaton:
         invariant=lambda see: CANONICAL.invariant(see) & one_walker(see),
         theorem=invariant_theorem(replace(CANONICAL, order=order)),
         in_order=_automaton,
-        learning={
-            "whole": False,
-            "sizes": (4, 5, 6),
-            "n_levels": 4,
-            "n_recombined": 300_000,
-            "largest": 20.0,
-            "ridge": 1e-3,
-            "balanced": True,
-            "extremes": True,
-            "sparsity": 3e-5,
-            "n_updates": 3_000,
-        },
+        learning={"sizes": (4, 5, 6), "n_levels": 4},
     )
 
 

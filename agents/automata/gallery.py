@@ -19,8 +19,12 @@ from .automaton import NEIGHBOURHOODS, Automaton
 from .rules import Bits, Rule, View, any_on, around, at_least, several_on
 
 SMALL = {
-    **{"sizes": (4, 6), "n_levels": 8, "n_recombined": 20_000, "n_updates": 1_500, "batch_size": 512},
-    **{"sparsity": 3e-5, "n_updates_again": 500},
+    "sizes": (4, 6),
+    "n_levels": 8,
+    "n_recombined": 20_000,
+    "n_updates": 1_500,
+    "batch_size": 512,
+    "n_updates_again": 500,
 }
 """Options with which networks learn automata of few signals in seconds."""
 AROUND = tuple(tap for tap in NEIGHBOURHOODS[9] if tap != "C")

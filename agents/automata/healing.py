@@ -303,18 +303,7 @@ def _automaton(order: str) -> Automaton:
         theorem=PathSignals(canonical, _others, lambda steps: _Changes(order, steps).claims(), AFTER_CHANGES).theorem,
         heals=True,
         in_order=_automaton,
-        learning={
-            "whole": False,
-            "sizes": (4, 6, 9),
-            "n_levels": 16,
-            "n_recombined": 200_000,
-            "ridge": 1e-3,
-            "balanced": True,
-            "extremes": True,
-            "sparsity": 3e-5,
-            "n_dense": 0,
-            "n_updates": 3_000,
-        },
+        learning={"sizes": (4, 6), "n_levels": 8},
     )
 
 

@@ -75,7 +75,6 @@ def _automaton(order: str) -> Automaton:
         invariant=lambda see: canonical.invariant(see) & (~see(path) | canonical.on_path(see)),
         theorem=PathSignals(canonical).theorem,
         in_order=_automaton,
-        learning={"whole": False},
     )
 
 

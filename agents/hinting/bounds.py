@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from ..automata.automaton import Automaton
 from ..automata.rules import Rule, expression_of
 from ..learned.nca import NCA
-from .patches import KIND_BITS, Codes, PatchView, kinds_of, mask_of, signals_of
+from .patches import KIND_BITS, Codes, PatchView, mask_of, signals_of
 from .worlds import Component, World, find_worlds
 
 Doubles: TypeAlias = NDArray[np.float64]
-TOLERANCE = 0.02
-"""Largest error of a pair's difference where its signal is on: the difference should be 1."""
 POOLED = 2.5
 """Factor of the tolerance for the pooled channel: a single channel passes on more errors than a pair."""
 PATH_TOLERANCE = 0.5
@@ -80,13 +78,15 @@ class Network:
     Args:
         automaton: an automaton with the model's channels.
         model: a network with any weights.
-        largest: the upper bound of a pair's second channel; None for the highest that it can be if all pairs are read
-            by their differences, by whole weights for example.
         tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
+
+    Attributes:
+        largest: the upper bound of a pair's second channel: 1 more than the highest that it can be if pairs are read by
+            their differences, and nothing is rounded.
     """
 
-    def __init__(self, automaton: Automaton, model: NCA, largest: float | None, tolerance: float) -> None:
-        self.automaton, self.largest, self.tolerance = automaton, 0.0 if largest is None else largest, tolerance
+    def __init__(self, automaton: Automaton, model: NCA, tolerance: float) -> None:
+        self.automaton, self.largest, self.tolerance = automaton, 0.0, tolerance
         self.worlds, self.assumed = find_worlds(automaton)
         self._low, self._high = automaton.low, automaton.high
         self.pooled_tolerance = POOLED * tolerance
@@ -94,9 +94,8 @@ class Network:
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
         self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
-        if largest is None:
-            highest = self._highest(self._bias, *self._parts(self._weight))
-            self.largest = float(highest[: len(automaton.channels)][self._high].max(initial=1.0))
+        highest = self._highest(self._bias, *self._parts(self._weight))
+        self.largest = 1 + float(highest[: len(automaton.channels)][self._high].max(initial=0.0))
         self._of_kinds, self._of_signals = self._parts(self._weight)
         self._rounding = self._rounded(weight, bias)
 
@@ -131,26 +130,6 @@ class Network:
         row = self._rows(signal)[row]
         world, codes = self.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
         return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
-
-    def worst_inputs(self, signal: IntEnum, codes: list[int], row: int, sign: int) -> Doubles:
-        """Return the inputs at tiles of given codes that make a row's sum largest, (F,) float64.
-
-        The last input is the 1 of the bias. With `sign` -1, return those that make the sum smallest.
-        """
-        weight = sign * self._weight[self._rows(signal)[row]]
-        of_channels, patch = weight[len(self.automaton.kinds) :], np.array(codes)
-        on = signals_of(self.automaton, patch).T.astype(np.float64)
-        # each input takes the end of its range at which it adds most. Both channels of a pair contain the same number
-        # from 0 to `largest`, so the sum of their weights decides which end that is
-        read = np.zeros_like(of_channels)
-        read[0] = on[0] * (1 + PATH_TOLERANCE * np.sign(of_channels[0]))
-        low, high, pairs = of_channels[self._low], of_channels[self._high], on[1 : 1 + len(self.automaton.paired)]
-        read[self._high] = pairs * self.largest * (low + high > 0)
-        read[self._low] = read[self._high] + pairs * (1 + self.tolerance * np.sign(low))
-        if self.automaton.pooled is not None:
-            read[-2] = on[-1] * (1 + self.pooled_tolerance * np.sign(of_channels[-2]))
-            read[-1] = (patch > 0) * (1 + self.tolerance + self.largest) * (of_channels[-1] > 0)
-        return np.append(np.concatenate([kinds_of(self.automaton, patch).T, read]).ravel(), 1.0)
 
     def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
         codes, worlds = [], []

@@ -40,40 +40,20 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ..automata import Automaton
 from ..automata.automaton import automata_of
 from ..learned.nca import NCA
 from ..policy import Policy
-from .bounds import PATH_TOLERANCE, POOLED, TOLERANCE, Bounds, Doubles, Kinds, Network
-from .config import HintConfig
+from .bounds import PATH_TOLERANCE, POOLED, Bounds, Doubles, Kinds, Network
 from .linear import separated
 from .patches import Codes, distinct, kinds_of, signals_of
 
 Wrong: TypeAlias = tuple[int, int, Doubles]
 """A row of a signal; 1 if its largest sums are compared, -1 for the smallest; and the (P,) excess over their bound."""
-FACTORS = ((1, 0), (0, 1), (1, -1))
-"""For each of a pair's three rows, the factors of its two channels: the first, the second, their difference."""
-SLACK = TOLERANCE / 10
-"""Largest excess of a sum over its bound for which no inequality is demanded."""
-
-
-class Demand(NamedTuple):
-    """An upper bound on a sum, as an inequality for the weights.
-
-    Attributes:
-        signal: the signal of the pair.
-        factors: the factors by which the pair's two rows of weights are combined into one.
-        read: (F,) float64, the inputs by which that row is multiplied, as `learning.inputs` makes them.
-        most: the upper bound of the result.
-    """
-
-    signal: IntEnum
-    factors: tuple[int, int]
-    read: Doubles
-    most: float
+SLACK = 0.01
+"""Largest error of a difference from 1 for which no patch is named: it may be one of rounding."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +68,8 @@ class Certificate:
         error: the largest error of a pair's difference, which should be 1 where its signal is on.
         path_error: the largest error of the path where it is on, which must be below 1/2.
         pooled_error: the largest error of the pooled channel where it is on; 0 if none is pooled.
-        largest: the upper bound of `most`.
-        tolerance: the upper bound of `error`.
+        largest: the upper bound of `most`, which holds if weights read pairs by their differences alone.
+        tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
         assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
     """
 
@@ -132,17 +112,13 @@ def automaton_of(policy: Policy) -> Automaton:
     return (fits or automata)[0]
 
 
-def certify(
-    model: NCA, largest: float | None = None, tolerance: float | None = None, *, automaton: Automaton | None = None
-) -> Certificate:
+def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
     """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
+
+    It can only be proven of weights that read pairs by their differences, as those that are compiled or learned do.
 
     Args:
         model: a network with the automaton's channels, or those of its split signals, and any weights.
-        largest: the upper bound of a pair's second channel. By default the one with which the automaton is learned or,
-            for whole weights, the least that suffices.
-        tolerance: the largest error of a pair's difference, which should be 1 where its signal is on; by default 0 for
-            whole weights, otherwise `TOLERANCE`.
         automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
 
     Raises:
@@ -152,12 +128,16 @@ def certify(
     if model.channel_names != automaton.channels:
         automaton = separated(automaton)
     _check(model, automaton)
-    whole = is_whole(model)
-    if tolerance is None:
-        tolerance = 0.0 if whole else TOLERANCE
-    if largest is None and not whole:
-        largest = HintConfig.of(automaton).largest
-    network = Network(automaton, model, largest, tolerance)
+    found = _certificate(Network(automaton, model, tolerance=0.0))
+    error = max(found.error, found.pooled_error / POOLED)
+    if error and found.silent <= 0 <= found.least:
+        # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
+        found = _certificate(Network(automaton, model, tolerance=1.25 * error))
+    return found
+
+
+def _certificate(network: Network) -> Certificate:
+    automaton = network.automaton
     path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
     single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
     # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
@@ -168,23 +148,16 @@ def certify(
         # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
         least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
         most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
-        error=max(_error(kinds, 2) for kinds in pairs),
+        error=max((_error(kinds, 2) for kinds in pairs), default=0.0),
         path_error=_error(path, 0),
         pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
         largest=network.largest,
-        tolerance=tolerance,
+        tolerance=network.tolerance,
         assumed=network.assumed,
     )
 
 
-def is_whole(model: NCA) -> bool:
-    """Return whether float32 makes no errors: weights are whole and biases multiples of 1/2, but for those of the path,
-    which nothing reads."""
-    (weight,), (bias,) = model.weights, model.biases
-    return bool((weight[1:] % 1 == 0).all() and (bias[1:] % 0.5 == 0).all())
-
-
-def new_network(automaton: Automaton, generator: torch.Generator | None = None) -> NCA:
+def new_network(automaton: Automaton) -> NCA:
     """Return a network with an automaton's channels and neighbourhood, and random weights."""
     return NCA(
         n_tiles=len(automaton.kinds),
@@ -194,7 +167,6 @@ def new_network(automaton: Automaton, generator: torch.Generator | None = None) 
         max_pool=automaton.pooled is not None,
         task=automaton.task,
         channel_names=automaton.channels,
-        generator=generator,
     )
 
 
@@ -226,17 +198,16 @@ def _error(kinds: Kinds, row: int) -> float:
     return float(max((high - 1).max(initial=0.0), (1 - low).max(initial=0.0)))
 
 
-def worst_patch(automaton: Automaton, model: NCA, largest: float) -> str:
+def worst_patch(automaton: Automaton, model: NCA) -> str:
     """Return the patch on which a network is most wrong, in words: which sum, what it is, and what the tiles hold.
 
     Args:
         automaton: what the network should do.
         model: a network with any weights that `certify` accepts.
-        largest: the upper bound of a pair's second channel.
     """
     automaton = automaton if model.channel_names == automaton.channels else separated(automaton)
-    network = Network(automaton, model, largest, TOLERANCE)
-    found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1, 0.0)]
+    network = Network(automaton, model, tolerance=0.0)
+    found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
     if not found:
         return "no sum is wrong but for rounding"
     worst, signal = max(found, key=lambda each: each[0].excess)
@@ -257,42 +228,17 @@ def _tile_in_words(automaton: Automaton, code: int) -> str:
     return " ".join([kind, *(automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, tile)))])
 
 
-def counterexamples(
-    automaton: Automaton, model: NCA, largest: float, most: int, margin: float = 0.0, tolerance: float = TOLERANCE
-) -> Codes:
+def counterexamples(automaton: Automaton, model: NCA, most: int) -> Codes:
     """Return (P, taps) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
 
     Args:
         automaton: what the network should do.
         model: a network with any weights that `certify` accepts.
-        largest: the upper bound of a pair's second channel.
         most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
-        margin: sums closer to 0 than half of this count as errors, and so do pairs whose difference is wrong by more
-            than half of `TOLERANCE`.
-        tolerance: the largest error of differences that are read.
     """
-    network = Network(automaton, model, largest, tolerance)
-    found = [worst.codes for signal in network.automaton.signals for worst in _wrong(network, signal, most, margin / 2)]
-    return distinct(network.automaton, [np.array(found, np.int64).reshape(-1, len(automaton.taps))])
-
-
-def demands(automaton: Automaton, model: NCA, largest: float, most: int, margin: float) -> Iterator[Demand]:
-    """Yield the inequalities that a network's pairs violate, each on the worst inputs of its kind.
-
-    Args:
-        automaton: what the network should do.
-        model: a network with any weights that `certify` accepts.
-        largest: the upper bound of a pair's second channel.
-        most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
-        margin: the smallest distance of sums from 0. A pair's difference may be wrong by half of `TOLERANCE`.
-    """
-    network = Network(automaton, model, largest, TOLERANCE)
-    for signal in network.automaton.paired:
-        for worst in _wrong(network, signal, most, margin):
-            # without slack, rounding would leave solved inequalities violated by a trifle, and demand them for ever
-            if worst.excess > SLACK:
-                read = network.worst_inputs(signal, worst.codes, worst.row, worst.sign)
-                yield Demand(signal, FACTORS[worst.row], worst.sign * read, worst.sum - worst.excess)
+    network = Network(automaton, model, tolerance=0.0)
+    found = [worst.codes for signal in automaton.signals for worst in _wrong(network, signal, most)]
+    return distinct(automaton, [np.array(found, np.int64).reshape(-1, len(automaton.taps))])
 
 
 class _Worst(NamedTuple):
@@ -305,10 +251,10 @@ class _Worst(NamedTuple):
     excess: float
 
 
-def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Iterator[_Worst]:
+def _wrong(network: Network, signal: IntEnum, most: int) -> Iterator[_Worst]:
     kinds = network.kinds(signal)
     ways = _ways_of_one if kinds.bounds.low.shape[1] == 1 else _ways_of_pair
-    for row, sign, excess in ways(kinds.on, kinds.bounds, network.largest, margin):
+    for row, sign, excess in ways(kinds.on, kinds.bounds, network.largest):
         # the smallest sum is minus the largest sum of the negated weights, so only largest sums remain to be handled
         sums = kinds.bounds.high[:, row] if sign > 0 else -kinds.bounds.low[:, row]
         places = np.argsort(-excess)[:most]
@@ -317,21 +263,20 @@ def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Itera
             yield _Worst(codes, row, sign, float(sums[place]), float(excess[place]))
 
 
-def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:
+def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float) -> Iterator[Wrong]:
     """Yield the errors that a signal of one channel can make."""
     low, high = bounds.low[:, 0], bounds.high[:, 0]
-    yield 0, 1, np.where(on, high - 1 - POOLED * TOLERANCE, high + margin)
-    yield 0, -1, np.where(on, 1 - POOLED * TOLERANCE - low, -np.inf)
+    yield 0, 1, np.where(on, high - 1 - SLACK, high)
+    yield 0, -1, np.where(on, 1 - SLACK - low, -np.inf)
 
 
-def _ways_of_pair(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:
+def _ways_of_pair(on: NDArray[np.bool_], bounds: Bounds, largest: float) -> Iterator[Wrong]:
     """Yield the errors that a pair can make: rows 0 and 1 are its channels, row 2 is their difference."""
     low, high = bounds.low.T, bounds.high.T
     # where the signal is off, both sums must be below 0. Where it is on, the second must be from 0 to `largest`, and
     # the difference bounds the first
-    yield 0, 1, np.where(on, -np.inf, high[0] + margin)
-    yield 1, 1, np.where(on, high[1] - largest, high[1]) + margin
-    yield 1, -1, np.where(on, margin - low[1], -np.inf)
-    # half of the tolerance is demanded, so that weights that barely meet the demand leave the other half to rounding
-    yield 2, 1, np.where(on, high[2] - 1 - TOLERANCE / 2, -np.inf)
-    yield 2, -1, np.where(on, 1 - TOLERANCE / 2 - low[2], -np.inf)
+    yield 0, 1, np.where(on, -np.inf, high[0])
+    yield 1, 1, np.where(on, high[1] - largest, high[1])
+    yield 1, -1, np.where(on, -low[1], -np.inf)
+    yield 2, 1, np.where(on, high[2] - 1 - SLACK, -np.inf)
+    yield 2, -1, np.where(on, 1 - SLACK - low[2], -np.inf)

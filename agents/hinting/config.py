@@ -35,46 +35,25 @@ class HintConfig:
     """Number of levels of each family, variant and size, at least 2; half of them have no border."""
     n_recombined: Annotated[int, Between(0)] = 50_000
     """Number of patches that combine tiles of the patches seen, in addition to those; 0 for none."""
-
-    whole: bool = True
-    """Learn one sum for each signal, and make its weights whole numbers. Otherwise learn both channels of a signal, as
-    for the policies that ship; some options below are for that alone."""
     n_updates: Annotated[int, Between(1)] = 4_000
     """Number of updates of the weights."""
-    batch_size: Annotated[int, Between(1)] = 2_048
-    """Number of patches in an update; all have the same probability, however often they were seen."""
+    batch_size: Annotated[int, Between(2)] = 2_048
+    """Number of patches in an update; all have the same probability, however often they were seen. Once there are
+    patches that the certificate rejects, half of them are of those."""
     learning_rate: Annotated[float, Above(0)] = 0.02
     """Initial learning rate of Adam; it falls to 0 as a cosine."""
     margin: Annotated[float, Between(0)] = 0.25
-    """Smallest distance of a sum from 0: below 0 where a channel must be 0, above 0 elsewhere."""
-    largest: Annotated[float, Above(0)] = 10.0
-    """Without `whole`: upper bound of the second channel of a signal that is on; the first is larger by 1."""
-    extremes: bool = False
-    """Without `whole`: draw second channels of 0 and of `largest` more often than other values."""
-    jitter: Annotated[float, Between(0, 1)] = 0.1
-    """Without `whole`: initial size of the random errors added to signals in the inputs, 0 to 1; it falls to 0."""
-    ridge: Annotated[float, Above(0)] = 1e-4
-    """Without `whole`: number added to the inputs' second moments before they are whitened."""
-    balanced: bool = False
-    """Without `whole`: draw half of each batch so that all signals are switched on equally often."""
-    sparsity: Annotated[float, Between(0)] = 0.0
-    """Initial cost of the sum of absolute weights; it falls to 0 with the learning rate. Without `whole`, 0 also skips
-    the rounds below."""
-    n_dense: Annotated[int, Between(0)] = 2
-    """Without `whole`: number of rounds, with all weights, that also learn from patches on which the certificate
-    fails."""
-    least_weight: Annotated[float, Between(0)] = 0.1
-    """Without `whole`: threshold below which weights are then set to 0 for good; the weights that matter exceed 1."""
+    """How far a sum should be above 1 where its signal is on, and below 0 where it is off."""
+    sparsity: Annotated[float, Between(0)] = 3e-4
+    """Initial cost of the sum of absolute weights; it falls to 0 with the learning rate."""
     n_updates_again: Annotated[int, Between(1)] = 1_000
-    """Number of updates in each later round; without `whole`, in those of `n_dense` and the one with the remaining
-    weights after them."""
+    """Number of updates in each later round, at half the learning rate."""
     n_rounds: Annotated[int, Between(0)] = 30
-    """Maximum number of later rounds, which learn from what the certificate rejects; without `whole`, of rounds that
-    repair it (`Cuts`)."""
+    """Maximum number of later rounds, which also learn from what the certificate rejects."""
     n_worst: Annotated[int, Between(1)] = 100
     """Largest number of patches that each of these rounds adds for each signal and each kind of error."""
     seed: Annotated[int, Between(0)] = 0
-    """Seed of all randomness: initial weights, levels and patches."""
+    """Seed of all randomness: levels, patches and batches."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -83,8 +62,6 @@ class HintConfig:
             object.__setattr__(self, "order", None)
         check(bool(self.families), f"families must name at least one of {', '.join(FAMILIES)}")
         check(bool(self.sizes), "sizes must hold at least one number")
-        if self.largest <= 2 * self.margin:
-            raise ValueError(f"largest must be more than twice the margin {self.margin}, got {self.largest}")
 
     @classmethod
     def of(cls, automaton: str | Automaton, **given: Any) -> HintConfig:
@@ -101,14 +78,11 @@ class HintConfig:
     @property
     def n_updates_in_all(self) -> int:
         """Largest number of updates of a run, those of its rounds included."""
-        if self.whole:
-            return self.n_updates + self.n_updates_again * self.n_rounds
-        return self.n_updates + (self.n_updates_again * (self.n_dense + 1) if self.sparsity else 0)
+        return self.n_updates + self.n_updates_again * self.n_rounds
 
-    def again(self, dense: bool) -> HintConfig:
-        """Return the configuration of a later round; weights cost nothing once the small ones are 0."""
-        sparsity = self.sparsity if dense else 0.0
-        return replace(self, n_updates=self.n_updates_again, learning_rate=self.learning_rate / 2, sparsity=sparsity)
+    def again(self) -> HintConfig:
+        """Return the configuration of a later round."""
+        return replace(self, n_updates=self.n_updates_again, learning_rate=self.learning_rate / 2)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a JSON-serialisable dict, which `from_json` reads back."""

@@ -12,7 +12,7 @@ from maze_nca_gym.levels import Tile
 
 from ..automata.automaton import Automaton
 from ..learned.nca import NCA
-from .bounds import POOLED, Doubles
+from .bounds import Doubles
 from .certificate import Certificate, certify, new_network
 from .linear import Sum, sum_of
 
@@ -26,16 +26,8 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
     Raises:
         ValueError: a rule has no sum; the message names the signal.
     """
-    sums = _sums_of(automaton)
-    model = network_of(automaton, sums)
-    found = certify(model, automaton=automaton)
-    if found.holds:
-        return model, found
-    # not all weights are whole numbers; the errors of rounding that it found may be all that there are
-    largest = max(1.0, *(2 * each.largest for each in sums.values()))
-    found = certify(model, largest, 0.0, automaton=automaton)
-    error = max(found.error, found.pooled_error / POOLED)
-    return model, certify(model, largest, 1.25 * error, automaton=automaton)
+    model = network_of(automaton, _sums_of(automaton))
+    return model, certify(model, automaton=automaton)
 
 
 def _sums_of(automaton: Automaton) -> dict[IntEnum, Sum]:

@@ -51,13 +51,11 @@ class Sum(NamedTuple):
         leaves: what is read.
         weights: (F,) float64, the weight of each.
         bias: what is added.
-        largest: the largest value that it can have.
     """
 
     leaves: tuple[Leaf, ...]
     weights: Doubles
     bias: float
-    largest: float
 
 
 class Cases(NamedTuple):
@@ -142,7 +140,7 @@ def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | N
         if (sums[on] >= 1).all() and (sums[on] <= most).all() and (sums[~on] <= 0).all():
             weights, bias = whole, float(whole_bias)
             break
-    return Sum(cases.leaves, weights, bias, float((read @ weights + bias).max()))
+    return Sum(cases.leaves, weights, bias)
 
 
 def _separate_many(cases: Cases, most: float) -> Sum | None:
@@ -159,7 +157,7 @@ def _separate_many(cases: Cases, most: float) -> Sum | None:
         excess = np.where(cases.on, np.maximum(1 - sums, sums - most), sums)
         wrong = np.flatnonzero(excess > 1e-6)
         if not len(wrong):
-            return found._replace(largest=float(sums.max()))
+            return found
         picked = np.union1d(picked, wrong[np.argsort(-excess[wrong])[:N_PICKED]])
 
 

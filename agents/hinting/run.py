@@ -49,11 +49,11 @@ def learn_automaton(
 ) -> tuple[NCA, Certificate]:
     """Train a policy on hints: everything that an automaton holds at every tile at every step.
 
-    It takes seconds on one core for most automata, half a minute for shortest-path, a minute for shortest-path-healing,
-    which checks itself and restarts when the maze changes, and some minutes for diameter. So there is nothing to
-    resume. At the end, a certificate proves that the weights do the same as the automaton on every maze, in float32, or
-    says that they do not. The folder receives model.safetensors, which is a policy wherever one is asked for,
-    metrics.jsonl, and config.json with the certificate.
+    It takes seconds on one core for most automata, a minute for shortest-path-healing, which checks itself and restarts
+    when the maze changes, and one or two for diameter. So there is nothing to resume. At the end, a certificate proves
+    that the weights do the same as the automaton on every maze, in float32, or says that they do not. The folder
+    receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, and config.json with the
+    certificate.
 
     A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
 
@@ -88,7 +88,7 @@ def learn_automaton(
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
     run.begin(_describe(automaton, config, threads))
     model = _learn(run, split, config)
-    certificate = certify(model, None if config.whole else config.largest, automaton=split)
+    certificate = certify(model, automaton=split)
     _guarantee(automaton, model, certificate)
     _finish(run, automaton, model, certificate)
     return model, certificate
@@ -163,11 +163,9 @@ def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certi
 def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
     """Return the trained network, with a progress bar meanwhile."""
     from .learning import learn
-    from .sums import learn_sums
 
-    began = time.monotonic()
-    n_updates, at_most = config.n_updates_in_all, "at most " if config.whole else ""
-    print(f"{run.path}: watching the automaton, then {at_most}{n_updates:,} updates of {config.batch_size:,} patches")
+    began, n_updates = time.monotonic(), config.n_updates_in_all
+    print(f"{run.path}: watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches")
     with ProgressBar("update", n_updates) as progress:
 
         def log(line: Mapping[str, float]) -> None:
@@ -175,12 +173,12 @@ def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
             progress.show(int(line["update"]))
             if "round" in line:
                 print(
-                    f"round {line['round']} of at most {config.n_rounds}: sums reach {line['silent']:.3g} where a "
+                    f"round {line['round']} of at most {1 + config.n_rounds}: sums reach {line['silent']:.3g} where a "
                     f"channel must be silent, signals are off by {line['error']:.3g}",
                     flush=True,
                 )
 
-        return (learn_sums if config.whole else learn)(config, log, automaton)
+        return learn(config, log, automaton)
 
 
 def _describe(automaton: Automaton, config: HintConfig, threads: int) -> Mapping[str, object]:

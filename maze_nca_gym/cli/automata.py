@@ -22,7 +22,7 @@ def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-
     from maze_nca_gym.agents.runs import METRICS, duration, read_last
 
     model, certificate = learn_automaton(automaton, out=out, **options)
-    last = read_last(out / METRICS)  # an update, or a round of repair
+    last = read_last(out / METRICS)
     learning = {"learning": f"{last['update']:,} updates, {duration(last['seconds'])}"}
     followed = find_automaton(automaton, options.get("order"))
     return _summarise(followed, model, certificate, out, learning, advice=": try more --n-updates, or another --seed")
@@ -59,7 +59,7 @@ def _summarise(
     print(f"model: {out / MODEL}")
     if certificate.holds:
         return 0
-    print(worst_patch(automaton, model, certificate.largest))
+    print(worst_patch(automaton, model))
     complain(f"the weights are not proven to do what the automaton does{advice}")
     return FAILED
 

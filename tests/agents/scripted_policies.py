@@ -68,6 +68,13 @@ class Counts(Scripted):
         return [exact_path(maze), memory, count + 1]
 
 
+class Trembles(Scripted):
+    """The path, while another channel changes by a hundredth, as errors of rounding might."""
+
+    def think(self, maze, path, memory, count):
+        return [exact_path(maze), memory, count + 0.01]
+
+
 class Dies(Scripted):
     """The path until there were 20 iterations, then nothing."""
 

@@ -166,6 +166,18 @@ def test_the_gallery_is_learned_and_proven(automaton, tmp_path: Path):
     assert all((weight % 1 == 0).all() for weight in model.weights)
 
 
+def test_one_signal_becomes_one_channel(tmp_path: Path):
+    signals = IntEnum("Only", ["PATH"], start=0)
+    automaton = Automaton("free", "diameter", signals, {signals(0): lambda see: ~see.tile(Tile.WALL)})
+    tiles = mazes(automaton)
+    for model, certificate in (compile_automaton(automaton), learn_automaton(automaton, out=tmp_path, **FAST)):
+        assert certificate.holds
+        assert model.channel_names == ("path",)
+        with torch.no_grad():
+            drawn = rollout(model, torch.from_numpy(one_hot(tiles, n_tiles=2)), 1)[:, 0] > 0.5
+        np.testing.assert_array_equal(drawn, tiles == Tile.EMPTY)
+
+
 def alternatives(see):
     above, below = see.tile(Tile.WALL, "U") & see(Signal.BIT, "D"), see.tile(Tile.WALL, "D") & see(Signal.BIT, "L")
     return above | below | (see.tile(Tile.EMPTY, "R") & ~see(Signal.BIT, "U") & see.tile(Tile.WALL))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from oracles import optimal_shortest_paths
-from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
+from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Trembles
 from tables import for_each
 
 from maze_nca_gym import solvers
@@ -122,12 +122,10 @@ class TestFinished:
         assert self.finished_after(model, 5)
 
     def test_rounding_does_not_keep_what_is_proven_from_finishing(self):
-        policy = load("nca-shortest-path-hinted")
-        enough = policy.guarantees.enough_steps(10, 10, 40)
-        assert not self.finished_after(policy, 2)
-        assert self.finished_after(policy, enough)
-        policy.guarantees = Guarantees()
-        assert not self.finished_after(policy, enough)
+        policy = Trembles()
+        assert not self.finished_after(policy, 9)
+        policy.guarantees = Guarantees(exact=True, bound=StepBound(constant=1))
+        assert self.finished_after(policy, 9)
 
 
 class TestDrawings:

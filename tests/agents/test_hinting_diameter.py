@@ -10,10 +10,7 @@ from maze_samples import sample
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata.automaton import MapView
 from maze_nca_gym.agents.automata.diameter import DIAMETER, EVERYWHERE, WALKER, S
-from maze_nca_gym.agents.hinting.certificate import certify, counterexamples
-from maze_nca_gym.agents.hinting.config import HintConfig
-from maze_nca_gym.agents.hinting.learning import Examples, Pool, inputs, learn, losses
-from maze_nca_gym.agents.hinting.patches import patches_seen
+from maze_nca_gym.agents.hinting.certificate import certify
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities
@@ -23,12 +20,6 @@ NAME = "nca-diameter-hinted"
 
 def mazes(seed, family, n, height, width):
     return clear_endpoints(sample(np.random.default_rng(seed), family, n, height, width))
-
-
-@pytest.fixture(scope="module")
-def examples():
-    """What is seen on two small levels."""
-    return Examples.of(DIAMETER, patches_seen(DIAMETER, [mazes(7, "loops", 2, 5, 5)]))
 
 
 def noise(rng, n, height, width):
@@ -90,39 +81,6 @@ class TestAutomaton:
         for signals in DIAMETER.trace(mazes(3, "loops", 2, 5, 5)):
             told = signals[:, list(EVERYWHERE)]
             assert (told == told[..., :1, :1]).all()
-
-
-class TestLearning:
-    def test_an_even_pool_shows_each_signal(self, examples):
-        drawn = Pool(examples, evenly=True).draw(20_000, torch.Generator().manual_seed(0)).labels.mean(dim=0)
-        assert examples.labels.mean(dim=0).min() < 1e-3
-        assert drawn.min() > 0.01
-
-    def test_what_is_pooled_is_one_channel_and_the_other_maximum_is_not_read(self, examples):
-        read = inputs(DIAMETER, examples, 20, 0.0, torch.Generator().manual_seed(0))
-        patch = read[:, :-1].view(len(read), 2 + len(DIAMETER.channels), 5)
-        torch.testing.assert_close(patch[:, -2], examples.signals[:, S.MOVES], atol=0, rtol=0)
-        assert 15 < patch[:, -1].max() < 21
-        sums = torch.full((1, len(DIAMETER.channels)), -0.3)
-        off = torch.zeros(1, len(S))
-        assert losses(DIAMETER, sums, off, 0.25, 20) == 0
-        for channel in (-1, -2):
-            wrong = sums.clone()
-            wrong[0, channel] = 0.1
-            assert losses(DIAMETER, wrong, off, 0.25, 20) > 0
-        moves = off.clone()
-        moves[0, S.MOVES], sums[0, -2] = 1, 1
-        assert losses(DIAMETER, sums, moves, 0.25, 20) == 0
-
-    def test_counterexamples_are_patches_on_which_weights_are_wrong(self):
-        short = {"families": ("random",), "n_levels": 2, "n_recombined": 200, "n_updates": 10, "sparsity": 0.0}
-        model = learn(HintConfig.of("diameter", sizes=(4,), **short), lambda line: None)
-        wrong = counterexamples(DIAMETER, model, 20.0, 1)
-        assert len(wrong) > 50
-        examples = Examples.of(DIAMETER, wrong)
-        read = inputs(DIAMETER, examples, 20, 0.0, torch.Generator().manual_seed(0))
-        sums = read @ torch.cat([model.weights[0].flatten(1), model.biases[0][:, None]], dim=1).detach().T
-        assert (losses(DIAMETER, sums, examples.labels, 0.0, 20.0) > 0).float().mean() > 0.9
 
 
 def test_there_is_no_certificate_if_the_maximum_over_all_channels_matters():

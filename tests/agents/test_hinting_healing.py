@@ -1,4 +1,4 @@
-"""The automaton that begins again when the maze changes, the cuts that its weights came from, and its network."""
+"""The automaton that begins again when the maze changes, and its network."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ from tables import for_each
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
-from maze_nca_gym.agents.hinting.bounds import TOLERANCE, Network
-from maze_nca_gym.agents.hinting.certificate import Demand, certify, demands
-from maze_nca_gym.agents.hinting.cuts import Cuts
-from maze_nca_gym.agents.hinting.learning import prune
-from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import shortest_path
@@ -92,56 +87,6 @@ class TestAutomaton:
             tiles = mazes(5, family, n=16)
             signals = rng.random((16, len(S), 8, 9)) < rng.random((16, 1, 1, 1))
             np.testing.assert_array_equal(settled(tiles, signals)[:, S.PATH], shortest_path(tiles))
-
-
-class TestCuts:
-    def test_the_worst_inputs_reach_the_bounds(self, policy):
-        """The bounds are those of an extreme that can be read, up to rounding errors, which they allow for."""
-        network = Network(HEALING, policy, 10.0, TOLERANCE)
-        rows = torch.cat([policy.weights[0].flatten(1), policy.biases[0][:, None]], dim=1).double().detach().numpy()
-        for signal in (S.FLOOD, S.ENTER_R, S.MANY_V, S.ALARM):
-            low, high = rows[2 * signal - 1 : 2 * signal + 1]
-            kinds = network.kinds(signal)
-            for place in range(0, len(kinds.on), 97):
-                for row, sign in product(range(3), (1, -1)):
-                    codes = network.worst(signal, kinds, place, row, sign)
-                    found = network.worst_inputs(signal, codes, row, sign) @ (low, high, low - high)[row]
-                    bound = (kinds.bounds.high if sign > 0 else kinds.bounds.low)[place, row]
-                    assert abs(found - bound) < 3e-3
-                    assert sign * found <= sign * bound
-
-    def test_weights_that_hold_are_asked_for_little_and_spoilt_ones_are_mended(self):
-        model = load(NAME)
-        kept = prune(HEALING, model, 1e-9)
-        assert not list(demands(HEALING, model, 10.0, 10, 0.1))
-        model.biases[0].data[2 * S.FLOOD - 1] -= 0.8
-        model.weights[0].data[2 * S.NEAR_U, 7] += 0.3
-        assert not certify(model).holds
-        asked = {demand.signal for demand in demands(HEALING, model, 10.0, 10, 0.1)}
-        assert {S.FLOOD, S.NEAR_U} <= asked
-        cuts = Cuts(HEALING, kept)
-        for _ in range(10):
-            if certify(model).holds:
-                break
-            cuts.add(demands(HEALING, model, 10.0, 10, 0.1))
-            cuts.meet(model)
-        assert certify(model).holds
-
-    def test_only_weights_that_are_kept_change(self):
-        model = NCA(4, len(HEALING.channels), cut_corners=True, n_iterations=None, max_pool=True)
-        before = model.weights[0].detach().flatten(1).clone()
-        read = np.ones(before.shape[1] + 1)
-        kept = torch.zeros(len(before), len(read))
-        kept[1:3, :5] = 1
-        cuts = Cuts(HEALING, kept)
-        cuts.add([Demand(S.FLOOD, (1, 0), read, -1.0), Demand(S.FLOOD, (1, -1), -read, 2.0)])
-        cuts.meet(model)
-        low, high = model.weights[0].detach().flatten(1)[1:3]
-        assert not low[5:].any()
-        assert not high[5:].any()
-        assert low.sum() < -0.999
-        assert high.sum() - low.sum() < 2.001
-        assert torch.equal(model.weights[0].detach().flatten(1)[3:], before[3:])
 
 
 @for_each("family", ["random", "loops", "rooms"])

@@ -45,8 +45,6 @@ REACH = Automaton(
         "n_recombined": 500,
         "n_updates": 800,
         "batch_size": 512,
-        "sparsity": 3e-5,
-        "n_dense": 0,
         "n_updates_again": 200,
     },
 )
