@@ -19,7 +19,6 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evolution.loop import first_levels
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.rollouts import engines
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.families import is_reserved, reserved_hashes, test_levels
@@ -237,19 +236,6 @@ class TestRegret:
         measure = Regret([EvaluatedPolicy(load("model.safetensors"), 1000)], "accuracy", None, pause)
         with pytest.raises(KeyboardInterrupt):
             measure.paths(EvaluatedPolicy(load("model.safetensors"), 1000), load_levels("FourRooms").tiles)
-
-
-def test_networks_of_few_weights_have_an_engine_with_the_same_states_to_the_bit():
-    model = load("nca-diameter-exact-weights")
-    maze = torch.from_numpy(one_hot(test_levels("random", 10, model.task, 3).tiles, model.n_tiles))
-    with torch.no_grad():
-        assert engines.engine_for(model, maze) is engines.FEW_WEIGHTS
-        states = rollout(model, maze, 300)
-        with engines.preferring(engines.STEPPING):
-            assert torch.equal(rollout(model, maze, 300), states)
-        names = ("model.safetensors", "shortest-path-bfs", "nca-shortest-path-exact-weights")
-        for policy in (*map(load, names), NCA(4, 6, n_iterations=None)):
-            assert engines.engine_for(policy, torch.zeros(1, 4, 3, 3)) is not engines.FEW_WEIGHTS
 
 
 class TestFamilies:

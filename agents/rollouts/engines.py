@@ -1,9 +1,8 @@
 """The engines that run rollouts, in order of preference: the first that supports a policy and its mazes is used.
 
-On the CPU that is machine code for policies that are a `Program`, or few weights where nearly all are zero, and PyTorch
-for all others. On a GPU it is PyTorch. Recordings as CUDA graphs are an option: `with preferring(RECORDED)`. For
-rollouts that equal stepping an environment bit for bit, use `with preferring(STEPPING)`. You can add an engine of your
-own to `ENGINES`.
+On the CPU that is machine code for policies that are a `Program`, and PyTorch for all others. On a GPU it is PyTorch.
+Recordings as CUDA graphs are an option: `with preferring(RECORDED)`. For rollouts that equal stepping an environment
+bit for bit, use `with preferring(STEPPING)`. You can add an engine of your own to `ENGINES`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Protocol
 from torch import Tensor
 
 from ..policy import Policy
-from .few_weights import FewWeights
 from .machine_code import MachineCode
 from .pytorch import PyTorch, Request, Stepping
 from .recording import Recorded
@@ -42,8 +40,8 @@ class Engine(Protocol):
         """
 
 
-FEW_WEIGHTS, MACHINE_CODE, PYTORCH, STEPPING, RECORDED = FewWeights(), MachineCode(), PyTorch(), Stepping(), Recorded()
-ENGINES: list[Engine] = [FEW_WEIGHTS, MACHINE_CODE, PYTORCH]
+MACHINE_CODE, PYTORCH, STEPPING, RECORDED = MachineCode(), PyTorch(), Stepping(), Recorded()
+ENGINES: list[Engine] = [MACHINE_CODE, PYTORCH]
 """The engines in order of preference; the last supports every policy."""
 
 

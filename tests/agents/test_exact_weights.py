@@ -17,11 +17,13 @@ from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym import generation
-from maze_nca_gym.agents import iterate, load
+from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.exact_weights import NETWORKS
 from maze_nca_gym.agents.exact_weights.diameter_weights import Channel
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.rollouts import engines
 from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities, shortest_path
 
@@ -190,6 +192,17 @@ def test_the_shipped_file_is_what_the_code_makes(tmp_path, name):
     shipped = load(f"nca-{name}-exact-weights")
     copies = [save_model(nca, tmp_path / file).read_bytes() for nca, file in ((made(name), "a"), (shipped, "b"))]
     assert copies[0] == copies[1]
+
+
+@for_each(("name", "n_steps"), [("nca-shortest-path-exact-weights", 120), ("nca-diameter-exact-weights", 600)])
+def test_machine_code_has_the_same_states_to_the_bit(name, n_steps):
+    policy = load(name)
+    maze = torch.from_numpy(one_hot(test_levels("random", 10, policy.task, 4).tiles, policy.n_tiles))
+    with torch.no_grad():
+        assert engines.engine_for(policy, maze) is engines.MACHINE_CODE
+        states = rollout(policy, maze, n_steps)
+        with engines.preferring(engines.STEPPING):
+            assert torch.equal(rollout(policy, maze, n_steps), states)
 
 
 @pytest.mark.slow
