@@ -43,6 +43,15 @@ class DeviceBatch:
     def __len__(self) -> int:
         return len(self.tiles)
 
+    @property
+    def lengths(self) -> Tensor:
+        """Number of tiles of the solutions, (N,) int64; H + W for a level without one.
+
+        Such a level is seen to have none once a signal has crossed it, which takes longer than a solution of 0 tiles.
+        """
+        found = self.target.flatten(1).sum(dim=1)
+        return torch.where(found > 0, found, sum(self.tiles.shape[1:]))
+
     def __getitem__(self, index: slice | Tensor) -> DeviceBatch:
         return DeviceBatch(*(tensor[index] for tensor in self._parts()))
 

@@ -13,8 +13,9 @@ from maze_nca_gym.tasks import Task
 
 FEW, MOST = 2, 40
 """Smallest and largest number of edits of a level: new walls, gaps, sources or targets."""
-REPLACED, OPENED = 0.3, 0.4
-"""With `all-kinds`: fractions of the levels that are replaced by others, and that get a single gap."""
+REPLACED, OPENED, CLOSED = 0.3, 0.4, 0.15
+"""With `all-kinds`: fractions of the levels that are replaced by others, that get a single gap, and that get a single
+wall on their solution."""
 
 
 class Edits(NamedTuple):
@@ -24,10 +25,12 @@ class Edits(NamedTuple):
         edit: returns (n, H, W) edited levels, given the generator, the (n, H, W) levels, the pool's (P, H, W), and
             their task.
         grace: extra iterations before the solution of an edited level is due, compared to a fresh level.
+        cuts: whether edited levels may have no solution; otherwise such an edit is skipped.
     """
 
     edit: Callable[[np.random.Generator, Tiles, Tiles, Task], Tiles]
     grace: int
+    cuts: bool
 
 
 def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) -> Tiles:
@@ -36,12 +39,15 @@ def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) -> Til
 
 def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) -> Tiles:
     # Large changes alone would teach a policy to drop everything at any change. A single gap leaves the old path
-    # walkable, so a policy has to notice where it is no longer shortest.
-    n_replaced, n_opened = round(REPLACED * len(tiles)), round(OPENED * len(tiles))
+    # walkable, so a policy has to notice where it is no longer shortest. A single wall can leave no path at all, which
+    # a policy must see to draw nothing.
+    parts = np.round(np.cumsum([REPLACED, OPENED, CLOSED]) * len(tiles)).astype(int)
     edited = tiles.copy()
-    edited[:n_replaced] = pool[rng.integers(len(pool), size=n_replaced)]
-    _open(rng, edited[n_replaced : n_replaced + n_opened])
-    _change(rng, edited[n_replaced + n_opened :], task)
+    replaced, opened, closed, changed = np.split(edited, parts)  # views of `edited`
+    replaced[...] = pool[rng.integers(len(pool), size=len(replaced))]
+    _open(rng, opened)
+    _close(rng, closed, task)
+    _change(rng, changed, task)
     return edited
 
 
@@ -54,6 +60,14 @@ def _open(rng: np.random.Generator, tiles: Tiles) -> None:
             inner[tuple(rng.choice(walls))] = Tile.EMPTY
 
 
+def _close(rng: np.random.Generator, tiles: Tiles, task: Task) -> None:
+    """Give each level a wall on an empty tile of its solution, if it has one."""
+    for level, shown in zip(tiles, task.solve(tiles), strict=True):
+        path = np.argwhere((shown if shown.ndim == 2 else shown.any(axis=0)) & (level == Tile.EMPTY))
+        if len(path):
+            level[tuple(rng.choice(path))] = Tile.WALL
+
+
 def _change(rng: np.random.Generator, tiles: Tiles, task: Task) -> None:
     """Make `FEW` to `MOST` edits in each level; their number is drawn log-uniformly."""
     numbers = np.round(FEW * (MOST / FEW) ** rng.random(len(tiles))).astype(int)
@@ -61,5 +75,5 @@ def _change(rng: np.random.Generator, tiles: Tiles, task: Task) -> None:
         level[...] = mutate(rng, level[None], "edits", task, n_edits=int(n))[0]
 
 
-EDITS = {"few": Edits(_few, 0), "all-kinds": Edits(_all_kinds, 8)}
+EDITS = {"few": Edits(_few, 0, cuts=False), "all-kinds": Edits(_all_kinds, 8, cuts=True)}
 """Kinds of edits by name."""

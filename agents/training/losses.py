@@ -108,17 +108,17 @@ def _damped(of_levels: Tensor) -> Tensor:
     return of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
 
 
-def had_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
+def had_time(lengths: Tensor, ages: Tensor, per_tile: float) -> Tensor:
     """Return whether levels have had a number of iterations for each tile of their solutions, (K, B) bool.
 
     A signal moves one tile an iteration, so no automaton can know an answer earlier: a loss would teach it to guess.
 
     Args:
-        target: (B, H, W) or (B, K, H, W) exact solutions.
+        lengths: (B,) numbers of tiles of their solutions (`DeviceBatch.lengths`).
         ages: (K, B) iterations since the rollouts began.
         per_tile: the number of iterations for each tile; with 0 all levels have had time.
     """
-    return ages >= per_tile * target.flatten(1).sum(dim=1)
+    return ages >= per_tile * lengths
 
 
 def counted_iterations(loss_steps: Sequence[float], n_steps: int) -> list[int]:

@@ -285,8 +285,9 @@ class PoolConfig:
     pool_edited: Annotated[float, Between(0, 1)] = 0.0
     """Fraction of every batch whose levels are edited while their states stay."""
     pool_edits: Annotated[str, OneOf(EDITS)] = "few"
-    """Kind of edits. few: two new walls, gaps, sources or targets. all-kinds: of ten levels, three are exchanged, four
-    get a gap and three get 2 to 40 edits. With all-kinds, solutions are due 8 iterations later."""
+    """Kind of edits. few: two new walls, gaps, sources or targets. all-kinds: of twenty levels, six are exchanged,
+    eight get a gap, three a wall on their solution, after which there may be none, and three get 2 to 40 edits. With
+    all-kinds, solutions are due 8 iterations later."""
     pool_steps: Annotated[tuple[int, int], Between(1, 4096)] = (12, 24)
     """Smallest and largest number of iterations of an update with a pool; each update draws the number."""
     pool_retry: Annotated[float | None, Between(0, 1024)] = None

@@ -83,15 +83,16 @@ class StatePool:
 
     def _due(self, places: Tensor, patience: Patience) -> Tensor:
         """Return whether the members at these places should be solved by now, (n,) bool."""
-        lengths = self.levels.target[places].flatten(1).sum(dim=1)
-        return self.ages[places] >= patience.per_tile * lengths.double() + patience.more
+        lengths = self.levels[places].lengths.double()
+        return self.ages[places] >= patience.per_tile * lengths + patience.more
 
     def _solved(self, places: Tensor, paths: Tensor, patience: Patience) -> Tensor:
         """Return whether (n, ...) bool paths are solutions of the members at these places, (n,) bool."""
-        if patience.any_optimum:
+        solved = (paths == self.levels.target[places]).flatten(1).all(dim=1)
+        if patience.any_optimum:  # of a level without a solution, no path is optimal: the empty one is right above
             right = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
-            return upload(np.asarray(right), self._device)
-        return (paths == self.levels.target[places]).flatten(1).all(dim=1)
+            solved |= upload(np.asarray(right), self._device)
+        return solved
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: DeviceBatch) -> Tensor:
         """Draw n members, at most P, and replace the first of them by the newcomers; return their (n,) int64 places.
@@ -109,14 +110,15 @@ class StatePool:
     def edit(self, rng: np.random.Generator, places: Tensor, task: str, edits: str) -> None:
         """Edit the levels at these (n,) int64 places in one of the ways of `editing.EDITS`; their states stay.
 
-        Edits that would produce a level of a test set, or one without an answer, are skipped. The CPU waits for the
-        device: which levels are edited depends on what the update before has solved.
+        Edits that would produce a level of a test set are skipped, and so are those that would leave no answer, unless
+        the way `cuts`. The CPU waits for the device: which levels are edited depends on what the update before has
+        solved.
         """
         way, device = EDITS[edits], self._device
         found = find_task(task)
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), found)
         target = found.solve(edited)
-        allowed = np.flatnonzero(~is_held_out(edited, task) & found.is_answer(target))
+        allowed = np.flatnonzero(~is_held_out(edited, task) & (found.is_answer(target) | way.cuts))
         places = places[upload(allowed, device)]
         batch = Batch(edited[allowed], target[allowed])
         guide = None if self.levels.guidance is None else found.guide

@@ -174,7 +174,7 @@ def backward(
             else _nearest_optima(batch, states[-1], config.loss.nearest_solution, find_task(config.task).order)
         )
         target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
-        counted = had_time(target, had, config.loss.loss_after)
+        counted = had_time(batch.lengths, had, config.loss.loss_after)
         losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
         if config.loss.guidance:
             losses = losses + config.loss.guidance * _of_guidance(states, batch, had, config.n_shown)

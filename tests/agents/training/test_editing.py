@@ -7,12 +7,16 @@ import torch
 from tables import for_each
 from training_runs import POOL, make_updates, pool_of, started, tiny
 
+from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.editing import EDITS, FEW, MOST
+from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.levels import Tile
+from maze_nca_gym.solvers import distances
 from maze_nca_gym.tasks import find_task
 
-N, N_REPLACED, N_OPENED = 60, 18, 24
+N, N_REPLACED, N_OPENED, N_CLOSED = 60, 18, 24, 9
 
 
 def levels(n, task="shortest-path", size=10):
@@ -43,9 +47,21 @@ def test_four_of_ten_get_one_gap_inside():
     assert len(np.unique(np.argwhere(changed)[:, 1:], axis=0)) > 12
 
 
+def test_three_of_twenty_get_one_wall_on_their_path():
+    batch = levels(N)
+    closed = slice(N_REPLACED + N_OPENED, N_REPLACED + N_OPENED + N_CLOSED)
+    before, after = batch.tiles[closed], edit(batch.tiles, batch.tiles)[closed]
+    changed = before != after
+    has_inner = batch.target[closed].sum(axis=(1, 2)) > 2
+    assert has_inner.sum() > 6
+    assert np.array_equal(changed.sum(axis=(1, 2)), has_inner)
+    assert (after[changed] == Tile.WALL).all()
+    assert batch.target[closed][changed].all()
+
+
 def test_the_others_get_few_or_many_edits():
     tiles = levels(600).tiles
-    n_changed = (edit(tiles, tiles) != tiles).sum(axis=(1, 2))[420:]
+    n_changed = (edit(tiles, tiles) != tiles).sum(axis=(1, 2))[510:]
     assert n_changed.min() >= 1
     assert 2 * n_changed.max() > MOST
     assert n_changed.max() <= 2 * MOST
@@ -59,7 +75,41 @@ def test_levels_without_a_wall_inside_stay():
     empty[:, 1, 1], empty[:, 4, 4] = Tile.SOURCE, Tile.TARGET
     edited = edit(empty, empty)
     assert np.array_equal(edited[:7], empty[:7])
-    assert (edited[7:] != empty[7:]).any(axis=(1, 2)).all()
+
+
+def test_levels_without_a_tile_between_their_ends_stay_when_closed():
+    short = np.full((20, 5, 5), Tile.WALL, np.uint8)
+    short[:, 2, 2], short[:, 2, 3] = Tile.SOURCE, Tile.TARGET
+    assert np.array_equal(edit(short, short)[14:17], short[14:17])
+
+
+def test_only_all_kinds_leaves_levels_without_a_path():
+    line = np.full((20, 7, 7), Tile.WALL, np.uint8)
+    line[:, 1, 1:6] = Tile.EMPTY
+    line[:, 1, 1], line[:, 1, 5] = Tile.SOURCE, Tile.TARGET
+    batch = Batch(line, find_task("shortest-path").solve(line))
+    for edits, n_cut in (("few", 0), ("all-kinds", 3)):
+        pool = pool_of(batch, 2)
+        pool.edit(np.random.default_rng(0), torch.arange(20), "shortest-path", edits)
+        tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
+        cut = ~target.any(axis=(1, 2))
+        assert cut[14:17].sum() == n_cut
+        assert np.array_equal(cut, (distances(tiles)[tiles == Tile.TARGET] < 0))
+        assert pool.levels.lengths.tolist() == [n or 14 for n in target.sum(axis=(1, 2))]
+
+
+@for_each("any_optimum", [False, True])
+def test_an_empty_path_solves_a_level_without_one(any_optimum):
+    cut = np.full((1, 3, 7), Tile.WALL, np.uint8)
+    cut[0, 1, 1], cut[0, 1, 5] = Tile.SOURCE, Tile.TARGET
+    batch = Batch(cut.repeat(2, axis=0), np.zeros((2, 3, 7), bool))
+    pool = StatePool.fresh(DeviceBatch.of(batch, torch.device("cpu")), 2, Patience(1.0, 0, any_optimum))
+    states = torch.full((2, 2, 3, 7), 0.1)
+    states[1, 0, 1, 1] = 1.0
+    pool.put(torch.arange(2), states, 9)
+    assert (pool.states[:, 1, 0, 0] > 0).tolist() == [True, True], "not yet due: a signal needs 3 + 7 iterations"
+    pool.put(torch.arange(2), states, 1)
+    assert (pool.states[:, 1, 0, 0] > 0).tolist() == [True, False]
 
 
 def test_the_seed_decides_and_the_levels_themselves_stay():

@@ -305,7 +305,7 @@ def test_levels_that_had_no_time_do_not_count():
     batch = LevelStream(tiny(batch_size=16)).batch(0)
     lengths = torch.from_numpy(batch.target.sum(axis=(1, 2)))
     target, ages = torch.from_numpy(batch.target).float(), torch.stack([torch.full((16,), n) for n in (1, 4, 200)])
-    counted = had_time(target, ages, 1.5)
+    counted = had_time(lengths, ages, 1.5)
     assert counted.tolist() == [(n >= 1.5 * lengths).tolist() for n in (1, 4, 200)]
     assert 0 < counted[1].sum() < 16
     states = [torch.rand(16, 1, *target.shape[1:], generator=torch.Generator().manual_seed(n)) for n in range(3)]
@@ -314,7 +314,7 @@ def test_levels_that_had_no_time_do_not_count():
         assert float(loss) == pytest.approx(
             float(((path[:, 0] - target)[members] ** 2).sum() / target.numel()), rel=1e-5
         )
-    assert had_time(target, ages, 0.0).all()
+    assert had_time(lengths, ages, 0.0).all()
 
 
 def test_what_does_not_count_yields_no_gradient():
