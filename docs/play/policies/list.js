@@ -1,6 +1,6 @@
 MazePlay.policies = [
   {"name": "nca-shortest-path-healing-hinted", "task": "shortest-path", "about": "from an automaton that checks itself and begins again: proven to do the same, in float32; heals"},
-  {"name": "nca-shortest-path-healing", "task": "shortest-path", "about": "learned from answers at every tile, on levels that change: nearly exact, and heals"},
+  {"name": "nca-shortest-path-healing", "task": "shortest-path", "about": "learned from answers at every tile, on levels that change: nearly exact, and heals, also where no path is left"},
   {"name": "nca-shortest-path", "task": "shortest-path", "about": "learned from answers at every tile, for every size and kind of maze, with or without a border: 5,760 weights"},
   {"name": "nca-shortest-path-hinted", "task": "shortest-path", "about": "learned from the states of an automaton: 1,785 whole weights, 175 not 0, proven to do the same on every maze"},
   {"name": "nca-shortest-path-exact-weights", "task": "shortest-path", "about": "a plain convolution and ReLU with hand-written weights that find the canonical shortest path; exact"},
