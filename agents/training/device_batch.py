@@ -15,6 +15,15 @@ from maze_nca_gym.transfer import upload
 from ..rollouts import Batch
 
 
+def solution_lengths(target: Tensor) -> Tensor:
+    """Return the number of tiles of (N, H, W) or (N, K, H, W) solutions, (N,) int64; H + W where there is none.
+
+    That there is none can be seen once a signal has crossed the level, which takes longer than 0 iterations.
+    """
+    found = target.flatten(1).sum(dim=1)
+    return torch.where(found > 0, found, sum(target.shape[-2:]))
+
+
 @dataclass(frozen=True, eq=False)
 class DeviceBatch:
     """Levels on a device.
@@ -42,15 +51,6 @@ class DeviceBatch:
 
     def __len__(self) -> int:
         return len(self.tiles)
-
-    @property
-    def lengths(self) -> Tensor:
-        """Number of tiles of the solutions, (N,) int64; H + W for a level without one.
-
-        Such a level is seen to have none once a signal has crossed it, which takes longer than a solution of 0 tiles.
-        """
-        found = self.target.flatten(1).sum(dim=1)
-        return torch.where(found > 0, found, sum(self.tiles.shape[1:]))
 
     def __getitem__(self, index: slice | Tensor) -> DeviceBatch:
         return DeviceBatch(*(tensor[index] for tensor in self._parts()))

@@ -114,7 +114,7 @@ def had_time(lengths: Tensor, ages: Tensor, per_tile: float) -> Tensor:
     A signal moves one tile an iteration, so no automaton can know an answer earlier: a loss would teach it to guess.
 
     Args:
-        lengths: (B,) numbers of tiles of their solutions (`DeviceBatch.lengths`).
+        lengths: (B,) numbers of tiles of their solutions (`device_batch.solution_lengths`).
         ages: (K, B) iterations since the rollouts began.
         per_tile: the number of iterations for each tile; with 0 all levels have had time.
     """

@@ -23,7 +23,7 @@ from maze_nca_gym.transfer import read_back, upload
 from ..rollouts import Batch
 from .config import TrainingConfig
 from .data import is_held_out
-from .device_batch import DeviceBatch
+from .device_batch import DeviceBatch, solution_lengths
 from .editing import EDITS
 
 LARGEST = 100.0
@@ -83,7 +83,7 @@ class StatePool:
 
     def _due(self, places: Tensor, patience: Patience) -> Tensor:
         """Return whether the members at these places should be solved by now, (n,) bool."""
-        lengths = self.levels[places].lengths.double()
+        lengths = solution_lengths(self.levels.target[places]).double()
         return self.ages[places] >= patience.per_tile * lengths + patience.more
 
     def _solved(self, places: Tensor, paths: Tensor, patience: Patience) -> Tensor:

@@ -16,7 +16,7 @@ from maze_nca_gym.transfer import read_back, upload
 from ..policy import PATH
 from ..rollouts import Batch, rollout
 from .data import LevelStream
-from .device_batch import DeviceBatch
+from .device_batch import DeviceBatch, solution_lengths
 from .losses import counted_iterations, guidance_losses, had_time, path_losses
 from .optimisers import SCHEDULES
 from .pool import Patience, StatePool
@@ -174,7 +174,7 @@ def backward(
             else _nearest_optima(batch, states[-1], config.loss.nearest_solution, find_task(config.task).order)
         )
         target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
-        counted = had_time(batch.lengths, had, config.loss.loss_after)
+        counted = had_time(solution_lengths(batch.target), had, config.loss.loss_after)
         losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
         if config.loss.guidance:
             losses = losses + config.loss.guidance * _of_guidance(states, batch, had, config.n_shown)

@@ -9,7 +9,7 @@ from training_runs import POOL, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.device_batch import DeviceBatch
+from maze_nca_gym.agents.training.device_batch import DeviceBatch, solution_lengths
 from maze_nca_gym.agents.training.editing import EDITS, FEW, MOST
 from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.levels import Tile
@@ -75,6 +75,7 @@ def test_levels_without_a_wall_inside_stay():
     empty[:, 1, 1], empty[:, 4, 4] = Tile.SOURCE, Tile.TARGET
     edited = edit(empty, empty)
     assert np.array_equal(edited[:7], empty[:7])
+    assert (edited[7:] != empty[7:]).any(axis=(1, 2)).all()
 
 
 def test_levels_without_a_tile_between_their_ends_stay_when_closed():
@@ -95,7 +96,7 @@ def test_only_all_kinds_leaves_levels_without_a_path():
         cut = ~target.any(axis=(1, 2))
         assert cut[14:17].sum() == n_cut
         assert np.array_equal(cut, (distances(tiles)[tiles == Tile.TARGET] < 0))
-        assert pool.levels.lengths.tolist() == [n or 14 for n in target.sum(axis=(1, 2))]
+        assert solution_lengths(pool.levels.target).tolist() == [n or 14 for n in target.sum(axis=(1, 2))]
 
 
 @for_each("any_optimum", [False, True])
