@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from maze_nca_gym.levels import as_path
+
 Z = 1.959963984540054
 """Number of standard deviations within which 95 % of a normal distribution lies."""
 
@@ -43,8 +45,9 @@ def proportion(successes: NDArray[np.bool_]) -> Estimate:
     """Return the fraction of (N,) bools that is true, with Wilson's interval, which is also valid near 0 and 1.
 
     Raises:
-        ValueError: N is 0.
+        ValueError: N is 0, or another value than true and false, or 1 and 0, such as NaN.
     """
+    successes = as_path(successes, "successes")
     n = _count(successes)
     fraction = float(np.count_nonzero(successes)) / n
     spread = Z / (1 + Z * Z / n) * math.sqrt(fraction * (1 - fraction) / n + Z * Z / (4 * n * n))
@@ -95,8 +98,8 @@ def student(values: ArrayLike) -> tuple[float, float] | None:
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined."""
-    if len(first) < 2:
+    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN."""
+    if len(first) < 2 or np.isnan([*first, *second]).any():
         return None
     ranks = np.stack([_ranks(np.asarray(values)) for values in (first, second)])
     apart = ranks - ranks.mean(axis=1, keepdims=True)

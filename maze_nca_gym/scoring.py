@@ -96,9 +96,7 @@ def score(
         raise ValueError(
             f"tiles, path and target must have one shape, got {levels.shape}, {paths.shape}, {targets.shape}"
         )
-    if np.isnan(paths).any():
-        of_level = int(np.argmax(np.isnan(paths).any(axis=tuple(range(1, paths.ndim)))))
-        raise ValueError(f"the path of level {of_level} holds NaN")
+    check_numbers(paths)
     empty = lengths_of(targets) == 0 if is_optimal is None else np.zeros(0, np.bool_)  # or the task allows them itself
     if empty.any():
         raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")
@@ -112,6 +110,20 @@ def score(
     else:
         _score_by(is_optimal, levels, targets, paths, table)
     return Scores(table)
+
+
+def check_numbers(paths: NDArray[np.float32]) -> None:
+    """Check that no prediction is NaN: rounded it would look like an empty tile, which can be right.
+
+    Args:
+        paths: (N, H, W) or (N, K, H, W) floats.
+
+    Raises:
+        ValueError: one is; the message names the level.
+    """
+    if np.isnan(paths).any():
+        of_level = int(np.argmax(np.isnan(paths).any(axis=tuple(range(1, paths.ndim)))))
+        raise ValueError(f"the path of level {of_level} holds NaN")
 
 
 def _score_by(

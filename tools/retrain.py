@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import load, train
@@ -83,7 +84,8 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
 def compare(published: Policy, ours: Policy) -> Comparison:
     """Compare the weights of two policies of one shape."""
     left, right = published.state_dict(), ours.state_dict()
-    difference = max(float((left[name] - right[name]).abs().max()) for name in left)
+    # Python's max would drop a NaN that is not the first
+    difference = float(torch.stack([(left[name] - right[name]).abs().max() for name in left]).max())
     return Comparison(weights_hash(left), weights_hash(right), difference)
 
 

@@ -246,8 +246,11 @@ class _Prover:
 
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
         z3, began = self._z3, time.perf_counter()
-        if self._solver(*given).check() == z3.unsat:
-            return Lemma(claim, False, time.perf_counter() - began, "what it supposes never occurs")
+        supposed = self._solver(*given).check()
+        if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
+            never = supposed == z3.unsat
+            words = "what it supposes never occurs" if never else ""
+            return Lemma(claim, False if never else None, time.perf_counter() - began, words)
         solver = self._solver(*given, z3.Not(statement))
         found = solver.check()
         drawn = _draw(self.picture, solver.model()) if found == z3.sat else ""

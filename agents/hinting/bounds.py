@@ -15,6 +15,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.options import check
+
 from ..automata.automaton import Automaton
 from ..automata.rules import Rule, expression_of
 from ..learned.nca import NCA
@@ -30,6 +32,7 @@ MOST_KINDS = 1 << 22
 """Largest number of kinds of patch that a rule may tell apart."""
 MOST_WHOLE = 2.0**22
 """Multiples of 1/2 below this are exact in float32."""
+MOST_FLOAT = float(np.finfo(np.float32).max)
 ROUNDING = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
 
@@ -83,6 +86,9 @@ class Network:
     Attributes:
         largest: the upper bound of a pair's second channel: 1 more than the highest that it can be if pairs are read by
             their differences, and nothing is rounded.
+
+    Raises:
+        ValueError: weights that are not finite; every comparison with NaN is false, so no bound would be exceeded.
     """
 
     def __init__(self, automaton: Automaton, model: NCA, tolerance: float) -> None:
@@ -93,6 +99,8 @@ class Network:
         # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
+        n_bad = np.count_nonzero(~np.isfinite(weight)) + np.count_nonzero(~np.isfinite(bias))
+        check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
         self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
         highest = self._highest(self._bias, *self._parts(self._weight))
         self.largest = 1 + float(highest[: len(automaton.channels)][self._high].max(initial=0.0))
@@ -189,6 +197,7 @@ class Network:
         whole = (weight % 1 == 0).all(axis=(1, 2)) & (bias % 0.5 == 0) & (most < MOST_WHOLE)
         if whole[weight[:, len(self.automaton.kinds) :].any(axis=(0, 2))].all():
             off[whole] = 0
+        off[most >= MOST_FLOAT] = np.inf  # a part of the sum can overflow, and infinities of both signs make NaN
         # the network never computes a difference, so its error is at most that of both sums together
         return np.concatenate([off, off[self._low] + off[self._high]])
 

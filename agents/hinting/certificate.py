@@ -122,7 +122,8 @@ def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
         automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
 
     Raises:
-        ValueError: the network has other channels or another architecture than networks learned from hints.
+        ValueError: the network has other channels or another architecture than networks learned from hints, or weights
+            that are not finite.
     """
     automaton = automaton_of(model) if automaton is None else automaton
     if model.channel_names != automaton.channels:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.benchmark_sets import BenchmarkSet
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.orders import split_order
+from maze_nca_gym.scoring import check_numbers
 from maze_nca_gym.tasks import SHORTEST_PATH
 
 from ..evaluation.cells import Cell
@@ -110,7 +111,9 @@ def measure(
     """
     policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
     begin = time.perf_counter()
-    paths = {RESTARTED: find_paths(policy, tiles, n_steps, batch=batch) > 0.5}
+    drawn = find_paths(policy, tiles, n_steps, batch=batch)
+    check_numbers(drawn)
+    paths = {RESTARTED: drawn > 0.5}
     if benchmark.stream > 1 and policy.max_steps is None:  # separate weights for each iteration end with the first maze
         paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
     seconds = time.perf_counter() - begin
@@ -140,7 +143,9 @@ def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.boo
     for i in range(streams.shape[1]):
         maze = encode(policy, np.ascontiguousarray(streams[:, i]))
         state = run_to_end(policy, maze, n_steps, state, start_step=i * n_steps)
-        paths[:, i] = path_of(policy, state) > 0.5
+        drawn = path_of(policy, state)
+        check_numbers(drawn)
+        paths[:, i] = drawn > 0.5
     return paths
 
 

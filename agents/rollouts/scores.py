@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, one_hot
-from maze_nca_gym.scoring import OPTIMAL, lengths_of, score, squared_errors
+from maze_nca_gym.scoring import OPTIMAL, check_numbers, lengths_of, score, squared_errors
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
@@ -135,6 +135,7 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
 
 
 def _score_drawing(path: NDArray[np.float32], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    check_numbers(path)
     losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
     n_tiles = max(1, int(np.prod(wanted.shape[1:])))
     of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about what is empty

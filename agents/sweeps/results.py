@@ -47,7 +47,8 @@ class Cell:
         """Return the cell of values from `least` to 1, to which the interval is cut."""
         found = tuple(values)
         low, high = student(found) or (None, None)
-        low, high = (None, None) if low is None or high is None else (max(least, low), min(1.0, high))
+        # np.clip keeps a NaN, which Python's max and min would turn into an end of the range
+        low, high = (None, None) if low is None or high is None else map(float, np.clip((low, high), least, 1.0))
         return cls(found, float(np.mean(found)) if found else None, deviation(found), low, high)
 
     def percent(self) -> str:

@@ -54,6 +54,10 @@ class TestIntervals:
                 found = proportion(np.arange(n) < n_true)
                 assert 0 <= found.low <= found.value <= found.high <= 1
 
+    def test_nan_is_no_success(self):
+        with pytest.raises(ValueError, match="successes must be bool, or 0 and 1, got nan"):
+            proportion(np.array([1, np.nan]))
+
     def test_nineteen_of_twenty_intervals_hold_the_truth(self):
         rng = np.random.default_rng(0)
         for truth in (0.5, 0.02, 0.98):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -16,7 +17,7 @@ from tables import for_each
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata import DIAMETER, HEALING, SHORTEST_PATH
 from maze_nca_gym.agents.hinting.bounds import Network
-from maze_nca_gym.agents.hinting.certificate import automaton_of, certify, counterexamples
+from maze_nca_gym.agents.hinting.certificate import automaton_of, certify, counterexamples, worst_patch
 from maze_nca_gym.agents.hinting.config import HintConfig, changes, find_automaton
 from maze_nca_gym.agents.hinting.learning import learn
 from maze_nca_gym.agents.hinting.patches import (
@@ -223,6 +224,31 @@ class TestCertificate:
         assert certificate.holds is holds
         assert 0 < certificate.error < 0.02
         assert (certificate.error <= certificate.tolerance) is holds
+
+    @for_each("value", [float("nan"), float("inf"), -float("inf")])
+    def test_weights_that_are_not_finite_are_refused(self, value):
+        def spoil(weight, bias):
+            weight[-1, 0, -1] = value  # not the first: Python's max returns a NaN only if it is the first
+
+        def spoil_bias(weight, bias):
+            bias[-1] = value
+
+        for change in (spoil, spoil_bias):
+            model = with_weights(SHORTEST_PATH, change)
+            for reads in (certify, partial(worst_patch, SHORTEST_PATH), lambda m: counterexamples(SHORTEST_PATH, m, 1)):
+                with pytest.raises(ValueError, match="weights must be finite numbers, got 1 that are NaN or infinite"):
+                    reads(model)
+
+    def test_sums_that_overflow_have_none(self):
+        """Of a channel that is never on, the sum is far below 0, but parts of it are infinite, and NaN follows."""
+
+        def change(weight, bias):
+            weight[-1, :2] = torch.tensor([2e38 if tap in "UL" else 0 for tap in DIAMETER.taps])
+            weight[-1, :2, DIAMETER.taps.index("C")] = bias[-1] = -3e38
+
+        model = with_weights(DIAMETER, change)
+        assert certify(model).silent == np.inf
+        assert not certify(model).holds
 
     def test_pairs_must_be_read_by_their_differences(self, automaton):
         first = len(automaton.kinds) + 1

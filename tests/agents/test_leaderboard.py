@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from fresh_models import FRESH_MLP
+from scripted_policies import Scripted
 from tables import for_each
 
 from maze_nca_gym.agents import bench, load, rollout
@@ -324,6 +325,21 @@ class TestPolicies:
 
 
 class TestStreams:
+    def test_a_path_of_nan_is_no_empty_answer(self, small):
+        class Diverges(Scripted):
+            def think(self, maze, path, memory, count):
+                return [torch.full_like(path, torch.nan), memory, count]
+
+        class Later(Scripted):
+            def think(self, maze, path, memory, count):
+                return [torch.where(count < 3, 0.0, torch.nan) + 0 * path, memory, count + 1]
+
+        for name in ("edits-23", small.name):
+            with pytest.raises(ValueError, match="path of level 0 holds NaN"):
+                bench(name, policies=Diverges(), n=1)
+        with pytest.raises(ValueError, match="path of level 0 holds NaN"):
+            reused_paths(Later(), BENCHMARK_SETS["edits-23"].levels(1).tiles[None], 2)
+
     def test_reused_is_one_long_rollout(self):
         streams = BENCHMARK_SETS["edits-23"].levels(2).tiles.reshape(2, 33, 25, 25)[:, :5]
         policy, state, n_steps = load("nca-shortest-path-healing"), None, 40

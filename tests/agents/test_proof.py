@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.automata import AUTOMATA, BOTH, DIAMETER, HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.automata import AUTOMATA, BOTH, DIAMETER, HEALING, SHORTEST_PATH, proof
 from maze_nca_gym.agents.automata.automaton import MapView
 from maze_nca_gym.agents.automata.diameter import S as D
 from maze_nca_gym.agents.automata.gallery import (
@@ -218,6 +218,23 @@ def test_what_never_occurs_proves_nothing():
 
     (lemma,) = prove(replace(SHORTEST_PATH, theorem=replace(theorem, further=further))).refused
     assert lemma.counterexample == "what it supposes never occurs"
+
+
+def test_what_nobody_knows_to_occur_proves_nothing(monkeypatch):
+    import z3
+
+    class GivesUp:
+        """A solver that finds contradictions alone."""
+
+        def __init__(self, solver):
+            self._solver = solver
+
+        def check(self):
+            return z3.unknown if (found := self._solver.check()) == z3.sat else found
+
+    usual = proof._Prover._solver
+    monkeypatch.setattr(proof._Prover, "_solver", lambda self, *facts: GivesUp(usual(self, *facts)))
+    assert {lemma.holds for lemma in prove(SHORTEST_PATH).lemmas} == {None}
 
 
 def test_axioms_that_contradict_each_other_prove_nothing():

@@ -314,6 +314,7 @@ class TestFigures:
                 assert spearman(*pair) == pytest.approx(np.corrcoef(ranks)[0, 1])
         assert spearman([1, 2, 3, 4], [1, 1, 2, 2]) == pytest.approx(0.8944271909999159)
         assert spearman([1, 1, 1], [1, 2, 3]) is spearman([1], [2]) is None
+        assert spearman([1, 2, np.nan], [1, 2, 3]) is spearman([1, 2, 3], [1, 2, np.nan]) is None
 
     def test_levels_to_show(self):
         lengths = np.array([3, 9, 7, 5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import pytest
@@ -44,6 +45,12 @@ def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
     other = retrain.compare(published, retrain.retrain("tiny", card_of(seed=1), tmp_path / "other"))
     assert not other.agrees
     assert other.difference > 0
+
+
+def test_a_difference_of_nan_is_not_lost():
+    published, ours = load("nca-shortest-path-hinted"), load("nca-shortest-path-hinted")
+    torch.nn.init.constant_(ours.biases[0], float("nan"))  # the last of the weights
+    assert math.isnan(retrain.compare(published, ours).difference)
 
 
 def test_hashes_tell_names_shapes_and_values_apart():

@@ -291,6 +291,7 @@ class TestStatistics:
         cell = Cell.of([0.9, 1.0])
         assert (cell.high, cell.percent()) == (1.0, "95.00 ± 7.07\n(31.47 to 100.00)")
         assert (Cell.of([]).percent(), Cell.of([0.5]).percent()) == ("-", "50.00")
+        assert np.isnan([Cell.of([0.9, np.nan]).low, Cell.of([0.9, np.nan]).high]).all()
 
     def test_effects_are_differences_of_the_same_seeds(self):
         rows = [
