@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.benchmark_sets.tokens import read_csv, to_tiles, write_csv
-from maze_nca_gym.files import atomic_write, validated_read
+from maze_nca_gym.files import atomic_write, read_text, validated_read
 from maze_nca_gym.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, read_tiles, stack_levels, to_text
 from maze_nca_gym.options import check
 from maze_nca_gym.solvers import shortest_path
@@ -136,9 +136,17 @@ def from_maze_dataset(mazes: Any) -> Tiles:
     Raises:
         ValueError: a field has another shape, mazes differ in size, or a connection leads out of the maze.
     """
-    if not isinstance(mazes, Mapping) and not hasattr(mazes, "connection_list"):
-        return stack_levels(_in_turn(from_maze_dataset, mazes))
-    fields = _fields(mazes, "connection_list", optional=("start_pos", "end_pos"))
+    if isinstance(mazes, Mapping) or hasattr(mazes, "connection_list"):
+        return _from_lattice(mazes)
+    try:
+        each = iter(mazes)
+    except TypeError as error:
+        raise ValueError(f"{type(mazes).__name__} is no maze of maze-dataset, and no sequence of these") from error
+    return stack_levels(_in_turn(_from_lattice, each))
+
+
+def _from_lattice(maze: Any) -> Tiles:
+    fields = _fields(maze, "connection_list", optional=("start_pos", "end_pos"))
     joined = _binary(fields, "connection_list", 3)
     check(len(joined) == 2, f"connection_list must be (2, rows, cols), got {joined.shape}")
     inside = not (joined[0, -1:].any() or joined[1, :, -1:].any())
@@ -174,15 +182,17 @@ def save_csv(levels: LevelSet, path: str | Path) -> Path:
 
 
 def load_text(path: str | Path, letters: str = GLYPHS) -> LevelSet:
-    """Return the levels drawn in a text file by the letters of the kinds of tile, with blank lines between them.
+    """Return the levels drawn in a text file by the letters of the kinds of tile, with empty lines between them.
+
+    Each drawing is the level that `levels.parse` makes of the same text: spaces are empty tiles, at the end of a row
+    too, and a line of spaces is a row. Only a line without any character separates levels.
 
     Raises:
         ValueError: a drawing that `levels.parse` refuses, or levels of several shapes.
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "has no drawings of levels"):
-        text = "\n".join(line.rstrip() for line in Path(path).read_text(encoding="utf-8").splitlines())
-        drawings = [drawing for drawing in text.split("\n\n") if drawing.strip()]
+        drawings = [drawing for drawing in read_text(path).split("\n\n") if drawing.strip()]
         return LevelSet(read_tiles(drawings or [""], letters), {"file": Path(path).name})
 
 
@@ -228,7 +238,7 @@ def _fields(thing: Any, *names: str, optional: tuple[str, ...] = ()) -> dict[str
 def _binary(fields: Mapping[str, NDArray[Any]], name: str, ndim: int) -> NDArray[Any]:
     array = fields[name]
     message = f"{name} must have {ndim} dimensions, or one more in a batch, of 0 and 1, got {array.dtype} {array.shape}"
-    check(array.ndim == ndim and bool(np.isin(array, (0, 1)).all()), message)
+    check(array.ndim == ndim and array.dtype.kind in "biuf" and bool(np.isin(array, (0, 1)).all()), message)
     return array
 
 

@@ -34,7 +34,7 @@ _SUFFIX = ".npy"
 def npz_path(path: str | Path) -> Path:
     """Return the path with the suffix `.npz`, which is added if it is missing."""
     path = Path(path)
-    return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+    return path if path.suffix.lower() == ".npz" else path.with_name(path.name + ".npz")
 
 
 @contextmanager
@@ -122,6 +122,17 @@ def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it has no {error.args[0]!r}"
     return str(error) or f"it is damaged ({type(error).__name__})"
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a UTF-8 file, without the byte order mark that Windows begins it with, and with line ends of
+    any system as line feeds.
+
+    Raises:
+        UnicodeDecodeError: it is no UTF-8; call this within `validated_read`.
+        OSError: the file is missing or cannot be read.
+    """
+    return Path(path).read_text(encoding="utf-8-sig")
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Mapping[str, Any] | None = None) -> Path:

@@ -24,13 +24,14 @@ from maze_nca_gym.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, pars
 from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
 from maze_nca_gym.names import did_you_mean, find
 
-TEXT, CSV = ".txt", ".csv"
+TEXT, CSV, NPZ = ".txt", ".csv", ".npz"
 _READERS: dict[str, Callable[[str | Path], LevelSet]] = {
     CSV: load_csv,
     MAP: load_map,
     SCENARIOS: load_scenarios,
+    NPZ: LevelSet.load,
 }
-"""Suffix of a file -> function that reads it; drawings (TEXT) have letters too, and any other file is a level set."""
+"""Suffix of a file -> function that reads it; drawings (TEXT) have letters too."""
 
 
 @cache
@@ -61,10 +62,10 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS
 
     Args:
         levels: a set, the path of a file, the name of a prefab, a pack or a benchmark set, tiles, or drawings.
-            Files are level sets, drawings with blank lines between them (`.txt`), mazes like HRM's (`.csv`), or Moving
-            AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text or a list, the rows
-            of a text separated by line breaks or by the two characters `\\n`. Text of one line is a name, a path or,
-            if it consists of tiles only, a drawing.
+            Files are level sets (`.npz`), drawings with empty lines between them (`.txt`), mazes like HRM's (`.csv`),
+            or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text or a list,
+            the rows of a text separated by line breaks or by the two characters `\\n`. Text of one line is a name, a
+            path or, if it consists of tiles only, a drawing.
 
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
@@ -79,7 +80,7 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS
 
 def levels_path(path: str | Path) -> Path:
     """Return the path of a file of levels, with `.npz` added unless `save_levels` writes its suffix."""
-    return Path(path) if Path(path).suffix in (TEXT, CSV) else npz_path(path)
+    return Path(path) if Path(path).suffix.lower() in (TEXT, CSV, NPZ) else npz_path(path)
 
 
 def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
@@ -92,9 +93,9 @@ def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Pa
         OSError: the file could not be written.
     """
     path = levels_path(path)
-    if path.suffix == TEXT:
+    if path.suffix.lower() == TEXT:
         return save_text(levels, path, letters)
-    return save_csv(levels, path) if path.suffix == CSV else levels.save(path)
+    return save_csv(levels, path) if path.suffix.lower() == CSV else levels.save(path)
 
 
 def _find_levels(name: str | Path, letters: str) -> LevelSet:
@@ -107,8 +108,12 @@ def _find_levels(name: str | Path, letters: str) -> LevelSet:
     if name in BENCHMARK_SETS:
         return BENCHMARK_SETS[str(name)].levels()
     if os.path.isfile(name):  # unlike Path.is_file, no error if the text is too long for a name
-        suffix = Path(name).suffix
-        return load_text(name, letters) if suffix == TEXT else _READERS.get(suffix, LevelSet.load)(name)
+        suffix = Path(name).suffix.lower()
+        if suffix == TEXT:
+            return load_text(name, letters)
+        if suffix not in _READERS:
+            raise ValueError(f"{name} is no file of levels; those end in {', '.join((TEXT, *_READERS))}")
+        return _READERS[suffix](name)
     drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
     if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
         return LevelSet(parse(drawing, letters)[None])

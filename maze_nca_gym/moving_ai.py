@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
-from maze_nca_gym.files import validated_read
+from maze_nca_gym.files import read_text, validated_read
 from maze_nca_gym.levels import MOST_TILES, LevelSet, Tile, Tiles
 
 MAP, SCENARIOS = ".map", ".scen"
@@ -163,7 +163,7 @@ def scale(terrain: NDArray[np.str_], shape: tuple[int, int]) -> NDArray[np.str_]
 def _lines(path: str | Path, complaint: str) -> list[str]:
     """Return the lines of a text file without blank lines at the end."""
     with validated_read(path, complaint):
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
     return lines

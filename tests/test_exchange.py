@@ -28,10 +28,12 @@ from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, parse, to_text
 from maze_nca_gym.loading import load_levels, save_levels
 from maze_nca_gym.solvers import shortest_path
 
+HEADER = "source,question,answer,rating"
 LATTICE = np.stack([parse("#######\n#S..#.#\n###.#.#\n#...#.#\n#.#####\n#....T#\n#######"), parse("#######\n" * 7)])
 LATTICE[1, 1::2, 1::2] = Tile.EMPTY  # cells without a passage
 LATTICE[1, 1, 1], LATTICE[1, 5, 3] = Tile.TARGET, Tile.SOURCE
 SMALL = parse("S.#\n..T")
+SQUARE = parse("S.\n.T")[None]
 MINIGRID = to_minigrid(SMALL)
 JAXUED = to_jaxued(SMALL)
 DATASET = to_maze_dataset(LATTICE[0])
@@ -87,6 +89,48 @@ class TestForms:
     def test_what_cannot_be_represented(self, read: Any, given: Any, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             read(given)
+
+
+class Endless:
+    """A sequence that contains itself."""
+
+    def __getitem__(self, index: int) -> Endless:
+        return self
+
+
+@for_each(
+    "junk",
+    [
+        *(
+            None,
+            3,
+            2.5,
+            "maze",
+            b"maze",
+            object,
+            object(),
+            [],
+            {},
+            [None],
+            ["maze"],
+            [[DATASET]],
+            Endless(),
+            [DATASET, 3],
+        ),
+        *(
+            {"connection_list": each}
+            for each in (None, "ab", 3, [[["a"]], [["b"]]], [[[None]], [[0]]], [[[1], [0, 1]]])
+        ),
+        *(
+            {"connection_list": each}
+            for each in (object(), [{}], [[[{}]], [[{}]]], [[[np.nan]], [[0]]], [[[2]], [[0]]])
+        ),
+        *({**DATASET, "start_pos": each} for each in (None, "ab", [0], [0.5, 1], [9, 9], [[0, 0]], {}, object())),
+    ],
+)
+def test_junk_is_no_maze_of_maze_dataset(junk: Any) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        from_maze_dataset(junk)
 
 
 def package(name: str) -> Any:
@@ -157,15 +201,55 @@ class TestFiles:
         assert [tokens.tolist() for tokens in read_csv(path)] == [[[3, 2, 2, 4]], [[3, 5, 5, 4]]]
 
     @for_each(
+        "content",
+        [
+            "answer,note,question,source\nSooG,,S  G,x\n",
+            '"question","why, and ""how""",answer\nS  G,"a, ""b""",SooG',
+            "\ufeffrating,question,answer\r\n,S  G,SooG\r\n",
+        ],
+    )
+    def test_columns_of_a_csv_file_are_found_by_name(self, content: str, tmp_path: Path) -> None:
+        (tmp_path / "x.CSV").write_bytes(content.encode())
+        assert [tokens.tolist() for tokens in read_csv(tmp_path / "x.CSV")] == [[[3, 2, 2, 4]], [[3, 5, 5, 4]]]
+        assert to_text(load_levels(tmp_path / "x.CSV")[0]) == "S.\n.T"
+
+    def test_a_large_maze_of_a_csv_file_is_read(self, tmp_path: Path) -> None:
+        tiles = np.pad(np.zeros((1, 399, 399), np.uint8), ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
+        tiles[0, 1, 1], tiles[0, 1, 2] = Tile.SOURCE, Tile.TARGET
+        np.testing.assert_array_equal(load_levels(save_levels(LevelSet(tiles), tmp_path / "x.csv")).tiles, tiles)
+
+    @for_each("drawing", ["S.. \n### \n  .T", "S#\n  \n#T", " S \n   \n T ", "  S \n  T \n", "####\n#ST#\n####\n"])
+    def test_a_drawing_in_a_file_is_the_level_that_the_same_text_is(self, drawing: str, tmp_path: Path) -> None:
+        expected, file = parse(drawing), tmp_path / "x.txt"
+        for text in (drawing, f"\ufeff{drawing}", drawing.replace("\n", "\r\n"), f"\n\n{drawing}\n\n\n{drawing}"):
+            file.write_bytes(text.encode())
+            tiles = load_levels(file).tiles
+            np.testing.assert_array_equal(tiles, np.stack([expected] * text.replace("\r", "").count(drawing)))
+
+    @for_each("name", ["x.TXT", "x.Csv", "x.NPZ"])
+    def test_suffixes_may_be_in_capitals(self, name: str, tmp_path: Path) -> None:
+        path = save_levels(LevelSet(SQUARE), tmp_path / name)
+        assert path == tmp_path / name
+        assert path.is_file()
+        np.testing.assert_array_equal(load_levels(path).tiles, SQUARE)
+
+    @for_each(
         ("file", "content", "message"),
         [
-            ("x.csv", "a,S  G,SooG,2\na,S  G,SooG,2", "x.csv is no file of mazes: line 1 must be a header, such as so"),
+            ("x.csv", "a,S  G,SooG,2\na,S  G,SooG,2", "x.csv is no file of mazes: line 1 must be a header with one co"),
             ("x.csv", "source,question,answer,rating\n", "line 2 must have a square maze, row by row, got 0 tiles"),
-            ("x.csv", "source,question\na,S  G,SooG,2", "line 1 must have source, question, answer, rating, got 'sou"),
-            ("x.csv", "a,q,b,c\na,S G,SoG,2\n", "line 2 must have a square maze, row by row, got 3 tiles"),
-            ("x.csv", "a,q,b,c\na,S  G,SooG,2\na,,SooG,2", "line 3: a maze has 4 tiles of '# SG' here, got ''"),
-            ("x.csv", "a,q,b,c\na,So G,SooG,2", "line 2: a maze has 4 tiles of '# SG' here, got 'So G'"),
-            ("x.csv", "a,q,b,c\na,S #G,SooG,2", "line 2: without the 'o' of its path, the answer must be the maze"),
+            ("x.csv", "source,question\nS  G,SooG", "a header with one column answer, such as .*, got 'source,quest"),
+            ("x.csv", f"{HEADER},question\n", "a header with one column question, such as"),
+            ("x.csv", f"{HEADER}\na,S  G,SooG", "line 2 must have source, question, answer, rating, got 'a,S  G,Soo"),
+            ("x.csv", f"{HEADER}\na,S G,SoG,2\n", "line 2 must have a square maze, row by row, got 3 tiles"),
+            ("x.csv", f"{HEADER}\na,S  G,SooG,2\na,,SooG,2", "line 3: a maze has 4 tiles of '# SG' here, got ''"),
+            ("x.csv", f"{HEADER}\na,So G,SooG,2", "line 2: a maze has 4 tiles of '# SG' here, got 'So G'"),
+            ("x.csv", f"{HEADER}\na,S #G,SooG,2", "line 2: without the 'o' of its path, the answer must be the maze"),
+            ("x.csv", f"{HEADER}\na,SS G,SSoG,2", "line 2: a maze has one S and one G, got 2 and 1"),
+            ("x.csv", f"{HEADER}\na,S   ,S   ,2", "line 2: a maze has one S and one G, got 1 and 0"),
+            ("x.maz", "S.T", "x.maz is no file of levels; those end in .txt, .csv, .map, .scen, .npz"),
+            ("x.PNG", "S.T", "x.PNG is no file of levels; those end in .txt"),
+            ("x.txt", "S.. \n...\n..T", "x.txt has no drawings of levels: all rows of a level must be equally long"),
             ("x.txt", "S.T\n\nS.\n", r"x.txt has no drawings of levels: all levels must have the same shape, got \(1"),
             ("x.txt", "\n", "x.txt has no drawings of levels: the level has no rows"),
         ],

@@ -67,7 +67,9 @@ class TestMaps:
         np.testing.assert_array_equal(load_levels(str(files / "yard.map")).tiles, load_levels(files / "yard.map").tiles)
 
     def test_line_ends_of_other_systems_are_read(self, files):
-        (files / "other.map").write_bytes(MAP.replace("\n", "\r\n").encode())
+        (files / "other.map").write_bytes(("\ufeff" + MAP.replace("\n", "\r\n")).encode())
+        (files / "OTHER.SCEN").write_bytes(("\ufeff" + SCENARIOS).encode())
+        assert len(load_levels(files / "OTHER.SCEN")) == 3
         np.testing.assert_array_equal(read_map(files / "other.map"), read_map(files / "yard.map"))
 
     def test_the_command_line_shows_them(self, files, capsys):

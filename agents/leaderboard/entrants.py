@@ -66,7 +66,7 @@ def _seeds(name: str, source: str) -> list[tuple[str, str]]:
 
 
 def _entrant(name: str) -> Policy | Path:
-    if not name.endswith(SUFFIXES):
+    if not name.lower().endswith(SUFFIXES):
         return load(name)
     if not Path(name).is_file():
         raise ValueError(f"there is no file of predictions {name}")

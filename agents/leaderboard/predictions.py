@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import BenchmarkSet
 from maze_nca_gym.benchmark_sets.tokens import PATH, WALL
-from maze_nca_gym.files import validated_read
+from maze_nca_gym.files import read_text, validated_read
 
 SUFFIXES = (".csv", ".npy")
 """Suffixes of files of predictions."""
@@ -38,7 +38,7 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
         why = "goes on from its state" if benchmark.stream > 1 else "is asked from every tile"
         raise ValueError(f"{path}: {benchmark.name} needs a policy that {why}, not predictions")
     path = Path(path)
-    read = _read_csv if path.suffix == ".csv" else _read_npy
+    read = _read_csv if path.suffix.lower() == ".csv" else _read_npy
     with validated_read(path, f"has no predictions for {benchmark.name}"):
         return read(path, benchmark.n, benchmark.side**2)
 
@@ -49,7 +49,7 @@ def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
         raise ValueError(
             f"it has {path.stat().st_size:,} bytes, and {n:,} mazes of {n_tokens:,} tokens at most {most:,}"
         )
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_text(path).splitlines()
     tokens = np.empty((n, n_tokens), np.uint8)
     if len(lines) != n:
         raise ValueError(f"it must have {n:,} lines, one for each maze, and has {len(lines):,}")

@@ -7,13 +7,14 @@ tile.
 
 from __future__ import annotations
 
+import re
 from math import isqrt
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.files import atomic_write, validated_read
+from maze_nca_gym.files import atomic_write, read_text, validated_read
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.options import check
 
@@ -23,6 +24,8 @@ CHARACTERS = "# SGo"
 """The character of each token in a file, `WALL` first."""
 COLUMNS = ("source", "question", "answer", "rating")
 """The header of a file; the question is the maze."""
+_FIELD = re.compile(r'(?:^|,)(?:"([^"]*(?:""[^"]*)*)"(?=,|$)|([^,]*))')
+"""A field of a line, in quotes or not."""
 _TOKEN_OF_TILE = np.empty(len(Tile), np.uint8)
 _TOKEN_OF_TILE[[Tile.WALL, Tile.EMPTY, Tile.SOURCE, Tile.TARGET]] = WALL, FREE, START, GOAL
 _TILE_OF_TOKEN = np.zeros(PATH, np.uint8)
@@ -45,33 +48,44 @@ def to_tiles(tokens: NDArray[np.uint8], side: int) -> Tiles:
 def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the tokens of mazes, from 1 to 4, and of answers, from 1 to 5, in a file; (N, H * H) uint8 both.
 
-    Source and rating are not read, and the header is whatever the first line has.
+    Columns are found by their names in the header, `question` and `answer`; the others are not read.
 
     Raises:
-        ValueError: not such a file, or mazes that are not square or differ in size; the message names line and rule.
+        ValueError: not such a file, mazes that are not square or differ in size, or one with several starts or goals;
+            the message names line and rule.
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no file of mazes"):
-        lines = Path(path).read_text(encoding="utf-8").rstrip("\r\n").split("\n")
-        # From the right, since a source may have commas of its own.
-        fields = [[word.strip('"') for word in line.rsplit(",", 3)[1:]] for line in lines]
-        size = len(fields[1][0]) if len(fields) > 1 and fields[1] else 0
-        check(size > 0 and isqrt(size) ** 2 == size, f"line 2 must have a square maze, row by row, got {size} tiles")
-        for number, (line, words) in enumerate(zip(lines, fields, strict=True), 1):
-            check(len(words) == 3, f"line {number} must have {', '.join(COLUMNS)}, got {line!r:.60}")
-            maze, answer, _ = words
-            is_maze = bool(maze) and set(maze) <= set(CHARACTERS[:-1])
-            if number == 1:
-                check(not is_maze, f"line 1 must be a header, such as {','.join(COLUMNS)}")
-                continue
+        lines = read_text(path).rstrip("\n").split("\n")
+        # not by the module csv, which takes no field of more than 131,072 characters
+        rows = ([quoted.replace('""', '"') or plain for quoted, plain in _FIELD.findall(line)] for line in lines)
+        names = [name.strip() for name in next(rows)]
+        wrong = [name for name in COLUMNS[1:3] if names.count(name) != 1]
+        named = f"line 1 must be a header with one column {' and one '.join(wrong)}, such as {','.join(COLUMNS)}"
+        check(not wrong, f"{named}, got {','.join(names)!r:.60}")
+        size, fields = 0, []
+        for number, words in enumerate(rows, 2):
+            check(len(words) == len(names), f"line {number} must have {', '.join(names)}, got {','.join(words)!r:.60}")
+            maze, answer = (words[names.index(name)] for name in COLUMNS[1:3])
+            if number == 2:
+                size = len(maze)
+                check(
+                    size > 0 and isqrt(size) ** 2 == size,
+                    f"line 2 must have a square maze, row by row, got {size} tiles",
+                )
             wanted = f"{size} tiles of '{CHARACTERS[:-1]}'"
-            check(is_maze and len(maze) == size, f"line {number}: a maze has {wanted} here, got {maze!r:.60}")
+            is_maze = set(maze) <= set(CHARACTERS[:-1]) and len(maze) == size
+            check(is_maze, f"line {number}: a maze has {wanted} here, got {maze!r:.60}")
+            ends = {end: maze.count(end) for end in "SG"}
+            one = set(ends.values()) == {1}
+            check(one, f"line {number}: a maze has one S and one G, got {ends['S']} and {ends['G']}")
             same = answer.replace(CHARACTERS[-1], " ") == maze
             check(same, f"line {number}: without the '{CHARACTERS[-1]}' of its path, the answer must be the maze")
+            fields.append(maze + answer)
+        check(size > 0, "line 2 must have a square maze, row by row, got 0 tiles")
     token_of_character = np.zeros(128, np.uint8)
     token_of_character[list(CHARACTERS.encode())] = range(WALL, PATH + 1)
-    text = "".join(maze + answer for maze, answer, _ in fields[1:])
-    tokens = token_of_character[np.frombuffer(text.encode(), np.uint8)].reshape(-1, 2, size)
+    tokens = token_of_character[np.frombuffer("".join(fields).encode(), np.uint8)].reshape(-1, 2, size)
     return tokens[:, 0], tokens[:, 1]
 
 
