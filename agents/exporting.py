@@ -300,7 +300,7 @@ def export(
         OSError: the file could not be written.
     """
     ((label, found),) = named_policies(policy).items()
-    name = (Path(label).stem if label.endswith(MODEL_FILE) else label) if name is None else name
+    name = (Path(label).stem if label.lower().endswith(MODEL_FILE) else label) if name is None else name
     path = Path(name if out is None else out)
     by_suffix = next((kind for kind, each in FORMATS.items() if each.suffix == path.suffix), "json")
     kind = by_suffix if format is None else format

@@ -159,9 +159,11 @@ def find_policy(name: str) -> PolicyInfo:
     if before == SYMMETRISED:
         given = find_policy(rest)
         return replace(given, description=f"{given.description}; the best of eight orientations", scores={})
-    if before or name.endswith(MODEL_FILE) or ":" in name:
+    if before or name.lower().endswith(MODEL_FILE) or ":" in name:
         policy = load(name)
-        kind = "from a module of your own" if ":" in rest else "from a file" if rest.endswith(MODEL_FILE) else rest
+        kind = (
+            "from a module of your own" if ":" in rest else "from a file" if rest.lower().endswith(MODEL_FILE) else rest
+        )
         description = f"a model of class {type(policy).__name__}, {kind}"
         stated = policy.guarantees
         return PolicyInfo(policy.task, description, constructor="", exact=stated.exact, family=stated.family)
@@ -175,6 +177,8 @@ def find_policy(name: str) -> PolicyInfo:
         inside = f"its model is {model}" if model.is_file() else f"it has no {MODEL_OF_RUN}, the model of a run"
         raise ValueError(f"{name} is a folder, not a policy; {inside}")
     if name not in _POLICIES:
+        if os.path.isfile(name):
+            raise ValueError(f"{name} is no model file, as `save_model` writes them (*{MODEL_FILE})")
         raise ValueError(unknown_name("policy", name, _POLICIES, f", module:class, or a model file (*{MODEL_FILE})"))
     return _POLICIES[name]
 
@@ -199,7 +203,7 @@ def load(name: str, **options: Any) -> Policy:
         from .policy import asked
 
         return asked(load(rest, **options), before.removesuffix(":"))
-    if name.endswith(MODEL_FILE):
+    if name.lower().endswith(MODEL_FILE):
         if not Path(name).is_file():
             task, _, file = name.partition(":")
             if Path(file).is_file():

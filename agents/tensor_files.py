@@ -28,11 +28,11 @@ class Layout(NamedTuple):
 
     Attributes:
         shape: its sizes.
-        dtype: its type; None for a type that files of this package do not use.
+        dtype: its type; for a type that files of this package do not use, its name in the file, such as "F16".
     """
 
     shape: tuple[int, ...]
-    dtype: torch.dtype | None
+    dtype: torch.dtype | str
 
 
 Layouts: TypeAlias = dict[str, Layout]
@@ -45,6 +45,8 @@ _DTYPES = {
     "BOOL": torch.bool,
 }
 """Data types by their names in a safetensors header."""
+_PREFIXES = ("module.", "_orig_mod.")
+"""What wrappers put in front of the names of tensors: `DataParallel` and its kin, and `torch.compile`."""
 
 
 def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -104,7 +106,10 @@ def _read(path: Path, kind: str, check: Callable[[Any, Layouts], None]) -> tuple
             raise ValueError(f"its header has no {kind!r}")
         header = json.loads(metadata[kind])
         slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 - no mapping
-        check(header, {key: Layout(tuple(s.get_shape()), _DTYPES.get(s.get_dtype())) for key, s in slices.items()})
+        check(
+            header,
+            {key: Layout(tuple(s.get_shape()), _DTYPES.get(name := s.get_dtype(), name)) for key, s in slices.items()},
+        )
         tensors = {key: file.get_tensor(key) for key in slices}
     for key, tensor in tensors.items():
         _check_values(key, tensor)
@@ -136,17 +141,27 @@ def check_layouts(layouts: Layouts, expected: Layouts) -> None:
     Raises:
         ValueError: it does not.
     """
+    prefix = next((each for each in _PREFIXES if any(key.startswith(each) for key in layouts.keys() - expected)), "")
+    if prefix:
+        raise ValueError(f"its tensors are named with {prefix!r} in front, by a wrapper: save the model within that")
     for key in sorted(expected.keys() | layouts.keys()):
-        if key not in expected or key not in layouts or expected[key].shape != layouts[key].shape:
-            should, has = (found[key].shape if key in found else None for found in (expected, layouts))
-            raise ValueError(f"tensor {key!r} should have shape {should}, it has {has}")
+        if key not in layouts:
+            raise ValueError(f"it has no tensor {key!r}, which should have shape {expected[key].shape}")
+        if key not in expected:
+            raise ValueError(f"it has a tensor {key!r}, which the model has not; those are {', '.join(expected)}")
+        if expected[key].shape != layouts[key].shape:
+            raise ValueError(f"tensor {key!r} should have shape {expected[key].shape}, it has {layouts[key].shape}")
         if expected[key].dtype != layouts[key].dtype:
             raise ValueError(f"tensor {key!r} should hold {expected[key].dtype}, it holds {layouts[key].dtype}")
 
 
 def _check_values(key: str, tensor: Tensor) -> None:
-    if tensor.is_floating_point() and (tensor.dtype not in _DTYPES.values() or not tensor.isfinite().all()):
+    if tensor.is_floating_point() and tensor.dtype not in _DTYPES.values():
         raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {tensor.dtype}")
+    if tensor.is_floating_point() and not tensor.isfinite().all():
+        n_nan, n_bad = int(tensor.isnan().sum()), int((~tensor.isfinite()).sum())
+        found = f"{n_nan:,} NaN and {n_bad - n_nan:,} infinite of {tensor.numel():,}"
+        raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {found}")
 
 
 def _digest(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

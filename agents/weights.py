@@ -88,7 +88,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
             float32.
     """
     path = Path(path)
-    path = path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
+    path = path if path.suffix.lower() == ".safetensors" else path.with_name(f"{path.name}.safetensors")
     name = type(model).__name__
     if name not in MODELS or model_class(name) is not type(model):
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")

@@ -80,7 +80,7 @@ def keep_iterations(
     files = {} if isinstance(names, Policy | Mapping) else by_label(names)
     for name, policy in found.items():
         file = files.get(name)
-        is_file = file is None or (file.endswith(MODEL_FILE) and Path(file).is_file())
+        is_file = file is None or (file.lower().endswith(MODEL_FILE) and Path(file).is_file())
         check(is_file, f"find_iterations keeps its result in model files (*{MODEL_FILE}), and {file} is none")
         stated = policy.max_steps or policy.guarantees.bound
         check(stated is None, f"find_iterations has no choice for {name}, which states its iterations: {stated}")

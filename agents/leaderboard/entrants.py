@@ -84,7 +84,7 @@ def learned_from(name: str | None) -> tuple[str, str]:
             return "by hand", "no mazes"
         if name in cards():
             about = cards()[name]
-        elif name.endswith(MODEL_FILE):
+        elif name.lower().endswith(MODEL_FILE):
             about = json.loads((Path(name).parent / DESCRIPTION).read_text(encoding="utf-8"))
         else:
             return UNSTATED, UNSTATED

@@ -111,7 +111,7 @@ def test_other_files(tmp_path):
         ({"n_channels": 6, "channel_names": None}, r"'biases.0' should have shape \(6,\), it has \(5,\)"),
         ({"n_channels": 65536, "channel_names": None}, r"'biases.0' should have shape \(65536,\)"),
         ({"n_channels": 10**12}, "n_channels must be an integer from 1 to 65536"),
-        ({"shared_weights": False, "n_iterations": 2}, r"'biases.1' should have shape \(5,\), it has None"),
+        ({"shared_weights": False, "n_iterations": 2}, r"it has no tensor 'biases.1', which should have shape \(5,\)"),
         ({"shared_weights": False, "n_iterations": 65536}, "asks for 65536 iterations .* and has 2"),
         ({"n_layers": 3}, "unexpected keyword argument 'n_layers'; another version of this package"),
         ({"generator": 3}, "generator"),
@@ -151,7 +151,12 @@ def test_descriptions_that_are_none(saved, description, message):
 def test_weights_that_are_no_finite_floats(saved):
     metadata, tensors = contents(saved)
     wrong = {
-        "must hold finite float32 or float64 numbers": torch.full((5,), float("inf")),
+        "must hold finite float32 or float64 numbers, got 0 NaN and 5 infinite of 5": torch.full((5,), float("inf")),
+        "must hold finite float32 or float64 numbers, got 1 NaN and 0 infinite of 5": torch.tensor(
+            [0, 0, 0, 0, torch.nan]
+        ),
+        "should hold torch.float32, it holds F16": torch.zeros(5, dtype=torch.float16),
+        "should hold torch.float32, it holds BF16": torch.zeros(5, dtype=torch.bfloat16),
         "should hold torch.float32, it holds torch.float64": torch.zeros(5, dtype=torch.float64),
         "should hold torch.float32, it holds torch.int64": torch.zeros(5, dtype=torch.int64),
     }
@@ -159,3 +164,32 @@ def test_weights_that_are_no_finite_floats(saved):
         save_file({**tensors, "biases.0": bad}, saved, metadata)
         with pytest.raises(ValueError, match=f"tensor 'biases.0' {message}"):
             load_model(saved)
+
+
+@for_each(
+    ("rename", "message"),
+    [
+        (lambda key: f"module.{key}", "its tensors are named with 'module.' in front, by a wrapper"),
+        (lambda key: f"_orig_mod.{key}", "its tensors are named with '_orig_mod.' in front, by a wrapper"),
+        (lambda key: key.replace("biases", "bias"), r"it has a tensor 'bias.0', which the model has not; those are we"),
+        (lambda key: key if key == "weights.0" else None, r"it has no tensor 'biases.0', which should have shape"),
+    ],
+)
+def test_other_names_of_weights(tmp_path, rename, message):
+    saved = save_model(NCA(4, 5), tmp_path / "model")
+    metadata, tensors = contents(saved)
+    save_file({name: each for key, each in tensors.items() if (name := rename(key))}, saved, metadata)
+    with pytest.raises(ValueError, match=message):
+        load_model(saved)
+
+
+def test_a_file_of_another_kind_is_no_unknown_policy(tmp_path):
+    torch.save({}, tmp_path / "model.pt")
+    with pytest.raises(ValueError, match=r"model.pt is no model file, as `save_model` writes them \(\*.safetensors\)$"):
+        load(str(tmp_path / "model.pt"))
+
+
+def test_the_suffix_may_be_in_capitals(tmp_path):
+    path = save_model(NCA(4, 5), tmp_path / "X.SafeTensors")
+    assert path.name == "X.SafeTensors"
+    assert type(load(str(path))) is NCA
