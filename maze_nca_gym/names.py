@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") -> str:
-    """Return the message for an unknown name: it lists the known ones and ends with the nearest, if one is near.
+    """Return the message for an unknown name: the nearest known one, if one is near, then all.
 
     Args:
         kind: what is named, such as "policy".
@@ -23,7 +23,13 @@ def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") 
         also: what else is allowed, appended to the list of known names.
     """
     known = list(known)
-    return f"unknown {kind} {name!r}; known: {', '.join(known)}{also}{did_you_mean(name, known)}"
+    return with_known(f"unknown {kind} {name!r}", did_you_mean(name, known), f"known: {', '.join(known)}{also}")
+
+
+def with_known(wrong: str, guess: str, known: str) -> str:
+    """Return what is wrong with a name, then the guess of `did_you_mean`, which a long list would hide, then the list
+    of what is known."""
+    return f"{wrong}{guess} {known[0].upper()}{known[1:]}" if guess else f"{wrong}; {known}"
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -31,6 +37,16 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     by_folded = {known_name.casefold(): known_name for known_name in known}
     nearest = get_close_matches(str(name).casefold(), by_folded, n=1)
     return f". Did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
+
+
+def printable(text: str) -> str:
+    """Return a text as a terminal may show it: what would steer the terminal, or has no encoding, becomes an escape
+    such as \\x1b; line breaks and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def find(kind: str, name: str, table: Mapping[str, T]) -> T:
@@ -58,9 +74,9 @@ def check_names(what: str, given: Iterable[str], known: Collection[str], others:
     """
     unknown = sorted(name for name in given if name not in known)
     if unknown:
+        guess = did_you_mean(unknown[0], [*known, *others])
         raise ValueError(
-            f"{what} has no option {', '.join(unknown)}; it takes {', '.join(known)}"
-            f"{did_you_mean(unknown[0], [*known, *others])}"
+            with_known(f"{what} has no option {', '.join(unknown)}", guess, f"it takes {', '.join(known)}")
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +15,25 @@ from typing import TYPE_CHECKING, Any, Literal
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.files import atomic_write
+from maze_nca_gym.names import printable
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-_LATEX = str.maketrans({"±": r"$\pm$", "%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "\n": " "})
+_LATEX = str.maketrans(
+    {"±": r"$\pm$", "\N{MINUS SIGN}": "$-$", "\n": " ", "\r": " "}
+    | {char: f"{{{char}}}" for char in "[*"}  # the end of the row before would take them for its own options
+    | {char: f"\\{char}" for char in "%&#_{}$"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 
 
 @dataclass(frozen=True)
 class Table:
     """A table of texts.
 
-    A text may have several lines. Markdown and LaTeX join them by spaces.
+    A text may have several lines. Markdown and LaTeX join them by spaces. No text can end a cell, or be a command, a
+    tag or a formula, in any of the forms; of Markdown, emphasis, code and links are kept.
 
     Attributes:
         columns: the headings; empty for a table of facts, in which each row is a name and a text.
@@ -72,27 +80,28 @@ class Table:
         for i, (column, side) in enumerate(zip(self.columns or ("", ""), self._sides, strict=True)):
             is_name = i == 0  # not wrapped, so that names can be copied
             style = "bold" if is_name and not self.columns else ""
-            table.add_column(column, justify=side, no_wrap=is_name, overflow="fold", style=style)
+            table.add_column(Text(printable(column)), justify=side, no_wrap=is_name, overflow="fold", style=style)
         for row in self.rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(printable(text)) for text in row))
         # The title of a rich table would be wrapped at the width of the table.
-        return Group(Text(self.title, style="table.title"), table) if self.title else Group(table)
+        return Group(Text(printable(self.title), style="table.title"), table) if self.title else Group(table)
 
     def markdown(self) -> str:
         """Return the table as Markdown, without a line break at its end."""
         rule = ["---:" if side == "right" else "---" for side in self._sides]
-        return "\n".join(f"| {' | '.join(line)} |".replace("\n", " ") for line in (self.columns, rule, *self.rows))
+        lines = (self.columns, rule, *self.rows)
+        return "\n".join(f"| {' | '.join(map(as_markdown, line))} |" for line in lines)
 
     def latex(self, caption: str, align: str | None = None, heads: Sequence[Sequence[str]] | None = None) -> str:
-        """Return the table as LaTeX, for the packages booktabs and graphicx; text between dollar signs is a formula.
+        """Return the table as LaTeX, for the packages booktabs and graphicx.
 
         Args:
             caption: below it, as LaTeX.
             align: a letter for each column, by default r for numbers and l for words.
             heads: rows of headings as LaTeX, in place of the columns.
         """
-        shown = [[text.translate(_LATEX) for text in self.columns]] if heads is None else heads
-        body = [" & ".join(text.translate(_LATEX) for text in row) + r" \\" for row in self.rows]
+        shown = [[*map(as_latex, self.columns)]] if heads is None else heads
+        body = [" & ".join(map(as_latex, row)) + r" \\" for row in self.rows]
         return "\n".join(
             [
                 r"\begin{table}",
@@ -110,9 +119,13 @@ class Table:
         )
 
     def csv(self) -> str:
-        """Return the table as comma-separated values, each row with a line break."""
+        """Return the table as comma-separated values, each row with a line break.
+
+        A text that a spreadsheet would calculate, such as "=1+1", gets an apostrophe before it; numbers do not.
+        """
         file = io.StringIO()
-        csv.writer(file, lineterminator="\n").writerows([self.columns, *self.rows] if self.columns else self.rows)
+        rows = [self.columns, *self.rows] if self.columns else self.rows
+        csv.writer(file, lineterminator="\n").writerows([*map(_in_csv, row)] for row in rows)
         return file.getvalue()
 
     def html(self) -> str:
@@ -176,6 +189,27 @@ class Tabular(ABC):
 
     def _repr_html_(self) -> str:
         return self.table().html()
+
+
+def as_latex(text: str) -> str:
+    """Return a text as LaTeX that prints it, in one line."""
+    return text.translate(_LATEX)
+
+
+def as_markdown(text: str) -> str:
+    """Return a text as Markdown without tags, in one line that a cell of a table can hold."""
+    in_line = re.sub(r"[\r\n]", " ", re.sub(r"[\\|]", r"\\\g<0>", text))
+    return re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", in_line)
+
+
+def _in_csv(cell: str) -> str:
+    """Return a cell, with an apostrophe before a text that a spreadsheet would calculate."""
+    cell = re.sub(r"\r\n?", "\n", cell)  # Python before 3.13 does not quote \r, which readers take for a new row
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}" if re.match(r"[=+@\t\n-].", cell, re.DOTALL) else cell
+    return cell
 
 
 def percent(fraction: float, digits: int = 2) -> str:

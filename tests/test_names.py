@@ -19,17 +19,17 @@ def test_the_nearest_name_is_suggested_if_one_is_near(name, hint):
     assert did_you_mean(name, FRUIT) == hint
 
 
-def test_the_message_lists_all_names_and_ends_with_the_nearest():
-    assert unknown_name("fruit", "aple", FRUIT) == ("unknown fruit 'aple'; known: apple, Orange. Did you mean 'apple'?")
+def test_the_message_has_the_nearest_name_and_then_lists_all():
+    assert unknown_name("fruit", "aple", FRUIT) == ("unknown fruit 'aple'. Did you mean 'apple'? Known: apple, Orange")
     assert unknown_name("fruit", 7, iter(FRUIT), ", or a seed") == "unknown fruit 7; known: apple, Orange, or a seed"
 
 
 def test_tables_and_options_are_asked_by_name():
     assert find("fruit", "apple", {"apple": 1}) == 1
-    with pytest.raises(ValueError, match=r"unknown fruit 'aple'; known: apple\. Did you mean 'apple'\?"):
+    with pytest.raises(ValueError, match=r"unknown fruit 'aple'\. Did you mean 'apple'\? Known: apple"):
         find("fruit", "aple", {"apple": 1})
     check_names("a salad", ["apple"], FRUIT)
-    with pytest.raises(ValueError, match=r"a salad has no option leak, salt; it takes apple, Orange\. Did .* 'leek'"):
+    with pytest.raises(ValueError, match=r"a salad has no option leak, salt\. Did .* 'leek'\? It takes apple, Orange"):
         check_names("a salad", ["salt", "apple", "leak"], FRUIT, ["leek"])
 
 

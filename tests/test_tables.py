@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 from tables import for_each
 
@@ -23,6 +26,51 @@ def test_latex_is_escaped_where_it_is_no_formula():
     assert r"a\_b & 1.0 $\pm$ 0.1 \\" in lines
     assert r"c & <50 \% 0 to 90 \\" in lines
     assert r"\caption{A caption}" in lines
+
+
+HOSTILE = [
+    (r"\input{a}", r"\textbackslash{}input\{a\}", r"\\input{a}"),
+    ("a~b^c", r"a\textasciitilde{}b\textasciicircum{}c", "a~b^c"),
+    ("$x_1$", r"\$x\_1\$", "$x_1$"),
+    ("a|b", "a|b", r"a\|b"),
+    (r"a\|b", r"a\textbackslash{}|b", r"a\\\|b"),
+    ("<img src=x>", "<img src=x>", "&lt;img src=x>"),
+    ("</table>", "</table>", "&lt;/table>"),
+    ("[1ex]", "{[}1ex]", "[1ex]"),
+    ("*", "{*}", "*"),
+    ("a\r\nb", "a  b", "a  b"),
+]
+
+
+@for_each(("text", "latex", "markdown"), HOSTILE)
+def test_no_text_is_a_command_a_tag_or_the_end_of_its_cell(text: str, latex: str, markdown: str):
+    table = Table((text, "n"), [(text, "1")])
+    assert [line for line in table.latex("").splitlines() if "&" in line] == [rf"{latex} & n \\", rf"{latex} & 1 \\"]
+    assert table.markdown().splitlines()[::2] == [f"| {markdown} | n |", f"| {markdown} | 1 |"]
+
+
+@for_each("text", ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\n=1", "-a", "+1.0 ± 0.5", '=HYPERLINK("a")'])
+def test_a_spreadsheet_calculates_no_text(text: str):
+    table = Table.of_records([{text: text}])
+    assert list(csv.reader(io.StringIO(table.csv(), newline=""))) == [[f"'{text}"], [f"'{text}"]]
+
+
+def test_every_line_break_in_csv_is_quoted():
+    assert list(csv.reader(io.StringIO(Table((), [("a\rb\r\nc", "d")]).csv()))) == [["a\nb\nc", "d"]]
+
+
+def test_numbers_in_csv_stay_numbers():
+    numbers = [-1, -1.46, "+2", "-inf", "-1e-9", "-", ""]
+    texts = Table.of_records([{"n": number} for number in numbers]).csv().splitlines()
+    assert texts == ["n", "-1", "-1.46", "+2", "-inf", "-1e-9", "-", '""']
+
+
+@for_each("text", ["a\x1b[31mred", "\x9b2J", "\udcff", "a\x07", "a\u202eb"])
+def test_no_text_steers_a_terminal(text: str, capsys: pytest.CaptureFixture[str]):
+    Table((text,), [(text,)], title=text).print(60)
+    shown = capsys.readouterr().out
+    assert shown.count(text.encode("unicode_escape").decode()) == 3
+    assert shown.replace("\n", "").isprintable()
 
 
 def test_html_is_escaped():

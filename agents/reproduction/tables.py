@@ -204,4 +204,4 @@ def _latex_table(results: Results, number: int) -> str:
 
 def _latex_cells(cell: Cell, result: RowResult) -> tuple[str, str, str]:
     mean, sd = cell.published
-    return _ours(cell, result), f"{mean:.2f} ± {sd:.2f}", _apart(cell, "$", "$")
+    return _ours(cell, result), f"{mean:.2f} ± {sd:.2f}", _apart(cell, "", "").replace("-", "\N{MINUS SIGN}")

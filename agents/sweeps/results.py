@@ -11,7 +11,7 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.files import write_all
-from maze_nca_gym.tables import Table, Tabular
+from maze_nca_gym.tables import Table, Tabular, as_latex, as_markdown
 
 from ..runs import RESULTS, write_json
 from ..statistics import deviation, student
@@ -134,7 +134,10 @@ def told_failures(failures: Mapping[Job, str], out: Path) -> list[dict[str, str]
 def list_failures(failures: Mapping[Job, str], out: Path) -> str:
     """Return the runs that failed as a list in Markdown."""
     told = told_failures(failures, out)
-    return "\n".join(f"- {each['run']}: {' '.join(each['error'].split())} (`{each['log']}`)" for each in told)
+    return "\n".join(
+        f"- {as_markdown(each['run'])}: {' '.join(as_markdown(each['error']).split())} (`{each['log']}`)"
+        for each in told
+    )
 
 
 @dataclass(frozen=True)
@@ -262,7 +265,7 @@ class Results(Tabular):
 
     def markdown(self) -> str:
         """Return the tables and the failed runs as a page."""
-        parts = ["# Sweep", self.about, self.table().markdown()]
+        parts = ["# Sweep", as_markdown(self.about), self.table().markdown()]
         effects = self.effects_table()
         parts += ["## Effects", effects.title, effects.markdown()] if effects.rows else []
         parts += ["## Failed runs", list_failures(self.failures, self.out)] if self.failures else []
@@ -270,7 +273,7 @@ class Results(Tabular):
 
     def latex(self) -> str:
         """Return the table as LaTeX, for the packages booktabs and graphicx."""
-        return self.table().latex(self.about.replace("%", r"\%").replace("±", r"$\pm$")) + "\n"
+        return self.table().latex(as_latex(self.about)) + "\n"
 
 
 def _part(whole: Table, columns: Sequence[str], name: str) -> Table:
