@@ -86,10 +86,10 @@ def test_what_is_no_drawing(drawing, message):
 
 WRONG = {
     "": "needs a command: solve, play, ",
-    "solv": "unknown command 'solv'; known: solve, play, train, learn-automaton, compile-automaton, evaluate, ",
+    "solv": "unknown command 'solv'. Did you mean 'solve'? Known: solve, play, train, ",
     "sovle": "Did you mean 'solve'?",
     "policies": "needs a command: list, show",
-    "levels lst": "unknown command 'lst'; known: list, show. Did you mean 'list'?",
+    "levels lst": "unknown command 'lst'. Did you mean 'list'? Known: list, show",
     "solve nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
     "solve shortest-path-dfs": "Did you mean 'shortest-path-bfs'?",
     "solve --size 0": "size must be an integer >= 1 or a pair (rows, cols) of such, got 0",
@@ -150,7 +150,7 @@ WRONG = {
     "train --n-offspring 5": "without levels that evolve there is no n_offspring: set evolve",
     "train --device quantum": "unknown device 'quantum'",
     "train --validate-every 30": "validate_every must be a multiple of log_every 25, got 30",
-    "learn-automaton --families mazes": "unknown family of levels 'mazes'; known: random, perfect",
+    "learn-automaton --families mazes": "unknown family of levels 'mazes'. Did you mean 'caves'? Known: random",
     "learn-automaton longest": "unknown automaton 'longest'; known: shortest-path, shortest-path-healing, ",
     "learn-automaton no_such:RULE": "the automaton no_such:RULE needs the module no_such, but there is no",
     "learn-automaton maze_nca_gym.tasks:Task": "the module 'maze_nca_gym.tasks' has no Automaton 'Task'",

@@ -237,7 +237,7 @@ RATES = [-0.1, 1.1, float("nan"), "0.5", None, True]
 @for_each(
     ("tiles", "kind", "options", "message"),
     [
-        (parse("ST")[None], "swap", {}, "unknown mutation 'swap'; known: flip, edits"),
+        (parse("ST")[None], "swap", {}, "unknown mutation 'swap'. Did you mean 'swaps'. Known: flip, edits"),
         (
             parse("ST")[None],
             "flip",

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Annotated, Any, cast
 
 from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.names import did_you_mean
+from maze_nca_gym.names import did_you_mean, with_known
 from maze_nca_gym.options import REQUIRED, Between, Further, OneOf, Option, check, check_options, options_of_call
 from maze_nca_gym.tasks import find_task, usual_task
 
@@ -100,8 +100,8 @@ class ModelConfig:
         )
         known, given = constructor_options(self.model), self.given_options
         for name in given:
-            allowed = f"{', '.join(known) or 'none'}{did_you_mean(name, known)}"
-            check(name in known, f"a model of class {self.model} has no option {name}; its options: {allowed}")
+            wrong, allowed = f"a model of class {self.model} has no option {name}", ", ".join(known) or "none"
+            check(name in known, with_known(wrong, did_you_mean(name, known), f"its options: {allowed}"))
         object.__setattr__(self, "options", {name: known[name].check(value) for name, value in self.options.items()})
         lacking = [name for name, option in known.items() if option.default is REQUIRED and name not in given]
         check(not lacking, f"a model of class {self.model} needs {', '.join(lacking)}")

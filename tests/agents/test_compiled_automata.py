@@ -218,7 +218,7 @@ def walks(see):
         (lambda: of(lambda see: see.tile(Tile.WALL, "UL")), "reads 'UL', but may read U, L, C, R, D only"),
         (lambda: of(lambda see: at_least(3, [see(Signal.BIT)])), "a number from 1 to that of the bits, 1, got 3"),
         (lambda: of(blinks, bound=StepBound(constant=1), settles=False), "tried has a bound, so it must settle"),
-        (lambda: "lief", r"unknown automaton 'lief'; known: shortest-path, .* or module:NAME"),
+        (lambda: "lief", r"unknown automaton 'lief'. Did you .* Known: shortest-path, .* or module:NAME"),
     ],
 )
 def test_what_is_wrong_is_named(make, message):

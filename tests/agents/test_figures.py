@@ -87,7 +87,9 @@ def test_commands_that_draw_have_the_same_options_and_refuse_bad_widths(command,
 
 
 def test_other_formats_and_errors_leave_no_file(tmp_path):
-    with pytest.raises(ValueError, match="unknown format of figures 'jpg'; known: png, pdf, svg"):
+    with pytest.raises(
+        ValueError, match=r"unknown format of figures 'jpg'\. Did you mean 'png'\? Known: png, pdf, svg"
+    ):
         figure(tmp_path / "any.jpg", 4, 3).__enter__()
     with pytest.raises(KeyError), figure(tmp_path / "any.png", 4, 3):
         raise KeyError

@@ -358,7 +358,7 @@ class TestConfig:
     @for_each(
         ("change", "message"),
         [
-            ({"families": ("mazes",)}, "unknown family of levels 'mazes'; known: random, perfect"),
+            ({"families": ("mazes",)}, "unknown family of levels 'mazes'. Did you .* Known: random, perfect"),
             ({"families": ()}, "families must name at least one of random, perfect"),
             ({"sizes": (8, 3)}, "sizes must be at least 4, got 3"),
             ({"sizes": ()}, "sizes must hold at least one number"),

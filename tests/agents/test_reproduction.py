@@ -140,7 +140,7 @@ class TestRows:
     @for_each(
         ("words", "complaint"),
         [
-            (["12"], "unknown table '12'; known: 1, .*11, all, or a row such as 3.2"),
+            (["12"], "unknown table '12'. Did you .* Known: 1, .*11, all, or a row such as 3.2"),
             (["3.7"], "table 3 has rows 1 to 6, got 3.7"),
             ([], "name at least one table"),
         ],

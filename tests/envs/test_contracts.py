@@ -483,10 +483,10 @@ class TestConstructor:
             ({"size": 0}, "size must be an integer >= 1"),
             ({"size": 100_000}, "size 100000 x 100000 is 10,000,000,000 tiles"),
             ({"size": 8, "levels": LEVEL}, "levels= has levels of 5 x 5 tiles, and size=8 asks for 10 x 10"),
-            ({"generator": "prefect"}, r"unknown generator 'prefect'; known: random, .* Did you mean 'perfect'\?"),
+            ({"generator": "prefect"}, r"unknown generator 'prefect'\. Did you mean 'perfect'\? Known: random, "),
             ({"generator": "perfect", "wall_probability": 0.5}, "generator 'perfect' has no option wall_probability"),
             ({"colour": 1}, "generator 'random' has no option colour; it takes wall_probability, .*[a-z]$"),
-            ({"n_chanels": 1}, r"no option n_chanels; it takes .*\. Did you mean 'n_channels'\?"),
+            ({"n_chanels": 1}, r"no option n_chanels\. Did you mean 'n_channels'\? It takes "),
             ({"levels": LEVEL, "rendermode": "ansi"}, r"make no sense: rendermode\. Did you mean 'render_mode'\?"),
             ({"levels": LEVEL, "wall_probability": 0.5}, "with levels=, generator options make no sense: wall_prob"),
             ({"levels": "S?\n.T"}, "unknown tiles"),
@@ -499,7 +499,10 @@ class TestConstructor:
             ({"n_channels": True}, "n_channels must be an integer >= 1"),
             ({"n_channels": 2.0}, "n_channels must be an integer >= 1"),
             ({"channel_names": ["a", "b", "c"]}, "got 3 channel_names for n_channels=2"),
-            ({"channel_names": ["path", "age"], "highlight": "agee"}, "unknown highlight 'agee'; known: path, age"),
+            (
+                {"channel_names": ["path", "age"], "highlight": "agee"},
+                "unknown highlight 'agee'. Did .* 'age'. Known: path, age",
+            ),
             ({"highlight": "age"}, "unknown highlight 'age'; known: path"),
         ],
     )
@@ -512,9 +515,11 @@ class TestConstructor:
             make(PLAIN[0], generator="perfect", size=2)
 
     def test_unknown_task_and_mode(self) -> None:
-        with pytest.raises(ValueError, match=r"unknown render_mode 'rgb-array'; .*\. Did you mean 'rgb_array'\?"):
+        with pytest.raises(ValueError, match=r"unknown render_mode 'rgb-array'\. Did you mean 'rgb_array'\? Known: "):
             MazeEnv(render_mode="rgb-array")
-        with pytest.raises(ValueError, match=rf"unknown task 'diametre'; known: {', '.join(TASKS)}\. Did you mean"):
+        with pytest.raises(
+            ValueError, match=rf"unknown task 'diametre'\. Did .* 'diameter'\? Known: {', '.join(TASKS)}"
+        ):
             MazeEnv(task="diametre")
 
     @for_each("fps", [0, -1, float("inf"), True, "fast"])
