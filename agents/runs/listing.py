@@ -3,92 +3,143 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from maze_nca_gym.files import validated_read
 from maze_nca_gym.options import Shown, check, checked
 from maze_nca_gym.tables import Table
 
-from .folder import DESCRIPTION, METRICS, Line, read_metrics
+from .folder import DESCRIPTION, METRICS, read_metrics
 
 COUNTERS = ("round", "update")
 SCORES = ("loss", "complete", "optimal", "accuracy")
 MEASURED = "result.json"
 """File with the measurements of a run of a sweep."""
+DAMAGED = "damaged"
 
 
 class _Run(NamedTuple):
-    path: Path
-    about: Mapping[str, Any]
-    lines: list[Line]
-    measured: Mapping[str, float]
+    """A run; `state` is finished, begun, or damaged with the reason in `progress`."""
+
+    name: str
+    kind: str
+    state: str
+    progress: str
+    options: Mapping[str, Any]
+    scores: Mapping[str, float]
 
 
 @checked
-def list_runs(folder: Annotated[str | Path, Shown("FOLDER", positional=True)] = Path("runs")) -> Table:
-    """List the runs in a folder and in those within it: the options in which they differ, and their scores.
+def list_runs(
+    folder: Annotated[str | Path, Shown("FOLDER", positional=True)] = Path("runs"),
+    *,
+    name: Annotated[str | None, Shown("TEXT")] = None,
+    kind: Annotated[str | None, Shown("COMMAND")] = None,
+    state: Literal["finished", "begun", "damaged"] | None = None,
+    sort: Annotated[str | None, Shown("COLUMN")] = None,
+) -> Table:
+    """List the runs in a folder and in those within it, a line each: the options in which they differ, and scores.
 
     The scores are what a sweep has measured of a run, else those of its last validation. The config.json of a run has
     all that it takes to make it again: the command, the whole configuration with its seed, and versions of packages.
+    A run whose files cannot be read is listed as damaged, with the reason.
 
-    >>> list_runs("runs/sweep/widths").print()
+    >>> list_runs("runs/sweep/widths", sort="loss").print()
 
     Args:
         folder: the folder.
+        name: only runs with this text in their path.
+        kind: only runs of this command, such as train or evolve.
+        state: only runs that are finished, begun, or damaged.
+        sort: the column by whose values to sort, such as run, loss or learning_rate; numbers come before words, and
+            what is missing comes last. By default runs are sorted by their paths.
 
     Returns:
-        A table with one row per run; scores are fractions.
+        A table with one row per run, and a column for each option that differs and each score; scores are fractions.
 
     Raises:
-        ValueError: no such folder, no run in it, or a file that cannot be read.
+        ValueError: no such folder or column, or no such run in it.
     """
     check(Path(folder).is_dir(), f"there is no folder {folder}")
-    runs = [_read(path.parent) for path in sorted(Path(folder).rglob(DESCRIPTION)) if (path.parent / METRICS).exists()]
-    check(bool(runs), f"there is no run in {folder}")
-    options = [{**run.about["configuration"], **run.about["versions"]} for run in runs]
-    differing = [name for name in dict.fromkeys(n for own in options for n in own) if _differs(name, options)]
+    # a description without metrics is that of a sweep, or of results
+    paths = [path.parent for path in sorted(Path(folder).rglob(DESCRIPTION)) if os.path.lexists(path.parent / METRICS)]
+    found = [_read(path, Path(folder)) for path in paths]
+    check(bool(found), f"there is no run in {folder}")
+    kinds = sorted({run.kind for run in found if run.kind})
+    runs = [
+        run
+        for run in found
+        if (name is None or name in run.name) and kind in (None, run.kind) and state in (None, run.state)
+    ]
+    check(bool(runs), f"none of {len(found):,} runs in {folder} is so; their kinds: {', '.join(kinds) or 'unknown'}")
+    whole = [run.options for run in runs if run.state != DAMAGED]
+    names = dict.fromkeys(name for options in whole for name in options)
+    differing = [name for name in names if any(options.get(name) != whole[0].get(name) for options in whole)]
+    scores = list(dict.fromkeys(name for run in runs for name in run.scores))
+    taken = ("run", "kind", "state", *scores)  # `loss` is an option of training too
+    headings = [f"option {name}" if name in taken else name for name in differing]
+    columns = ("run", "kind", "state", *headings, *scores)
     rows = [
         (
-            run.path.relative_to(folder).as_posix(),
-            ",\n".join(f"{name} {_text(own[name])}" for name in differing if name in own),
-            ",\n".join([_progress(run), *(f"{name} {value:.4f}" for name, value in _scores(run).items())]),
+            run.name,
+            run.kind,
+            run.progress,
+            *(_text(run.options[name]) if name in run.options else "" for name in differing),
+            *(f"{run.scores[name]:.4f}" if name in run.scores else "" for name in scores),
         )
-        for run, own in zip(runs, options, strict=True)
+        for run in runs
     ]
-    return Table(("run", "options that differ", "scores"), rows)
+    if sort is not None:
+        check(sort in columns, f"there is no column {sort!r} to sort by; there are {', '.join(columns)}")
+        rows.sort(key=_order(columns.index(sort)))
+    return Table(columns, [[text.replace("\n", r"\n") for text in row] for row in rows], scores)
 
 
-def _read(path: Path) -> _Run:
-    with validated_read(path / DESCRIPTION, "does not describe a run"):
-        about = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-        about = {"configuration": dict(about["configuration"]), "versions": dict(about["versions"]), **about}
-    with (path / METRICS).open(encoding="utf-8", errors="replace") as file:
-        counter = "round" if '"round"' in file.readline() else "update"
-    measured: dict[str, float] = {}
-    if (path / MEASURED).exists():
-        with validated_read(path / MEASURED, "is no result of a run"):
-            measured = dict(json.loads((path / MEASURED).read_text(encoding="utf-8"))["figures"])
-    return _Run(path, about, read_metrics(path / METRICS, counter), measured)
-
-
-def _differs(name: str, options: list[dict[str, Any]]) -> bool:
-    return any(own.get(name) != options[0].get(name) for own in options)
+def _read(path: Path, folder: Path) -> _Run:
+    """Return the run in a folder, or why it cannot be read."""
+    name = path.relative_to(folder).as_posix()
+    try:
+        with validated_read(path / DESCRIPTION, "does not describe a run"):
+            about = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+            for part in (about, about["configuration"], about["versions"]):
+                check(isinstance(part, Mapping), f"it must have names and values, got {part!r:.60}")
+            options = {**about["configuration"], **about["versions"]}
+        with validated_read(path / METRICS, "has no lines of metrics"):
+            text = (path / METRICS).read_text(encoding="utf-8", errors="replace")
+        lines = read_metrics(path / METRICS, "round" if '"round"' in text.partition("\n")[0] else "update")
+        scores = {name: line[name] for line in lines for name in SCORES if name in line}
+        if (path / MEASURED).exists():
+            with validated_read(path / MEASURED, "is no result of a run"):
+                scores = json.loads((path / MEASURED).read_text(encoding="utf-8"))["figures"]
+                check(isinstance(scores, Mapping), f"its figures must have names, got {scores!r:.60}")
+                check(all(map(math.isfinite, scores.values())), "its figures must be finite numbers")
+        wrong = next((value for value in scores.values() if type(value) not in (int, float)), None)
+        check(wrong is None, f"{path} has a score that is no number: {wrong!r:.60}")
+    except (ValueError, OSError) as error:
+        return _Run(name, "", DAMAGED, f"{DAMAGED}: {error}", {}, {})
+    kind = (*str(about.get("command", "")).split()[1:2], "")[0]
+    if about.get("finished"):
+        return _Run(name, kind, "finished", "finished", options, scores)
+    done = [f"{counter} {line[counter]:,.0f}" for line in lines[-1:] for counter in COUNTERS if counter in line]
+    return _Run(name, kind, "begun", "".join(done) or "begun", options, scores)
 
 
 def _text(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _progress(run: _Run) -> str:
-    if run.about.get("finished"):
-        return "finished"
-    done = [f"{name} {line[name]:,.0f}" for line in run.lines[-1:] for name in COUNTERS if name in line]
-    return "".join(done) or "begun"
+def _order(place: int) -> Callable[[tuple[str, ...]], tuple[int, float, str]]:
+    """Return the key that sorts rows by a column: numbers, then words, then what is missing."""
 
+    def key(row: tuple[str, ...]) -> tuple[int, float, str]:
+        text = row[place]
+        try:
+            return 0, float(text), ""
+        except ValueError:
+            return 1 if text else 2, 0.0, text
 
-def _scores(run: _Run) -> Mapping[str, float]:
-    """Return what was measured of a run; without that, its loss and the scores of its last validation."""
-    latest = {name: line[name] for line in run.lines for name in SCORES if name in line}
-    return run.measured or latest
+    return key

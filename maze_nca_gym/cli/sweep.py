@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import list_runs, reproduce, sweep
 from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.names import printable
 from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ PLAIN_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
 ROOM = 8
 """Lines of a terminal that are no runs: headings, rules, and what follows."""
+ONE_LINE = 100_000
+"""Width at which no row is wrapped, so that each run is a line for `grep`, `head` and `less -S`."""
 
 
 def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
@@ -41,9 +44,17 @@ def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
     return _verdict({job: error for row in results.rows for job, error in row.failures.items()})
 
 
-def run_list(**options: Any) -> int:
-    """Print the table of runs."""
-    list_runs(**options).print()
+def run_list(*, csv: bool = False, **options: Any) -> int:
+    """Print the table of runs.
+
+    Args:
+        csv: print comma-separated values.
+    """
+    table = list_runs(**options)
+    if csv:
+        print(printable(table.csv()), end="")
+    else:
+        table.print(ONE_LINE)
     return 0
 
 

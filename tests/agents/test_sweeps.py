@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shlex
 import shutil
@@ -249,26 +250,114 @@ class TestSweep:
         assert "with --seeds there is no --threads" in capsys.readouterr().err
 
 
+def a_run(folder, configuration, metrics="", result=None, **about):
+    """A folder of a run, whose files have what is given."""
+    folder.mkdir(parents=True)
+    (folder / "metrics.jsonl").write_text(metrics)
+    (folder / "config.json").write_text(json.dumps({"configuration": configuration, "versions": {}, **about}))
+    if result is not None:
+        (folder / "result.json").write_text(json.dumps(result))
+
+
 class TestListing:
     def test_runs_are_compared_by_the_options_that_differ(self, done):
         shown = list_runs(done[0].out)
         assert len(shown.rows) == 8
-        name, options, scores = shown.rows[0]
-        assert name == "runs/n_channels-4-max_pool-False/seed-0"
-        assert set(options.split(",\n")) == {"seed 0", "n_channels 4", "max_pool False"}
-        assert scores.startswith("finished,\nrandom-4 complete 0.")
+        assert set(shown.columns[:6]) == {"run", "kind", "state", "seed", "n_channels", "max_pool"}
+        first = dict(zip(shown.columns, shown.rows[0], strict=True))
+        assert first["run"] == "runs/n_channels-4-max_pool-False/seed-0"
+        assert [first[name] for name in ("kind", "state", "seed", "n_channels")] == ["train", "finished", "0", "4"]
+        assert 0 <= float(first["random-4 complete"]) <= 1
 
     def test_runs_of_other_kinds_and_those_that_go_on(self, tmp_path):
         for i, line in enumerate(['{"update": 2, "loss": 0.5}\n', '{"round": 3}\n', ""]):
-            (tmp_path / str(i)).mkdir()
-            (tmp_path / str(i) / "metrics.jsonl").write_text(line)
-            content = {"configuration": {"a": [i, 1]}, "versions": {}}
-            (tmp_path / str(i) / "config.json").write_text(json.dumps(content))
-        assert list_runs(tmp_path).rows == [
-            ("0", "a 0 1", "update 2,\nloss 0.5000"),
-            ("1", "a 1 1", "round 3"),
-            ("2", "a 2 1", "begun"),
+            a_run(tmp_path / str(i), {"a": [i, 1], "loss": i}, line)
+        shown = list_runs(tmp_path)
+        assert shown.columns == ("run", "kind", "state", "a", "option loss", "loss")
+        assert shown.rows == [
+            ["0", "", "update 2", "0 1", "0", "0.5000"],
+            ["1", "", "round 3", "1 1", "1", ""],
+            ["2", "", "begun", "2 1", "2", ""],
         ]
+
+    def test_a_line_a_run_filtered_sorted_and_as_csv(self, tmp_path, capsys):
+        for i in range(40):
+            command = f"maze-nca-gym {'train' if i % 2 else 'evolve'} x"
+            figures = {"figures": {"complete": (i * 7 % 40) / 40}}
+            a_run(tmp_path / f"r{i}", {"rate": "a" * 40 + str(i)}, "", figures, command=command, finished=i < 30)
+        listed = ["runs", "list", str(tmp_path)]
+        assert main(listed) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 40 + 4
+        assert main([*listed, "--kind", "train", "--state", "finished", "--name", "1", "--sort", "complete"]) == 0
+        out = capsys.readouterr().out
+        shown = re.findall(r"│ (r\d+) ", out)
+        assert sorted(shown) == sorted(f"r{i}" for i in range(1, 30, 2) if "1" in str(i))
+        shown = [float(number) for number in re.findall(r"(\d\.\d{4}) │", out)]
+        assert shown == sorted(shown)
+        assert main([*listed, "--csv"]) == 0
+        records = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+        assert {record["run"]: float(record["complete"]) for record in records}["r3"] == 21 / 40
+        assert main([*listed, "--sort", "los"]) == 2
+        assert "there is no column 'los' to sort by; there are run, kind, state, rate, comp" in capsys.readouterr().err
+        assert main([*listed, "--kind", "solve"]) == 2
+        assert "none of 40 runs in" in capsys.readouterr().err
+
+    def test_what_is_missing_comes_last_and_numbers_come_as_numbers(self, tmp_path):
+        for i, loss in enumerate(["", '{"update": 1, "loss": 10}', '{"update": 1, "loss": 9}']):
+            a_run(tmp_path / str(i), {}, loss)
+        assert [row[0] for row in list_runs(tmp_path, sort="loss").rows] == ["2", "1", "0"]
+
+    @for_each(
+        ("files", "reason"),
+        [
+            ({"config.json": "[]"}, "does not describe a run"),
+            ({"config.json": '{"configuration": ["ab"], "versions": {}}'}, r"names and values, got \['ab'\]"),
+            ({"config.json": '{"configuration": {}, "versions": [["a", 1]]}'}, "names and values"),
+            ({"config.json": '{"configuration": 3}'}, "it has no 'versions'"),
+            ({"config.json": "["}, "does not describe a run"),
+            ({"config.json": "[" * 100_000}, "does not describe a run: it is nested too deeply"),
+            ({"config.json": "\udcff"}, "does not describe a run"),
+            ({"config.json": None}, "no regular file"),
+            ({"metrics.jsonl": None}, "no regular file"),
+            ({"metrics.jsonl": '{"update": 1, "loss": []}\n'}, r"a score that is no number: \[\]"),
+            ({"metrics.jsonl": '{"update": 1, "complete": ""}\n'}, "a score that is no number: ''"),
+            ({"metrics.jsonl": '{"update": 1, "loss": false}\n'}, "a score that is no number: False"),
+            ({"metrics.jsonl": 'x\n{"update": 1}\n'}, "line 1 is no line of metrics"),
+            ({"result.json": None}, "no regular file"),
+            ({"result.json": "3"}, "is no result of a run"),
+            ({"result.json": '{"figures": [1]}'}, "its figures must have names"),
+            ({"result.json": '{"figures": {"m": "1"}}'}, "is no result of a run"),
+            ({"result.json": '{"figures": {"m": true}}'}, "a score that is no number: True"),
+            ({"result.json": '{"figures": {"m": NaN}}'}, "its figures must be finite numbers"),
+            ({"result.json": f'{{"figures": {{"m": 1{"0" * 400}}}}}'}, "is no result of a run"),
+        ],
+    )
+    def test_a_damaged_run_is_listed_beside_the_others(self, files, reason, tmp_path):
+        a_run(tmp_path / "b", {"a": 1}, finished=True)
+        a_run(tmp_path / "a", {"a": 2})
+        for name, content in files.items():
+            (tmp_path / "a" / name).unlink(missing_ok=True)
+            if content is None:
+                os.mkfifo(tmp_path / "a" / name)
+            else:
+                (tmp_path / "a" / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+        rows = [row[:3] for row in list_runs(tmp_path).rows]
+        assert [row[0] for row in rows] == ["a", "b"]
+        assert re.search(f"^damaged: .*{reason}", rows[0][2])
+        assert [row[0] for row in list_runs(tmp_path, state="damaged").rows] == ["a"]
+        shutil.rmtree(tmp_path / "a")
+        shutil.rmtree(tmp_path / "b")
+
+    def test_names_of_folders_do_not_steer_the_terminal(self, tmp_path, capsys):
+        for name in ("\x1b[2Jx", "a\nb", "\udcff"):
+            a_run(tmp_path / name, {})
+        for words in ([], ["--csv"]):
+            assert main(["runs", "list", str(tmp_path), *words]) == 0
+            out = capsys.readouterr().out
+            assert r"\x1b[2Jx" in out
+            assert r"a\nb" in out
+            assert r"\udcff" in out
+            assert "\x1b" not in out
 
     def test_what_cannot_be_listed(self, tmp_path):
         with pytest.raises(ValueError, match="there is no run in"):
