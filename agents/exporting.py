@@ -28,7 +28,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.files import atomic_write
 from maze_nca_gym.levels import to_text
-from maze_nca_gym.options import OneOf, Shown, Stored, checked
+from maze_nca_gym.options import OneOf, Shown, Stored, check, checked
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import Task, find_task
 
@@ -295,12 +295,15 @@ def export(
 
     Raises:
         ValueError: an unknown policy or format, a format that cannot hold the policy, where the message says which can,
-            or a folder that cannot be written in.
+            a folder that cannot be written in, or without a file a name that is a path.
         DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """
     ((label, found),) = named_policies(policy).items()
     name = (Path(label).stem if label.lower().endswith(MODEL_FILE) else label) if name is None else name
+    if out is None:
+        is_name = name.isprintable() and not {*name} & {*"/\\"} and name not in ("", ".", "..")
+        check(is_name, f"name must be that of a file in the current folder where out is not given, got {name!r}")
     path = Path(name if out is None else out)
     by_suffix = next((kind for kind, each in FORMATS.items() if each.suffix == path.suffix), "json")
     kind = by_suffix if format is None else format

@@ -13,7 +13,7 @@ from maze_nca_gym import __version__
 from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
 from ..figure_options import FigureFormat, FigureWidth
-from ..runs import RunFolder, check_folder, command_line, import_option
+from ..runs import RunFolder, asked_to_stop, check_folder, command_line, import_option
 from ..runs.executors import EXECUTORS, Executor, make_executor
 from .jobs import Job
 from .series import Progress, run_all
@@ -84,7 +84,7 @@ def sweep(
     Raises:
         ValueError: a bad description of the sweep, launcher or device, or a folder of another version or with runs of
             other configurations.
-        KeyboardInterrupt: after Ctrl-C, when all runs have been saved.
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
         OSError: a file could not be written, or no disk space is left.
     """
     from .figures import draw
@@ -182,7 +182,7 @@ def run_series(
 
     Raises:
         ValueError: see `sweep`; nothing has been written or started.
-        KeyboardInterrupt: after Ctrl-C, when all runs have been saved.
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
         OSError: a file could not be written, or no disk space is left.
     """
     executor = how.make_executor(folder / "submitit")
@@ -194,10 +194,13 @@ def run_series(
 
     def report(progress: Progress) -> None:
         nonlocal n_left, written_at
+        if stop.is_set():
+            raise KeyboardInterrupt
         if progress.left != n_left and time.monotonic() - written_at > WRITE_EVERY:
             save()
             n_left, written_at = progress.left, time.monotonic()
         on_change(progress)
 
-    run_all(jobs, executor, report)
+    with asked_to_stop() as stop:  # else SIGTERM would end this process before it could close the executor
+        run_all(jobs, executor, report)
     save()

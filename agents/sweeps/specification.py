@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
 LONGEST = 200
-"""Largest number of letters in the name of a row, which is also that of a folder."""
+"""Largest number of bytes in the name of a row, which is also that of a folder."""
+MOST = 100_000
+"""Largest number of runs of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,18 @@ class Description:
             check(is_list, f"vary.{name} must be a list of values, got {values!r}")
         for row in self.rows:
             check(isinstance(row.get("name"), str), f"each of the rows needs a name, got {dict(row)}")
+        n_seeds = (
+            self.seeds if type(self.seeds) is int else len(self.seeds) if isinstance(self.seeds, list | tuple) else 1
+        )
+        n_runs = max(1, n_seeds) * max(1, len(self.rows)) * math.prod(map(len, self.vary.values()))
+        check(n_runs <= MOST, f"a sweep has at most {MOST:,} runs, and rows times seeds would be {n_runs:,}")
+        try:
+            json.dumps(to_json(self), ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            wrong = error.object[error.start : error.end]
+            raise ValueError(f"a sweep has a text with {wrong!r}, which no file of results can hold") from error
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"a sweep needs values that a JSON file can hold: {error}") from error
 
     @property
     def places(self) -> dict[str, Mapping[str, Any]]:
@@ -197,8 +212,8 @@ def _check_names(given: Description) -> None:
     named = Counter(as_folder(name) for name, _ in given.combined())
     twice = [name for name, _ in given.combined() if named[as_folder(name)] > 1]
     check(not twice, f"two rows are named {', '.join(map(repr, dict.fromkeys(twice)))}")
-    long = next((name for name, _ in given.combined() if not 0 < len(as_folder(name)) <= LONGEST), None)
-    check(long is None, f"the name of a row must have 1 to {LONGEST} letters, got {long!r}")
+    long = next((name for name, _ in given.combined() if not 0 < len(as_folder(name).encode()) <= LONGEST), None)
+    check(long is None, f"the name of a row, which is that of a folder, must have 1 to {LONGEST} bytes, got {long!r}")
     known = {*DEFAULTS, "preset"}
     for name, options in given.combined():
         is_name = isinstance(options["preset"], str)

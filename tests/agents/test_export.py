@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import warnings
 
@@ -65,6 +66,20 @@ def kernel_of(content):
     kernel = np.zeros((*weights.shape[:2], 2 * reach + 1, 2 * reach + 1), np.float32)
     kernel[:, :, taps[:, 0] + reach, taps[:, 1] + reach] = weights
     return torch.from_numpy(kernel), torch.tensor(content["bias"])
+
+
+@for_each("name", ["../../up", "/tmp/up", "a/b", "..", ".", "", "a\\b", "\x1b[2Jx", "a\0", "\udcff"])
+def test_a_name_is_no_path(name, tmp_path, monkeypatch):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "b")
+    with pytest.raises(ValueError, match=r"name must be that of a file in the current folder where out is not given"):
+        export("shortest-path-bfs", name=name)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    shutil.rmtree(tmp_path / "a")
+
+
+def test_with_a_file_any_name_is_a_label(tmp_path):
+    assert read(export("shortest-path-bfs", tmp_path / "it.json", name="../../up"))["name"] == "../../up"
 
 
 class TestJson:

@@ -8,6 +8,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -122,6 +126,17 @@ class TestSpecification:
             ({"seeds": 1.5}, "seeds must be of type tuple[int, ...], got 1.5"),
             ({"seeds": True}, "seeds must be of type tuple[int, ...], got True"),
             ({"seeds": -1}, "seeds must be their number or different ones, got -1"),
+            ({"seeds": 10**9}, "at most 100,000 runs, and rows times seeds would be 1,000,000,000"),
+            ({"seeds": 10**30}, "at most 100,000 runs"),
+            ({"vary": {"n_channels": [*range(1, 200)], "kernel_size": [3] * 200}}, "would be 119,400"),
+            ({"vary": {name: [*range(99)] for name in "abcdefgh"}}, "at most 100,000 runs"),
+            ({"rows": [{"name": str(i)} for i in range(60_000)], "seeds": 2}, "would be 120,000"),
+            ({"rows": [{"name": 150 * "é"}]}, "must have 1 to 200 bytes, got 'éé"),
+            ({"rows": [{"name": 51 * "🙂"}]}, "must have 1 to 200 bytes, got "),
+            ({"rows": [{"name": "a\udcff"}]}, r"a text with '\\udcff', which no file of results can hold"),
+            ({"vary": {"level_set": ["\ud800"]}}, r"a text with '\\ud800'"),
+            ({"measure": {"data": "\ud800"}}, r"a text with '\\ud800'"),
+            ({"options": {"sizes": {1, 2}}}, "values that a JSON file can hold"),
             ({"vary": {"preset": [["fast"]]}}, "preset must be the name of one, got ['fast']"),
             ({"rows": 3}, "rows must be of type tuple"),
             ({"vary": []}, "vary must be of type"),
@@ -225,6 +240,22 @@ class TestSweep:
         assert "learning_rate 9.0   │ 0 of 1, Diverged │" in printed.out
         assert "failed: learning_rate 9.0, seed 0: Diverged: the loss is nan (log: " in printed.err
         assert "- learning_rate 9.0, seed 0: Diverged" in Path("runs/sweep/it/results.md").read_text()
+
+    def test_sigterm_saves_all_runs_without_warnings(self, here, tmp_path):
+        content = {"options": {**TINY, "n_updates": 10**6}, "vary": {"n_channels": [4, 8]}, "seeds": 1}
+        (tmp_path / "it.json").write_text(json.dumps(content))
+        words = ["sweep", "it.json", "--out", "it", "--workers", "2", "--device", "cpu"]
+        command = subprocess.Popen(
+            [sys.executable, "-m", "maze_nca_gym", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        )
+        end = time.monotonic() + 120
+        while len(list((tmp_path / "it").glob("runs/*/*/metrics.jsonl"))) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        command.send_signal(signal.SIGTERM)
+        _, err = command.communicate(timeout=120)
+        assert err == "maze-nca-gym: interrupted; the same command goes on\n"
+        assert command.returncode == 130
+        assert len(list((tmp_path / "it").glob("runs/*/*/checkpoint.safetensors"))) == 2
 
     def test_networks_of_one_size_have_gaps(self, here, tmp_path):
         content = {"options": TINY, "vary": {"model": ["NCA", "MLP"]}, "seeds": 1, "measure": {"sizes": [4, 5], "n": 4}}
