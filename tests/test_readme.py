@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import pytest
 from fresh_models import FRESH_MLP
@@ -22,6 +23,7 @@ from maze_nca_gym.levels import Tile, prefab
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [README, *((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("commands", "quickstart"))]
+TEN_LINES = README.split("## Ten lines")[1].split("\n## ")[0]
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = [
     line.split("#")[0].strip()
@@ -63,8 +65,19 @@ def test_the_ten_lines_work_for_any_policy(name):
     exec(code.replace("shortest-path-bfs", name).replace('render_mode="human"', f'render_mode="rgb_array"{size}'), seen)
     info = seen["info"]
     assert isinstance(info, dict)
-    if find_policy(name).exact and name not in ("depth-first", "all-shortest-paths"):
+    if find_policy(name).exact and f"`{name}`" not in TEN_LINES:
         assert (info["accuracy"], info["complete"], info["optimal"]) == (pytest.approx(1, abs=1e-3), True, True)
+
+
+def test_the_policies_that_draw_no_single_path_end_as_the_readme_says():
+    (code,) = (block for block in PYTHON if "load(" in block)
+    drawings = {name for name in list_policies(all=True) if find_policy(name).exact and load(name).output != "path"}
+    stated = dict(re.findall(r"`([a-z-]+)` (-?\d+\.\d+)", TEN_LINES))
+    assert stated.keys() == drawings
+    for name, accuracy in stated.items():
+        seen: dict[str, Any] = {}
+        exec(code.replace("shortest-path-bfs", name).replace('"human"', '"rgb_array"'), seen)
+        assert f"{seen['info']['accuracy']:.2f}" == accuracy
 
 
 @pytest.mark.parametrize("command", SHORT)
