@@ -338,10 +338,16 @@ class TestPopulations:
             assert arrays_of(again.population) == arrays_of(env.population)
             assert kind(again.reset(seed=4)[1]) == "replay"
 
+    @for_each("capacity", [1, 3, 50, 63, 64, 65])
+    def test_any_capacity_goes_with_the_other_defaults(self, capacity: int) -> None:
+        env = AdversarialEvolution(bare(), capacity=capacity, evolve_every=2, evolve_below=None, n_initial=1)
+        play(env, 12)
+        assert 1 <= len(env.population) <= capacity
+
     @for_each(
         ("options", "message"),
         [
-            ({"capacity": 3}, "n_offspring=64 exceeds the capacity of 3"),
+            ({"capacity": 3, "n_offspring": 4}, "n_offspring=4 exceeds the capacity of 3"),
             ({"capacity": 3, "n_offspring": 3, "n_initial": 4}, "n_initial=4 exceeds the capacity of 3"),
             ({"parents": "fitest"}, "unknown parents 'fitest'. Did you mean 'fittest'"),
             ({"n_offspring": 2**20 + 1}, "n_offspring must be from 1 to 1,048,576"),

@@ -101,7 +101,7 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
             measure_unfinished: count an episode that `reset` ends after a step or more as if it had ended there. This
                 is for environments whose time limit lies outside this wrapper.
             options: fields of `BreedingSchedule` and, for a new population, of `PopulationConfig`; `n_initial` and
-                `window` of `evolution.Evolution`.
+                `window` of `evolution.Evolution`. By default `n_offspring` is 64, or the capacity if that is less.
 
         Raises:
             ValueError: an environment that is not a maze, a missing population file, a population of another task or
@@ -182,7 +182,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, An
             env: a `MazeVectorEnv`, wrapped or not, of any autoreset mode, device and output.
             population: a population to continue, or the path of a saved one; None makes a new one.
             options: fields of `BreedingSchedule` and, for a new population, of `PopulationConfig`; `n_initial` and
-                `window` of `evolution.Evolution`.
+                `window` of `evolution.Evolution`. By default `n_offspring` is 64, or the capacity if that is less.
 
         Raises:
             ValueError: an environment that is no batch of mazes, an unknown option or a bad value. A missing population

@@ -193,7 +193,7 @@ def start(
         source: the environment's source of levels.
         population: a population to continue, or the path of a saved one; None makes a new one.
         options: `n_initial` and `window` of `Evolution`, fields of `BreedingSchedule` and, for a new population, those
-            of `PopulationConfig` but for the task.
+            of `PopulationConfig` but for the task. By default there are at most as many offspring as the capacity.
         n_envs: N.
 
     Raises:
@@ -204,8 +204,9 @@ def start(
         guess, known = did_you_mean(unknown[0], OPTIONS), f"known: {', '.join(sorted(OPTIONS))}"
         raise ValueError(with_known(f"unknown options {', '.join(unknown)}", guess, known))
     given = {part: {k: v for k, v in options.items() if k in names} for part, names in _PARTS.items()}
-    schedule = BreedingSchedule(**given["breeding"])
     levels = _find_population(source, population, given["population"])
+    usual = {"n_offspring": min(BreedingSchedule.n_offspring, levels.config.capacity)}
+    schedule = BreedingSchedule(**{**usual, **given["breeding"]})
     return Evolution(levels, schedule, source.shape, n_envs, **given["own"])
 
 
