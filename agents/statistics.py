@@ -88,11 +88,10 @@ def standard_error(values: ArrayLike) -> float | None:
 
 def student(values: ArrayLike) -> tuple[float, float] | None:
     """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for few; None for fewer than
-    two."""
-    error = standard_error(values)
-    if error is None:
+    three, since that of two is 12.7 times as wide as they are apart, and says nothing."""
+    sample, error = np.asarray(values, np.float64), standard_error(values)
+    if error is None or len(sample) < 3:
         return None
-    sample = np.asarray(values, np.float64)
     spread = float(stdtrit(len(sample) - 1, 0.975)) * error
     return float(sample.mean()) - spread, float(sample.mean()) + spread
 

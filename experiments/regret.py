@@ -224,8 +224,8 @@ def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float]]]) -> s
 
 
 def _cell(values: Sequence[float]) -> str:
-    low, high = student(values) or (0.0, 0.0)
-    return f"{np.mean(values):.2f}" + (f" ({low:.2f} to {high:.2f})" if len(values) > 1 else "")
+    interval = student(values)
+    return f"{np.mean(values):.2f}" + ("" if interval is None else f" ({interval[0]:.2f} to {interval[1]:.2f})")
 
 
 def main() -> None:

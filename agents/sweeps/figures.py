@@ -100,6 +100,7 @@ def draw_measure(results: Results, name: str, path: Path, width: FigureWidth = N
         axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        about = "dots: seeds; lines: mean and 95 % interval" * (len(results.sweep.seeds) > 1)
+        n_seeds = len(results.sweep.seeds)
+        about = ("dots: seeds; lines: mean" + " and 95 % interval" * (n_seeds > 2)) * (n_seeds > 1)
         drawn.supxlabel(about, fontsize="medium")
     return path

@@ -33,7 +33,7 @@ class Cell:
     Attributes:
         values: one for each run that has it.
         mean, sd: mean and sample standard deviation; None for fewer runs than one or two.
-        low, high: 95 % interval of the mean by Student's t; None for fewer runs than two.
+        low, high: 95 % interval of the mean by Student's t; None for fewer runs than three.
     """
 
     values: tuple[float, ...]
@@ -55,9 +55,10 @@ class Cell:
         """Return mean, deviation and, in a second line, the interval, in percent."""
         if self.mean is None:
             return NOTHING
-        if self.sd is None or self.low is None or self.high is None:
-            return f"{100 * self.mean:.2f}"
-        return f"{100 * self.mean:.2f} ± {100 * self.sd:.2f}\n({100 * self.low:.2f} to {100 * self.high:.2f})"
+        shown = f"{100 * self.mean:.2f}" + ("" if self.sd is None else f" ± {100 * self.sd:.2f}")
+        if self.low is None or self.high is None:
+            return shown
+        return f"{shown}\n({100 * self.low:.2f} to {100 * self.high:.2f})"
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,8 @@ class Results(Tabular):
     def about(self) -> str:
         """What the figures in the table are."""
         n = len(self.sweep.seeds)
-        spread = ", ± sample standard deviation (95 % interval of the mean, Student's t)" if n > 1 else ""
+        interval = " (95 % interval of the mean, Student's t)" if n > 2 else ""
+        spread = f", ± sample standard deviation{interval}" if n > 1 else ""
         return f"% of levels, mean over {n} seed{'s' * (n > 1)}{spread}. {self.sweep.measure.about}"
 
     def save(self) -> list[Path]:

@@ -407,9 +407,10 @@ class TestStatistics:
         values = [0.2, 0.5, 0.4]
         low, high = student_t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
         assert student(values) == pytest.approx((low, high))
-        assert student([0.5]) is None
-        cell = Cell.of([0.9, 1.0])
-        assert (cell.high, cell.percent()) == (1.0, "95.00 ± 7.07\n(31.47 to 100.00)")
+        assert student([0.5]) is student([0.5, 0.6]) is student([]) is None
+        cell = Cell.of([0.9, 1.0, 0.95])
+        assert (cell.high, cell.percent()) == (1.0, "95.00 ± 5.00\n(82.58 to 100.00)")
+        assert Cell.of([0.9, 1.0]).percent() == "95.00 ± 7.07"
         assert (Cell.of([]).percent(), Cell.of([0.5]).percent()) == ("-", "50.00")
         assert np.isnan([Cell.of([0.9, np.nan]).low, Cell.of([0.9, np.nan]).high]).all()
 
