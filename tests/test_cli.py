@@ -28,6 +28,7 @@ from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli import main
+from maze_nca_gym.cli.commands import COMMANDS
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
 from maze_nca_gym.loading import list_packs
 from maze_nca_gym.solvers import shortest_path
@@ -481,3 +482,41 @@ class TestPlay:
                 patch.setattr(pygame.display, name, function)
             assert main(["play", "--size", "3", "--fps", "1000"]) == 2
         assert capsys.readouterr().err.startswith(f"maze-nca-gym: error: {message}; `solve` writes")
+
+
+@for_each("words", [(), ("runs",), ("levels",), ("policies",)])
+def test_help_is_a_line_a_command(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--help"]) == main([*words, "-h"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    lines = lines[: len(lines) // 2]
+    within = COMMANDS.within if not words else COMMANDS.within[words[0]].within  # type: ignore[union-attr]
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == list(within)
+    assert len(lines) == len(within) + 6 <= 24
+    assert max(map(len, lines)) <= 120
+    assert main([*words, "--foo"]) == 2
+    assert "needs a command before --foo; --help lists all" in capsys.readouterr().err
+
+
+@for_each("name", ["a\x1b[31mb", "\x9b2J", "\x07", "\udcff"])
+def test_no_name_of_a_file_steers_the_terminal(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"{name}.npz").write_bytes(b"no levels")
+    for words in (
+        ["levels", "list", f"{name}.npz"],
+        ["levels", "show", f"{name}.npz"],
+        ["generate", f"{name}2.npz", "--n", "2", "--size", "4"],
+        ["levels", "list", f"{name}2.npz"],
+        ["levels", "show", f"{name}2.npz"],
+        ["evaluate", f"{name}.safetensors"],
+        ["sweep", f"{name}.toml"],
+        ["export", "shortest-path-bfs", "--out", f"{name}.json"],
+        ["solve", *SMALL, "--n", "2", "--picture", "none", "--out", name],
+        ["runs", "list", name],
+    ):
+        main(words)
+        printed = capsys.readouterr()
+        shown = printed.out + printed.err
+        assert ascii(name)[1:-1] in shown.replace("\\\\", "\\"), words
+        assert all(char.isprintable() or char in "\n\t" for char in shown), words

@@ -17,6 +17,7 @@ from maze_nca_gym.families import reserved_hashes
 from maze_nca_gym.generation import check_size
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
+from maze_nca_gym.names import printable
 from maze_nca_gym.options import options_of
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.tasks import find_task
@@ -138,7 +139,7 @@ def run(job: Job) -> LevelPopulation:
     if population.clock <= job.rounds:
         evolution.begin({"command": job.command})
     if evolution.is_finished(job.n, job.rounds):
-        print(f"{job.out} is finished; more --rounds go on, --overwrite starts a new one")
+        print(f"{printable(str(job.out))} is finished; more --rounds go on, --overwrite starts a new one")
     else:
         _announce(job, population)
         with asked_to_stop() as stop:
@@ -155,7 +156,7 @@ def run(job: Job) -> LevelPopulation:
 
 def _announce(job: Job, population: LevelPopulation) -> None:
     print(
-        f"{job.out}: {job.n:,} levels, {job.rounds:,} rounds of {job.n_offspring:,} offspring against "
+        f"{printable(str(job.out))}: {job.n:,} levels, {job.rounds:,} rounds of {job.n_offspring:,} offspring against "
         f"{', '.join(job.evaluated)} on {job.device}; Ctrl-C saves and ends"
     )
     if len(population):

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from maze_nca_gym.names import printable
 from maze_nca_gym.options import Between, Further, Option, Shown, Stored, checked, flat, options_of, with_defaults
 from maze_nca_gym.orders import with_order
 
@@ -165,7 +166,8 @@ def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
     from .learning import learn
 
     began, n_updates = time.monotonic(), config.n_updates_in_all
-    print(f"{run.path}: watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches")
+    path = printable(str(run.path))
+    print(f"{path}: watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches")
     with ProgressBar("update", n_updates) as progress:
 
         def log(line: Mapping[str, float]) -> None:

@@ -10,6 +10,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from maze_nca_gym.names import printable
+
 PLAIN_EVERY = 10.0
 """Seconds between two lines where there is no terminal."""
 RECENT = 20
@@ -86,4 +88,4 @@ def duration(seconds: float) -> str:
 
 def say(line: str) -> None:
     """Print a line about ongoing work immediately, on stderr, so that stdout has nothing but results."""
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from maze_nca_gym.names import printable
 from maze_nca_gym.options import differences
 
 from ..policy import Policy
@@ -73,7 +74,10 @@ def run_session(
         run = _open(folder, config, workers, overwrite)
         if run.is_finished:
             if run.writes:
-                print(f"{folder} is finished; a larger --n-updates continues it, --overwrite starts a new one")
+                print(
+                    f"{printable(str(folder))} is finished; a larger --n-updates continues it, --overwrite starts a "
+                    "new one"
+                )
             return load_model(folder / MODEL)
         if run.continues and run.found is not None:
             state = fresh
@@ -151,8 +155,8 @@ def _data(config: TrainingConfig) -> str:
 def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
     config, n = state.config, state.config.n_updates
     print(
-        f"{run.path}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} updates of "
-        f"{config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
+        f"{printable(str(run.path))}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} "
+        f"updates of {config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
     )
     if state.update == state.begin > 0:
         print(f"the run was finished after {state.update:,} updates; {_afresh(config)}")

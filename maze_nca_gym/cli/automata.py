@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import compile_automaton, learn_automaton
-from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _summarise(
             "automaton": found["automaton"],
         }
     ).print()
-    print(f"model: {out / MODEL}")
+    tell(f"model: {out / MODEL}")
     if certificate.holds:
         return 0
     print(worst_patch(automaton, model))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import bench
+from maze_nca_gym.cli.output import tell
 from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "pn
     for name, rows in board.by_set().items():
         _print_set(name, rows)
     for name in (BOARD, PAGE, *[f"{PICTURE}.{format}"] * plot):
-        print(out / name)
+        tell(str(out / name))
     return 0
 
 
@@ -41,4 +42,4 @@ def _print_set(name: str, rows: Sequence[Row]) -> None:
     Table(columns, cells, columns[2:], f"{name}: % of instances").print()
     for line in lines:
         known = "" if line.entry.weights is None else f"{line.entry.weights:,} weights, "
-        print(f"{line.name}: {known}{line.details}")
+        tell(f"{line.name}: {known}{line.details}")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, make_dataclass, replace
-from functools import partial, reduce
-from operator import or_
-from typing import Annotated, Any
-
-import tyro
-from tyro.conf import subcommand
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from maze_nca_gym import agents
 from maze_nca_gym.agents.registry import import_own
@@ -89,20 +86,26 @@ class Commands:
             raise ValueError(f"{prog} needs a command: {', '.join(self.within)}; --help describes them")
         name = words[0].replace("_", "-")
         if name.startswith("-"):
-            self._help(words, prog)
+            self._help(words[0], prog)
         if name not in self.within:
             raise ValueError(unknown_name("command", words[0], self.within))
         return self.within[name].read(words[1:], f"{prog} {name}")
 
-    def _help(self, words: Sequence[str], prog: str) -> None:
-        """Print the help that lists the commands, or an error about an option in place of a command; end the
-        program."""
-        kinds = []
+    def _help(self, option: str, prog: str) -> None:
+        """Print a line for each command, and end the program.
+
+        Raises:
+            SystemExit: 0 after that.
+            ValueError: an option in place of a command.
+        """
+        if option not in ("-h", "--help"):
+            raise ValueError(f"{prog} needs a command before {option}; --help lists all")
+        width = max(map(len, self.within))
+        print(f"usage: {prog} COMMAND [options]\n\n{self.about}\n")
         for name, command in self.within.items():
-            listed = make_dataclass(name.replace("-", "_"), [], namespace={"__doc__": command.about})
-            kinds.append(Annotated[listed, subcommand(name)])
-        form: Any = reduce(or_, kinds)
-        tyro.cli(form, prog=prog, description=self.about, args=list(words))
+            print(f"  {name:<{width}}  {re.split('[;:]', command.about.splitlines()[0])[0].rstrip('.')}")
+        print(f"\n`{prog} COMMAND --help` describes a command and its options.")
+        raise SystemExit(0)
 
 
 def _import(modules: str | None) -> None:

@@ -11,7 +11,7 @@ from maze_nca_gym.agents.evaluation import DEFAULT_N
 from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.registry import named_policies
 from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.scoring import MINIBATCH
 from maze_nca_gym.tables import Table, percent
 
@@ -50,9 +50,9 @@ def run(
             print(f"{name} {DRAWINGS[policy.output].note}")
         if policy.engine_hints.passes > 1:
             print(f"{name}: {cost_note(policy)}")
-    print(f"results: {out / 'results.json'}, {out / 'results.csv'}")
+    tell(f"results: {out / 'results.json'}, {out / 'results.csv'}")
     for path in filter(Path.exists, (out / f"{name}.{format}" for name in FIGURES)):
-        print(f"figure: {path}")
+        tell(f"figure: {path}")
     return max(map(_verdict, results))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.agents import evolve
+from maze_nca_gym.cli.output import tell
 from maze_nca_gym.tables import Table, percent
 
 
@@ -31,5 +32,5 @@ def run(*, out: Path = Path("runs/evolve"), **options: Any) -> int:
     ).print()
     written = {"levels": POPULATION, "metrics": METRICS, "curves": CURVES, "hardest levels": HARDEST}
     for label, name in written.items():
-        print(f"{label}: {out / name}")
+        tell(f"{label}: {out / name}")
     return 0

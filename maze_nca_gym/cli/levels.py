@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import generate
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
-from maze_nca_gym.cli.output import print_level
+from maze_nca_gym.cli.output import print_level, tell
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
 from maze_nca_gym.loading import levels_path, list_packs, load_levels, pack_file
+from maze_nca_gym.names import printable
 from maze_nca_gym.options import Between, Shown, check, flag
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.scoring import lengths_of
@@ -32,7 +33,7 @@ def run(*, file: Path, **options: Any) -> int:
     """Print the size of the file."""
     levels, path = generate(file, **options), levels_path(file)
     _, height, width = levels.tiles.shape
-    print(f"{path}: {len(levels):,} levels of {height} x {width} tiles, {path.stat().st_size / 1024:,.0f} KiB")
+    tell(f"{path}: {len(levels):,} levels of {height} x {width} tiles, {path.stat().st_size / 1024:,.0f} KiB")
     return 0
 
 
@@ -93,13 +94,13 @@ def show_levels(
     paths = task.solve(tiles) if solution else np.zeros(tiles.shape, np.bool_)
     for number, level, path in zip(index, tiles, paths, strict=True):
         if solution and not path.any():
-            print(f"{source}, level {number} has no solution: {task.why_unsolvable(level)}", file=sys.stderr)
+            print(printable(f"{source}, level {number} has no solution: {task.why_unsolvable(level)}"), file=sys.stderr)
     if png is not None:
         _save_picture(png, tiles, paths)
         return 0
     drawings = [to_text(level, path) for level, path in zip(tiles, paths, strict=True)]
     for i, (number, drawing) in enumerate(zip(index, drawings, strict=True)):
-        print(f"{source}, level {number} of {len(levels):,}", file=sys.stderr)
+        print(printable(f"{source}, level {number} of {len(levels):,}"), file=sys.stderr)
         print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
     return 0
 
@@ -115,7 +116,7 @@ def _show_family(source: str, index: tuple[int, ...], png: Path | None, gif: Pat
     for path, save in ((png, save_tree), (gif, save_line)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            print(f"picture: {save(population, id, path)}")
+            tell(f"picture: {save(population, id, path)}")
     return 0
 
 
@@ -131,7 +132,7 @@ def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
     frames = [draw_level(*level) for level in zip(tiles, paths, strict=True)]
     picture = frames[0] if len(frames) == 1 else contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames))))
     path.parent.mkdir(parents=True, exist_ok=True)
-    print(f"picture: {save_png(path, picture)}")
+    tell(f"picture: {save_png(path, picture)}")
 
 
 def _print_names() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from maze_nca_gym.names import printable
+
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 """Exit codes other than 0; 130 is what a shell reports after Ctrl-C."""
@@ -23,7 +25,12 @@ class JobError(Exception):
 
 def complain(message: str) -> None:
     """Print one line on stderr."""
-    print(f"maze-nca-gym: {message}", file=sys.stderr)
+    print(printable(f"maze-nca-gym: {message}"), file=sys.stderr)
+
+
+def tell(text: str) -> None:
+    """Print a text that may have names of files in it on stdout."""
+    print(printable(text))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from rich.text import Text
 from maze_nca_gym.agents import PolicyInfo, export, find_policy, list_policies, load
 from maze_nca_gym.agents.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
+from maze_nca_gym.cli.output import tell
 from maze_nca_gym.options import Shown
 from maze_nca_gym.tables import Table, percent
 
@@ -130,5 +131,5 @@ def show(*, name: Annotated[str, Shown("NAME|FILE", positional=True)]) -> int:
 def run_export(**options: Any) -> int:
     """Print the size of the file."""
     path = export(**options)
-    print(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")
+    tell(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import play, solve
-from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.cli.output import FAILED, complain, tell
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.rollouts.solved import Solved
@@ -16,9 +16,9 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
     """Exit with 1 if an exact policy finishes without a solution."""
     solved = solve(out=out, picture=picture, **options)
     solved.table().print()
-    print(f"results: {out / 'results.json'}, {out / 'results.csv'}")
+    tell(f"results: {out / 'results.json'}, {out / 'results.csv'}")
     if picture != "none":
-        print(f"picture: {out / f'episode.{picture}'}")
+        tell(f"picture: {out / f'episode.{picture}'}")
     return _verdict(solved)
 
 

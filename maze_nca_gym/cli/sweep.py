@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import list_runs, reproduce, sweep
-from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.names import printable
 from maze_nca_gym.tables import Table, percent
 
@@ -32,7 +32,7 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
         for table in results.tables_of(name):
             table.print()
     print(results.about)
-    print(f"results: {results.out}")
+    tell(f"results: {results.out}")
     return _verdict(results.failures)
 
 
@@ -40,7 +40,7 @@ def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
     """Reproduce the paper's tables and say where they are; return 1 if runs have failed."""
     with _Watch() as watch:
         results = reproduce(out=out, on_change=watch.show, **options)
-    print(f"results: {out / 'results.md'}")
+    tell(f"results: {out / 'results.md'}")
     return _verdict({job: error for row in results.rows for job, error in row.failures.items()})
 
 

@@ -11,7 +11,7 @@ from maze_nca_gym.agents import train
 from maze_nca_gym.agents.figure_options import FigureFormat, FigureWidth
 from maze_nca_gym.agents.training.run import folder_of
 from maze_nca_gym.cli import sweep
-from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain
+from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, tell
 from maze_nca_gym.options import check, flag, options_of_call
 from maze_nca_gym.tables import Table, percent
 
@@ -86,4 +86,4 @@ def _summarise(policy: Policy, folder: Path) -> None:
     for label, names in written.items():
         paths = [str(folder / name) for name in names if (folder / name).exists()]
         if paths:
-            print(f"{label}: {', '.join(paths)}")
+            tell(f"{label}: {', '.join(paths)}")
