@@ -22,7 +22,7 @@ from maze_nca_gym.exchange import load_csv, load_text, save_csv, save_text
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
-from maze_nca_gym.names import did_you_mean, find
+from maze_nca_gym.names import did_you_mean, find, with_known
 
 TEXT, CSV, NPZ = ".txt", ".csv", ".npz"
 _READERS: dict[str, Callable[[str | Path], LevelSet]] = {
@@ -118,7 +118,5 @@ def _find_levels(name: str | Path, letters: str) -> LevelSet:
     if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
         return LevelSet(parse(drawing, letters)[None])
     known = list_prefabs() + list_packs() + list(BENCHMARK_SETS)
-    raise ValueError(
-        f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}; known: "
-        f"{', '.join(known)}{did_you_mean(name, known)}"
-    )
+    wrong = f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}"
+    raise ValueError(with_known(wrong, did_you_mean(name, known), f"known: {', '.join(known)}"))
