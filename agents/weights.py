@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +13,7 @@ import torch
 
 from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.names import Registry
+from maze_nca_gym.tasks import TASKS
 
 from .guarantees import Guarantees
 from .policy import Policy
@@ -26,6 +29,7 @@ _OWN: dict[str, str | type[Policy]] = {
 """Name of a class of this package -> "module:class", the module relative to it."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"
+_FURTHER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 GUARANTEES = "guarantees"
 """Key of the guarantees in a file's description."""
 
@@ -54,11 +58,15 @@ def model_class(name: str) -> type[Policy]:
 def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
     """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
 
-    Training constructs it with the keyword arguments `n_tiles`, `n_channels`, `n_iterations` and `generator`, which it
-    may ignore. Loading constructs it with the keyword arguments in its attribute `arguments`.
+    Training constructs it with the keyword arguments `n_tiles`, `n_channels` and `generator`, and with those of `task`,
+    `n_iterations` and `size` that it takes. A class that takes no `task` can be trained for its own alone. Loading
+    constructs it with the keyword arguments in its attribute `arguments`.
+
+    It is made once without memory, if the package's arguments and its own defaults are enough for that.
 
     Raises:
-        ValueError: it is not a `Policy`, or has the name of a model of this package.
+        ValueError: it is not a `Policy`, has the name of a model of this package, or has no `arguments` that make it
+            again.
     """
     MODELS.register(getattr(model, "__name__", ""), model)
     return model
@@ -67,6 +75,14 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
 def _try_out(name: str, model: str | type[Policy]) -> None:
     if not isinstance(model, type) or not issubclass(model, Policy):
         raise ValueError(f"{name} must be a subclass of Policy")
+    for task in TASKS.values():
+        usual = {"n_tiles": task.n_tiles, "n_channels": 64, "task": task.name, "n_iterations": 2, "size": 8}
+        try:
+            tried = without_memory(model, {key: usual[key] for key in arguments_of(model) if key in usual})
+        except Exception:  # of another task, or with an option that has no default: training makes it in full
+            continue
+        made_again(tried)
+        return
 
 
 MODELS: Registry[str | type[Policy]] = Registry("model", _OWN, _try_out)
@@ -84,22 +100,18 @@ def save_model(model: Policy, path: str | Path) -> Path:
         The file's path.
 
     Raises:
-        ValueError: a class that is not in `MODELS`, a model without `arguments`, or weights that are not finite
-            float32.
+        ValueError: a class that is not in `MODELS`, a model whose `arguments` do not make it again, or weights that are
+            not finite float32.
     """
     path = Path(path)
     path = path if path.suffix.lower() == ".safetensors" else path.with_name(f"{path.name}.safetensors")
     name = type(model).__name__
     if name not in MODELS or model_class(name) is not type(model):
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
-    if not isinstance(getattr(model, "arguments", None), dict):
-        raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
-    arguments = cast(Rebuildable, model).arguments
-    layouts = layouts_of(without_memory(type(model), arguments).state_dict())
-    check_layouts(layouts_of(model.state_dict()), layouts)  # else it could not be loaded
+    made_again(model)
     description = {
         "class": name,
-        "arguments": arguments,
+        "arguments": cast(Rebuildable, model).arguments,
         GUARANTEES: model.guarantees.to_json(),
     }
     save_tensors(path, KIND, description, model.state_dict())
@@ -159,6 +171,39 @@ def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
         raise ValueError(
             f"it asks for {n_iterations} iterations with their own weights, and has {len(layouts)} tensors"
         )
+
+
+def arguments_of(model: type[Policy]) -> tuple[str, ...]:
+    """Return the names of a constructor's arguments; those of base classes too where it passes **options on."""
+    names: dict[str, None] = {}
+    for kind in model.__mro__:
+        parameters = inspect.signature(kind).parameters
+        names |= dict.fromkeys(name for name, each in parameters.items() if each.kind not in _FURTHER)
+        if all(each.kind is not each.VAR_KEYWORD for each in parameters.values()):
+            break
+    return tuple(names)
+
+
+def made_again(model: Policy) -> Policy:
+    """Return what a model's `arguments` make, as a file keeps them, without memory for its weights.
+
+    Raises:
+        ValueError: it has no `arguments`, no file can keep them, or they make another model: of another task, with
+            other channels, or with weights of other names or shapes.
+    """
+    name, arguments = type(model).__name__, getattr(model, "arguments", None)
+    if not isinstance(arguments, dict):
+        raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
+    try:
+        again = without_memory(type(model), json.loads(json.dumps(arguments)))
+    except TypeError as error:
+        raise ValueError(f"the `arguments` of a model of class {name} do not make it again: {error}") from error
+    for what in ("task", "n_tiles", "n_channels"):
+        is_now, was = getattr(again, what), getattr(model, what)
+        if is_now != was:
+            raise ValueError(f"the `arguments` of a model of class {name} make one with {what} {is_now!r}, not {was!r}")
+    check_layouts(layouts_of(model.state_dict()), layouts_of(again.state_dict()))
+    return again
 
 
 def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:

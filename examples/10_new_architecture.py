@@ -1,4 +1,4 @@
-"""A new architecture in 30 lines: a gated update, trained and saved like those of the package.
+"""A new architecture in 30 lines: a gated update, trained for any task and saved like those of the package.
 
     python examples/10_new_architecture.py [updates]
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from maze_nca_gym.agents import Policy, evaluate, train
 from maze_nca_gym.agents.weights import register_model
+from maze_nca_gym.tasks import find_task
 
 
 @register_model
@@ -22,10 +23,11 @@ class GatedNCA(Policy):
     stationary_from = 0  # every iteration is the same function
 
     def __init__(
-        self, n_tiles: int, n_channels: int, n_iterations: int = 32, n_hidden: int = 48, generator=None
+        self, n_tiles: int, n_channels: int, n_hidden: int = 48, task: str = "shortest-path", generator=None
     ) -> None:
-        super().__init__("shortest-path", n_tiles, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
-        self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "n_hidden": n_hidden}
+        answers = find_task(task).answers  # ("path",), unless a task of your own has several
+        super().__init__(task, n_tiles, [*answers, *(f"hidden_{i}" for i in range(len(answers), n_channels))])
+        self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "n_hidden": n_hidden, "task": task}
         self.perceive = nn.Conv2d(n_tiles + n_channels, n_hidden, 3, padding=1)
         self.act = nn.Conv2d(n_hidden, 2 * n_channels, 1)
         for parameter in self.parameters():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.tasks import find_task, usual_task
 
 from ..policy import Policy
+from ..weights import arguments_of
 
 MOST = 2**16
 """Largest number of channels or iterations, so that a malicious file cannot ask for absurd sizes."""
@@ -76,15 +76,8 @@ class LearnedPolicy(Policy):
     @property
     def arguments(self) -> dict[str, Any]:
         """The constructor's arguments that make a network of this shape: JSON-serialisable."""
-        names: list[str] = []
-        for kind in type(self).__mro__:  # names of arguments passed on as **options are in the base class
-            parameters = inspect.signature(kind).parameters.values()
-            names += [
-                each.name for each in parameters if each.kind is not each.VAR_KEYWORD and each.name != "generator"
-            ]
-            if all(each.kind is not each.VAR_KEYWORD for each in parameters):
-                break
-        values = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        names = arguments_of(type(self))
+        values = {name: getattr(self, name) for name in names if name != "generator" and hasattr(self, name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def _layer_of(self, step: int) -> int:

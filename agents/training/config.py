@@ -127,6 +127,7 @@ class TrainingConfig:
 
     def _check_model(self) -> Policy:
         """Check the model's options; return the model of one iteration, with shapes but no memory for its weights."""
+        from ..weights import made_again
         from .model import begin_with, shapes_of
 
         sizes, model = self.levels.sizes, self.model
@@ -137,11 +138,15 @@ class TrainingConfig:
             )
         if self.loss.guidance:
             check(bool(find_task(self.task).guided), f"the task {self.task} brings no guidance: set guidance to 0")
-            least = self.n_shown + 2 * bool(model.max_pool)
-            check(model.n_channels >= least, f"guidance needs at least {least} channels, got {model.n_channels}")
         arguments = self.model_arguments
         one_iteration = arguments | ({} if arguments.get("n_iterations") is None else {"n_iterations": 1})
         shapes = shapes_of(model, one_iteration)  # raises ValueError where it refuses an option
+        other_task = f"a model of class {model.model} is for the task {shapes.task}, not {self.task}: its constructor"
+        check(shapes.task == self.task, f"{other_task} must take `task` and pass it on to that of Policy")
+        made_again(shapes)  # raises ValueError where what is saved could not be loaded as what was trained
+        if self.loss.guidance:
+            least = self.n_shown + 2 * bool(model.max_pool)
+            check(shapes.n_channels >= least, f"guidance needs at least {least} channels, got {shapes.n_channels}")
         if model.start_from is not None:
             begin_with(shapes, model.start_from)  # raises ValueError where the network does not fit
         one_size = f"a model of class {model.model} is built for one size, got sizes {sizes}"

@@ -17,7 +17,7 @@ from ..guarantees import Guarantees
 from ..policy import Policy
 from ..program import RELU
 from ..registry import load
-from ..weights import model_class, without_memory
+from ..weights import arguments_of, model_class, without_memory
 from .options import ModelConfig
 
 FIRST_BIAS = 0.3
@@ -65,9 +65,15 @@ def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
     """Make a model that has shapes but no memory for its weights.
 
     Raises:
-        ValueError: an argument that its constructor refuses.
+        ValueError: an argument that its constructor refuses, or one of those that training gives and it does not take.
     """
-    return without_memory(model_class(config.model), dict(arguments))
+    model = model_class(config.model)
+    lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(model)]
+    check(not lacking, f"the constructor of a model of class {config.model} must take {', '.join(lacking)}")
+    try:
+        return without_memory(model, arguments)
+    except TypeError as error:
+        raise ValueError(f"a model of class {config.model} cannot be made: {error}") from error
 
 
 def _shapes(model: Policy) -> dict[str, torch.Size]:

@@ -6,7 +6,6 @@ the same name everywhere: here, in `changed`, on the command line and in files.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
@@ -16,7 +15,7 @@ from typing import Annotated, Any, cast
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import did_you_mean, with_known
 from maze_nca_gym.options import REQUIRED, Between, Further, OneOf, Option, check, check_options, options_of_call
-from maze_nca_gym.tasks import find_task, usual_task
+from maze_nca_gym.tasks import find_task
 
 from .editing import EDITS
 
@@ -114,17 +113,12 @@ class ModelConfig:
 
     def arguments(self, task: str, size: int) -> dict[str, Any]:
         """Return all keyword arguments of the constructor, except the generator, for levels of an inner size."""
-        from ..weights import model_class
+        from ..weights import arguments_of, model_class
 
-        n_tiles = find_task(task).n_tiles
-        given = {
-            "n_tiles": n_tiles,
-            # only where the kinds of tile do not imply it: a class for one task need not take a task
-            **({} if usual_task(n_tiles).name == task else {"task": task}),
-            "n_channels": self.n_channels,
-        }
-        taken = inspect.signature(model_class(self.model)).parameters
-        if_taken = {"n_iterations": self.n_iterations, "size": size}
+        given = {"n_tiles": find_task(task).n_tiles, "n_channels": self.n_channels}
+        taken = arguments_of(model_class(self.model))
+        # a class for one task need not take a task: the configuration asks what it is for
+        if_taken = {"task": task, "n_iterations": self.n_iterations, "size": size}
         return self.given_options | given | {name: value for name, value in if_taken.items() if name in taken}
 
 

@@ -53,8 +53,8 @@ from maze_nca_gym.levels import Tile
 class Flood(Policy):
     """A flood from the source; exact after as many iterations as the farthest tile has moves."""
 
-    def __init__(self):
-        super().__init__("reachable", n_tiles=4, channel_names=("path", "unused"))
+    def __init__(self, task="reachable"):
+        super().__init__(task, n_tiles=4, channel_names=("path", "unused"))
 
     def update(self, maze, state, step):
         """Return the next state, (B, 2, H, W)."""
@@ -100,7 +100,9 @@ for name, model in {"flood": Flood(), "learned": learned}.items():
     print(f"{name:8} complete {result.metrics.complete.value:.1%}, accuracy {result.metrics.accuracy.value:.3f}")
 
 # %% [markdown]
-# On the command line, `--import MODULE` first imports your module, which registers the task.
+# On the command line, `--import MODULE` first imports your module, which registers the task. A network of your own
+# learns it too, if its constructor takes the name as `task` and keeps it among its `arguments`, as in [example
+# 10](../../examples/10_new_architecture.py). One that takes none is refused for any task but its own.
 
 # %% [markdown]
 # ## Tiles of its own

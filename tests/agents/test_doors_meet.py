@@ -1,0 +1,248 @@
+"""Doors that meet: an architecture, ours or a user's, on a task, ours or a user's, for all that a policy can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from own_tasks import own_tasks
+from tables import for_each
+from torch import Tensor, nn
+
+from maze_nca_gym.agents import evaluate, register_model, train
+from maze_nca_gym.agents.learned import MLP, NCA
+from maze_nca_gym.agents.policy import Policy, asked
+from maze_nca_gym.agents.sweeps.specification import read_sweep
+from maze_nca_gym.agents.training import TrainingConfig, changed
+from maze_nca_gym.agents.weights import MODELS, load_model, save_model
+from maze_nca_gym.tasks import find_task
+
+TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,)}
+FEW = {"log_every": 1, "validate_every": 2, "device": "cpu", "threads": 1}
+
+
+class Own(Policy):
+    """A plain policy for any task."""
+
+    stationary_from = 0
+
+    def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
+        answers = find_task(task).answers
+        super().__init__(task, n_tiles, [*answers, *map(str, range(len(answers), n_channels))])
+        self.arguments: Any = {"n_tiles": n_tiles, "n_channels": n_channels, "task": task}
+        self.conv = nn.Conv2d(n_tiles + n_channels, n_channels, 3, padding=1)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -0.2, 0.2, generator)
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        return torch.relu(self.conv(torch.cat([maze, state], 1)))
+
+
+class Fixed(Own):
+    """One for the shortest path alone."""
+
+    def __init__(self, n_tiles: int, n_channels: int, generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, generator=generator)
+        del self.arguments["task"]
+
+
+class ForTerrain(Own):
+    """One for a task of a user alone."""
+
+    def __init__(self, n_tiles: int, n_channels: int, generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, "weighted-terrain", generator)
+        del self.arguments["task"]
+
+
+class Deaf(Own):
+    """One that takes a task, and is for the shortest path all the same."""
+
+    def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, generator=generator)
+
+
+class Forgetful(Own):
+    """One whose file is for another task than it is."""
+
+    def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, task, generator)
+        del self.arguments["task"]
+
+
+class Narrow(Own):
+    """One whose file has other weights than it has."""
+
+    def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, task, generator)
+        self.arguments["n_channels"] = 12
+
+
+class Unwritable(Own):
+    """One whose arguments no file can keep."""
+
+    def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, task, generator)
+        self.arguments["task"] = find_task(task)
+
+
+class Silent(Own):
+    """One without arguments."""
+
+    def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, task, generator)
+        del self.arguments
+
+
+class SilentForTerrain(ForTerrain):
+    """One without arguments, for a task of a user alone."""
+
+    def __init__(self, n_tiles: int, n_channels: int, generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, generator)
+        del self.arguments
+
+
+class Needy(Own):
+    """One that cannot be made of the package's arguments, and is without its own."""
+
+    def __init__(self, n_tiles: int, n_channels: int, width: int, generator: Any = None) -> None:
+        super().__init__(n_tiles, n_channels, generator=generator)
+        del self.arguments
+
+
+class Undrawn(Own):
+    """One whose weights nobody draws by the seed."""
+
+    def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path") -> None:
+        super().__init__(n_tiles, n_channels, task)
+
+
+class Renamed(Own):
+    """One that calls the number of channels otherwise."""
+
+    def __init__(self, n_tiles: int, width: int = 8, task: str = "shortest-path", generator: Any = None) -> None:
+        super().__init__(n_tiles, width, task, generator)
+        self.arguments = {"n_tiles": n_tiles, "width": width, "task": task}
+
+
+class Passing(NCA):
+    """An NCA that passes on what it does not know."""
+
+    def __init__(self, n_tiles: int, n_channels: int, **options: Any) -> None:
+        super().__init__(n_tiles, n_channels, **options)
+
+
+class PassingMLP(MLP):
+    """An MLP that passes on everything."""
+
+    def __init__(self, *shape: Any, **options: Any) -> None:
+        super().__init__(*shape, **options)
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = list(MODELS)
+    yield
+    for name in MODELS.keys() - before:
+        del MODELS[name]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The examples with tasks of their own, as modules."""
+    with own_tasks(tmp_path_factory.mktemp("own")) as found:
+        yield found
+
+
+def configured(model: type[Policy], task: str, **options: Any) -> TrainingConfig:
+    if model.__name__ not in MODELS:
+        register_model(model)
+    return changed(TrainingConfig(), **TINY | {"model": model.__name__, "task": task} | options)
+
+
+@pytest.mark.usefixtures("without_pictures")
+@for_each(
+    ("model", "task"),
+    [
+        (Own, "weighted-terrain"),  # as many kinds of tile as no task of the package has
+        (Own, "nearest-target"),  # as many as the shortest path
+        (Own, "key-and-door"),
+        (Own, "shortest-path-DLRU"),
+        (Own, "diameter"),
+        (Passing, "nearest-target"),
+        (PassingMLP, "nearest-target"),
+        (Fixed, "shortest-path"),
+        (ForTerrain, "weighted-terrain"),
+    ],
+)
+def test_what_was_trained_for_a_task_is_for_that_task(model: type[Policy], task: str, tmp_path: Path) -> None:
+    folder = tmp_path / f"{model.__name__}-{task}"
+    policy = train(configured(model, task), out=folder, **FEW)
+    again = load_model(folder / "model.safetensors")
+    assert policy.task == again.task == task
+    assert again.n_tiles == find_task(task).n_tiles
+    (result,) = evaluate({"again": again}, families="random", sizes=5, n=4, steps=3)
+    assert result.metrics.accuracy.value <= 1
+    with pytest.raises(ValueError, match="of another configuration"):  # the folder's run goes on for its task alone
+        train(configured(model, task, n_channels=9), out=folder, **FEW)
+
+
+@for_each(
+    ("model", "task", "message"),
+    [
+        (Fixed, "nearest-target", "of class Fixed is for the task shortest-path, not nearest-target: its constructor"),
+        (Fixed, "weighted-terrain", "is for the task shortest-path, not weighted-terrain"),
+        (Fixed, "shortest-path-DLRU", "is for the task shortest-path, not shortest-path-DLRU"),
+        (Fixed, "diameter", "n_tiles must be at least 4 for the task shortest-path, got 2"),
+        (ForTerrain, "shortest-path", "n_tiles must be at least 6 for the task weighted-terrain, got 4"),
+        (Deaf, "nearest-target", "of class Deaf is for the task shortest-path, not nearest-target"),
+        (Forgetful, "nearest-target", "of a model of class Forgetful make one with task 'shortest-path', not 'nearest"),
+        (Needy, "shortest-path", "a model of class Needy needs an attribute `arguments`"),
+        (Undrawn, "shortest-path", "the constructor of a model of class Undrawn must take generator"),
+        (Renamed, "shortest-path", "the constructor of a model of class Renamed must take n_channels"),
+    ],
+)
+def test_another_is_refused_before_the_first_update(
+    model: type[Policy], task: str, message: str, tmp_path: Path
+) -> None:
+    options = {"width": 3} if model is Needy else {}
+    with pytest.raises(ValueError, match=message) as caught:
+        configured(model, task, **options)
+    assert "\n" not in str(caught.value)
+    named = {**TINY, **options, "model": model.__name__, "task": task}
+    with pytest.raises(ValueError, match=message):
+        train("fast", out=tmp_path / "run", **FEW, **named)
+    with pytest.raises(ValueError, match=message):
+        read_sweep({"options": {**named, "sizes": [5]}, "seeds": 2})
+    assert not any(tmp_path.iterdir())
+
+
+@for_each(
+    ("model", "message"),
+    [
+        (Silent, "a model of class Silent needs an attribute `arguments`"),
+        (SilentForTerrain, "a model of class SilentForTerrain needs an attribute `arguments`"),
+        (Narrow, "of a model of class Narrow make one with n_channels 12, not 64"),
+        (Unwritable, "of a model of class Unwritable do not make it again: .* not JSON serializable"),
+    ],
+)
+def test_a_class_that_could_not_be_saved_is_refused_when_it_is_registered(model: type[Policy], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        register_model(model)
+    assert model.__name__ not in MODELS
+
+
+def test_a_policy_that_is_asked_another_task_is_not_saved_as_one_of_its_own(tmp_path: Path) -> None:
+    register_model(Fixed)
+    other = asked(Fixed(4, 8), "nearest-target")
+    with pytest.raises(ValueError, match="make one with task 'shortest-path', not 'nearest-target'"):
+        save_model(other, tmp_path / "other")
+    assert load_model(save_model(asked(NCA(4, 8), "nearest-target"), tmp_path / "ours")).task == "nearest-target"
+
+
+def test_a_class_that_passes_options_on_gets_those_of_the_run() -> None:
+    model = configured(Passing, "shortest-path").make_model()
+    assert (model.n_iterations, model.unbounded) == (3, 2)
+    assert configured(PassingMLP, "shortest-path").make_model().size == (5, 5)
