@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.levels import KINDS, Tile, Tiles
 from maze_nca_gym.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.tasks import find_task
 
@@ -84,6 +84,11 @@ class Automaton:
 
     def __post_init__(self) -> None:
         for task in self.tasks:
+            own = [kind.name for i, kind in enumerate(find_task(task).kinds) if kind not in KINDS[i : i + 1]]
+            if own:
+                raise ValueError(
+                    f"automata read empty, wall, source and target tiles only, and the task {task} has {', '.join(own)}"
+                )
             if find_task(task).n_tiles > len(self.kinds):
                 raise ValueError(f"mazes of the task {task} have more kinds of tile than {self.name} reads")
         if not (isinstance(self.signals, type) and issubclass(self.signals, IntEnum)):

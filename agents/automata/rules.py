@@ -175,7 +175,7 @@ class _Symbols:
 
     def tile(self, kind: Tile, tap: str = "C") -> Expression:
         if not isinstance(kind, Tile):
-            raise TypeError(f"{kind!r} is no kind of tile, for see.tile")
+            raise TypeError(f"{kind!r} is no kind of tile of the package, EMPTY, WALL, SOURCE or TARGET, for see.tile")
         return Expression(kind, tap)
 
 

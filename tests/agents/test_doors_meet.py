@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from tables import for_each
 from torch import Tensor, nn
 
 from maze_nca_gym.agents import evaluate, register_model, train
+from maze_nca_gym.agents.automata import SHORTEST_PATH as AUTOMATON
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy, asked
 from maze_nca_gym.agents.sweeps.specification import read_sweep
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.weights import MODELS, load_model, save_model
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.levels import KINDS, Kind
+from maze_nca_gym.tasks import TASKS, Task, find_task, register_task
 
 TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,)}
 FEW = {"log_every": 1, "validate_every": 2, "device": "cpu", "threads": 1}
@@ -246,3 +249,24 @@ def test_a_class_that_passes_options_on_gets_those_of_the_run() -> None:
     model = configured(Passing, "shortest-path").make_model()
     assert (model.n_iterations, model.unbounded) == (3, 2)
     assert configured(PassingMLP, "shortest-path").make_model().size == (5, 5)
+
+
+@for_each("task", ["weighted-terrain", "three-kinds"])
+def test_an_automaton_reads_no_kind_of_tile_of_a_task_of_a_user(task: str) -> None:
+    gate = Kind("gate", "g", "#cc79a7")
+    register_task(
+        Task(
+            name="three-kinds",  # as many as the package has, of which the third is another
+            kinds=(*KINDS[:2], gate),
+            n_channels=2,
+            solve=lambda tiles: tiles == 0,
+            is_optimal=lambda tiles, paths: paths.any(axis=(1, 2)),
+            usual_length=9,
+            default_steps=9,
+        )
+    )
+    try:
+        with pytest.raises(ValueError, match=f"target tiles only, and the task {task} has (sand, swamp|gate)"):
+            replace(AUTOMATON, task=task)
+    finally:
+        del TASKS["three-kinds"]
