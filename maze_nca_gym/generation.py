@@ -332,19 +332,18 @@ def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str =
     return find_generator(generator, options)(rng, n, size, **options)
 
 
-def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()) -> Callable[..., Tiles]:
+def find_generator(name: str, options: Iterable[str]) -> Callable[..., Tiles]:
     """Return the generator of that name, after checking that it takes options of these names.
 
     Args:
         name: one of `GENERATORS`.
         options: names of options.
-        others: names of the caller's own arguments, to suggest for an unknown option.
 
     Raises:
         ValueError: an unknown generator or option; the message lists the known ones.
     """
     generator = GENERATORS.find(name)
-    check_names(f"generator {name!r}", options, _keywords(generator), others)
+    check_names(f"generator {name!r}", options, _keywords(generator))
     return generator
 
 

@@ -60,21 +60,42 @@ def find(kind: str, name: str, table: Mapping[str, T]) -> T:
     return table[name]
 
 
-def check_names(what: str, given: Iterable[str], known: Collection[str], others: Iterable[str] = ()) -> None:
+class UnexpectedKeyword(TypeError, ValueError):
+    """A keyword that a call does not take: a TypeError, as Python's own calls and Gymnasium's environments raise, whose
+    text other libraries read; and a ValueError, as all mistakes of users are here."""
+
+
+def check_keywords(what: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Check that a call takes all keywords given.
+
+    Args:
+        what: what is called, such as "MazeEnv".
+        given: the keywords that the user gave.
+        known: the keywords that it takes.
+
+    Raises:
+        UnexpectedKeyword: the first that it does not take.
+    """
+    for name in given:
+        if name not in known:
+            wrong = f"{what} got an unexpected keyword argument {name!r}"
+            raise UnexpectedKeyword(with_known(wrong, did_you_mean(name, known), f"it takes {', '.join(known)}"))
+
+
+def check_names(what: str, given: Iterable[str], known: Collection[str]) -> None:
     """Check that all names given are names of options.
 
     Args:
         what: what takes the options, such as "generator 'rooms'".
         given: the names that the user gave.
         known: the names that exist.
-        others: further names, one of which may be meant by an unknown one.
 
     Raises:
         ValueError: an unknown name; the message lists the known ones.
     """
     unknown = sorted(name for name in given if name not in known)
     if unknown:
-        guess = did_you_mean(unknown[0], [*known, *others])
+        guess = did_you_mean(unknown[0], known)
         raise ValueError(
             with_known(f"{what} has no option {', '.join(unknown)}", guess, f"it takes {', '.join(known)}")
         )

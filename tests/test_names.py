@@ -29,8 +29,8 @@ def test_tables_and_options_are_asked_by_name():
     with pytest.raises(ValueError, match=r"unknown fruit 'aple'\. Did you mean 'apple'\? Known: apple"):
         find("fruit", "aple", {"apple": 1})
     check_names("a salad", ["apple"], FRUIT)
-    with pytest.raises(ValueError, match=r"a salad has no option leak, salt\. Did .* 'leek'\? It takes apple, Orange"):
-        check_names("a salad", ["salt", "apple", "leak"], FRUIT, ["leek"])
+    with pytest.raises(ValueError, match=r"a salad has no option leak, salt; it takes apple, Orange$"):
+        check_names("a salad", ["salt", "apple", "leak"], FRUIT)
 
 
 @for_each("value", [1, 2**40, np.int64(3), np.uint8(1)])

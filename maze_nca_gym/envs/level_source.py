@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.generation import Size, check_size, find_generator
+from maze_nca_gym.generation import GENERATORS, Size, check_size, find_generator, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, has_border, read_tiles
 from maze_nca_gym.loading import load_levels
-from maze_nca_gym.names import did_you_mean
+from maze_nca_gym.names import check_keywords
 from maze_nca_gym.tasks import Task
 
 Draw = Callable[[NDArray[np.intp]], Tiles]
@@ -28,19 +29,22 @@ def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
 
 SIZE = 16
 """Inner size of generated levels by default."""
-ARGUMENTS = (
-    "task",
-    "size",
-    "generator",
-    "n_channels",
-    "levels",
-    "render_mode",
-    "render_fps",
-    "channel_names",
-    "highlight",
-    "order",
-)
-"""Arguments of the single environment besides a generator's options: suggestions for a misspelt option."""
+
+
+def check_generator_options(environment: type, generator: str, levels: object, options: Iterable[str]) -> None:
+    """Check the further keywords of an environment: names of its generator's options, or of any with `levels`.
+
+    Raises:
+        ValueError: an unknown generator.
+        UnexpectedKeyword: another keyword; the message lists those that the environment takes.
+    """
+    parameters = inspect.signature(environment).parameters.values()
+    own = [parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]
+    GENERATORS.find(generator)
+    generators = [generator] if levels is None else GENERATORS
+    further = dict.fromkeys(name for each in generators for name in options_of(each))
+    given = (name for name in options if name != "endpoints")  # an option of generators that the task decides
+    check_keywords(environment.__name__, given, [*own, *further, "border"])
 
 
 def shape_and_border(
@@ -98,7 +102,7 @@ class LevelSource:
         if self._set is None:
             if "endpoints" in options:
                 raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
-            self._generator = find_generator(generator, options, ARGUMENTS)
+            self._generator = find_generator(generator, options)
             self._size = SIZE if size is None else size
             self._options = {**options, "endpoints": task.has_endpoints}
             # Draw one level now to find errors in the options; its throw-away generator leaves the environment's
@@ -107,11 +111,7 @@ class LevelSource:
             self.has_border = bool(options.get("border", True))
         else:
             if options:
-                names = sorted(options)
-                raise ValueError(
-                    f"with levels=, generator options make no sense: {', '.join(names)}"
-                    f"{did_you_mean(names[0], ARGUMENTS)}"
-                )
+                raise ValueError(f"with levels=, generator options make no sense: {', '.join(sorted(options))}")
             self.shape = self._set.shape[1:]
             if size is not None:
                 self._check_given_size(size)

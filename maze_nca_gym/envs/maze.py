@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import dynamics
 from maze_nca_gym.dynamics import State, StepResult
-from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
+from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
 from maze_nca_gym.envs.spaces import (
     check_action,
     check_fps,
@@ -110,10 +110,11 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             generator_options: the generator's own, such as `wall_probability=0.5`.
 
         Raises:
-            ValueError: a bad argument; the message says what is allowed.
+            ValueError: a bad argument; the message says what is allowed. An unknown keyword is a TypeError too.
         """
         self._task = find_task(task, order)
         self._judge = self._task.judge  # kept, since the property costs time and steps are short
+        check_generator_options(MazeEnv, generator, levels, generator_options)
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)

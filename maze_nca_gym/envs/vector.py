@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.envs.backend import Backend, NumpyBackend, host_array
-from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
+from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
 from maze_nca_gym.envs.spaces import (
     check_options,
     check_seed,
@@ -79,19 +79,20 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
                 as of `MazeEnv`.
 
         Raises:
-            ValueError: a bad argument; the message says what is allowed.
+            ValueError: a bad argument; the message says what is allowed. An unknown keyword is a TypeError too.
         """
         self.num_envs = check_count("num_envs", num_envs)
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
         self._max_episode_steps = max_episode_steps
         self._task = find_task(task, order)
+        check_generator_options(MazeVectorEnv, generator, levels, generator_options)
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)
         self._backend = make_backend(device, output)
-        self._autoreset = AutoresetMode(autoreset_mode)
-        self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         shape = self._source.shape
         self.single_observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)
         self.single_action_space = state_space(self._n_channels, *shape)
@@ -133,7 +134,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             ResetNeeded: there has been no `reset`, or with autoreset disabled an episode has ended.
         """
         before = self._require_state()
-        if self._autoreset == AutoresetMode.DISABLED and self._done.any():
+        if self.autoreset_mode == AutoresetMode.DISABLED and self._done.any():
             ended = np.flatnonzero(self._done).tolist()
             raise ResetNeeded(f"episodes {ended} have ended: reset them with options={{'reset_mask': mask}}")
         restarting = self._done  # only in NEXT_STEP: their action is ignored, they observe a new level
@@ -150,7 +151,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         terminated = self._state.scores.optimal
         truncated = self._past_limit()
         self._done = terminated | truncated
-        if self._autoreset == AutoresetMode.SAME_STEP and self._done.any():
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and self._done.any():
             infos = self._restart_at_once()
         out = self._backend.out
         return self._observation(), out(rewards), out(terminated), out(truncated), infos

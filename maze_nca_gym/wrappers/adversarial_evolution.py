@@ -193,6 +193,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, An
             raise ValueError(f"VectorAdversarialEvolution wraps the batched environments of maze_nca_gym, not {env}")
         self._prepare(mazes, mazes.num_envs, population, options)
         VectorWrapper.__init__(self, env)
+        self.autoreset_mode = mazes.autoreset_mode
         self._running = np.zeros(mazes.num_envs, np.bool_)
         self._measured = np.zeros(mazes.num_envs, np.bool_)
         self._regrets = np.zeros(mazes.num_envs)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.backend import host_array
 from maze_nca_gym.envs.level_source import Draw, LevelSource
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.names import check_count, did_you_mean, with_known
+from maze_nca_gym.names import check_count, check_keywords
 from maze_nca_gym.population import BreedingSchedule, Candidates, LevelPopulation, PopulationConfig
 from maze_nca_gym.population.members import Measurements, measure
 from maze_nca_gym.scoring import Scores
@@ -199,10 +199,7 @@ def start(
     Raises:
         ValueError: an unknown option, a bad value, no such file, or a population of another task or size.
     """
-    unknown = sorted(options.keys() - OPTIONS)
-    if unknown:
-        guess, known = did_you_mean(unknown[0], OPTIONS), f"known: {', '.join(sorted(OPTIONS))}"
-        raise ValueError(with_known(f"unknown options {', '.join(unknown)}", guess, known))
+    check_keywords("an evolution of levels", options, sorted(OPTIONS))
     given = {part: {k: v for k, v in options.items() if k in names} for part, names in _PARTS.items()}
     levels = _find_population(source, population, given["population"])
     usual = {"n_offspring": min(BreedingSchedule.n_offspring, levels.config.capacity)}

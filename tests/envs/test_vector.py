@@ -383,6 +383,15 @@ def test_spaces_are_those_of_the_sub_environments_batched(id: str) -> None:
         assert getattr(env, name) == getattr(single, name)
 
 
+@for_each("id", [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS])
+def test_the_autoreset_mode_is_an_attribute_as_gymnasiums_own_vectors_have_it(id: str) -> None:
+    for mode in (None, *AutoresetMode, *(mode.value for mode in AutoresetMode)):
+        given: dict[str, Any] = {} if mode is None else {"autoreset_mode": mode}
+        env: Any = gym.make_vec(id, num_envs=2, size=3, n_channels=2, **given)
+        theirs = SyncVectorEnv([lambda: gym.make("CartPole-v1")], **given)
+        assert env.autoreset_mode is env.metadata["autoreset_mode"] is theirs.autoreset_mode
+
+
 def test_metadata_of_one_leaves_the_others() -> None:
     assert small(autoreset_mode="Disabled").metadata["autoreset_mode"] is AutoresetMode.DISABLED
     assert small().metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
