@@ -68,7 +68,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     **Reset options**: `level`, the (H, W) tiles or the text of the level to play.
 
     In the window of render mode "human", the key `n` truncates the episode. The mouse draws walls, moves source and
-    target, and damages states while the automaton runs; `?` shows all keys.
+    target, and damages states while the automaton runs; `?` shows all keys. Without a screen, SDL draws the window
+    into memory, as it does for Gymnasium's own environments.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it

@@ -98,7 +98,7 @@ class View:
         from maze_nca_gym.rendering.snapshots import History
 
         if self._window is None or self._history is None:
-            self._window, self._history = Window(self._fps, self._title), History()
+            self._window, self._history = Window(self._fps, self._title, needs_screen=False), History()
         return self._window, self._history
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:

@@ -33,6 +33,10 @@ _SECONDS_OF_A_FRAME = 1 / 60
 """Shortest time between two drawn frames; faster steps are not all drawn."""
 _BUTTONS = {1: False, 3: True}
 """Mouse buttons that do something, and whether they tint."""
+_DRIVER = "SDL_VIDEODRIVER"
+"""Variable by which a user chooses how SDL draws."""
+_UNSEEN = ("offscreen", "dummy")
+"""Drivers that draw into memory."""
 _OTHER_LEVEL = (Request.NEW_LEVEL, Request.RESTART, Request.CHOOSE)
 
 
@@ -50,6 +54,7 @@ class Window:
         title: the title of the window.
         menus: names to choose from, for `Action.POLICY` and `Action.LEVEL`; a control without names is left out.
         restarts: whether the caller fulfils `Request.RESTART`.
+        needs_screen: whether `show` fails without a screen; if not, SDL draws into memory there.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: pygame is missing.
@@ -62,12 +67,14 @@ class Window:
         title: str,
         menus: Mapping[Action, Sequence[str]] | None = None,
         restarts: bool = False,
+        needs_screen: bool = True,
     ) -> None:
         if not fps > 0:
             raise ValueError(f"fps must be positive, got {fps}")
         self._pygame = _import_pygame()
         self._interface = Interface(fps, menus or {}, restarts)
         self._title = title
+        self._needs_screen = needs_screen
         self._screen: Any = None
         self._due = self._drawn_at = 0.0
         self._stale, self._closed = True, False
@@ -82,7 +89,7 @@ class Window:
             notice: a few words for the status line, such as why the last change was not made.
 
         Raises:
-            NoScreenError: there is no screen.
+            NoScreenError: there is no screen, and it needs one.
         """
         if self._screen is not None and self._pygame.display.get_surface() is None:
             self.close()  # another environment closed the display that all windows share
@@ -140,15 +147,24 @@ class Window:
         """Open the window, large, but no larger than the screen has room for.
 
         Raises:
-            NoScreenError: there is no screen.
+            NoScreenError: there is no screen, and it needs one; or the driver that SDL_VIDEODRIVER names fails.
         """
         if self._screen is not None:
             return
         display, error = self._pygame.display, self._pygame.error
         try:
             with _silent_stderr():
-                display.init()
-                if display.get_driver() in ("offscreen", "dummy") and "SDL_VIDEODRIVER" not in os.environ:
+                try:
+                    display.init()
+                except error:
+                    if self._needs_screen or _DRIVER in os.environ:
+                        raise
+                    os.environ[_DRIVER] = "dummy"
+                    try:
+                        display.init()
+                    finally:
+                        del os.environ[_DRIVER]  # a later window may need a screen
+                if self._needs_screen and display.get_driver() in _UNSEEN and _DRIVER not in os.environ:
                     display.quit()  # SDL would draw into memory forever
                     raise NoScreenError("there is no screen for the window")
                 screen = display.get_desktop_sizes()[0]

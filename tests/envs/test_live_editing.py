@@ -39,7 +39,7 @@ class ScriptedWindow:
 
     notices: list[str] = []  # noqa: RUF012
 
-    def __init__(self, fps: float, title: str) -> None:
+    def __init__(self, fps: float, title: str, needs_screen: bool) -> None:
         self.edit: Edit
 
     def show(self, snapshot: Snapshot, notice: str = "") -> Request:

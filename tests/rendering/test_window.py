@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pygame
 import pytest
 from gymnasium.error import DependencyNotInstalled
+from gymnasium.utils.env_checker import check_env
 from tables import for_each
 
+from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
 from maze_nca_gym.cli import main
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import Action, NoScreenError, Request, Snapshot, Window
@@ -217,10 +220,15 @@ def test_a_speed_that_is_not_positive_is_refused(fps: float) -> None:
         Window(fps=fps, title="test")
 
 
+NOISE = b"noise of a library"
+NO_SCREEN = ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
+"""Variables without which there is no screen."""
+
+
 def test_without_a_screen_one_line_says_so_and_libraries_are_silent(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"):
+    for name in NO_SCREEN:
         monkeypatch.delenv(name, raising=False)
     assert main(["play", "--size", "4"]) == 2
     written = capfd.readouterr()
@@ -233,7 +241,7 @@ def test_a_display_that_fails_is_no_screen_and_noise_of_libraries_is_dropped(
     window: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
-        os.write(2, b"noise of a library")
+        os.write(2, NOISE)
         raise pygame.error("x11 not available")
 
     monkeypatch.setattr(pygame.display, "init", fail)
@@ -241,3 +249,41 @@ def test_a_display_that_fails_is_no_screen_and_noise_of_libraries_is_dropped(
         window.show(snapshot)
     os.write(2, b"something of ours")
     assert capfd.readouterr().err == "something of ours"
+
+
+@pytest.mark.parametrize("id", [*ENVIRONMENTS, *EVOLVING_ENVIRONMENTS])
+def test_without_a_screen_gymnasiums_checker_is_silent(
+    id: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in NO_SCREEN:
+        monkeypatch.delenv(name, raising=False)
+    check_env(gym.make(id).unwrapped)
+    assert "SDL_VIDEODRIVER" not in os.environ
+    assert capfd.readouterr().err == ""
+
+
+def test_without_a_driver_an_environments_window_draws_into_memory_and_one_that_needs_a_screen_fails(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As with an SDL that has no driver for drawing unseen but the one that must be asked for."""
+    init = pygame.display.init
+
+    def only_dummy() -> None:
+        os.write(2, NOISE)
+        if os.environ.get("SDL_VIDEODRIVER") != "dummy":
+            raise pygame.error("No available video device")
+        init()
+
+    monkeypatch.setattr(pygame.display, "init", only_dummy)
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    window = Window(FPS, "test", needs_screen=False)
+    assert window.show(snapshot) is Request.CONTINUE
+    assert screen().any()
+    window.close()
+    with pytest.raises(NoScreenError, match="No available video device"):
+        Window(FPS, "test").show(snapshot)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")  # what the user has chosen stays
+    with pytest.raises(NoScreenError, match="No available video device"):
+        Window(FPS, "test", needs_screen=False).show(snapshot)
+    assert os.environ["SDL_VIDEODRIVER"] == "x11"
+    assert capfd.readouterr().err == ""
