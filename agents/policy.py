@@ -249,8 +249,15 @@ class Policy(nn.Module):
                 for the next call.
 
         Raises:
-            ValueError: an error of `forward`, or counts or `episode_start` of another length than the batch.
+            ValueError: no observation, an error of `forward`, or counts or `episode_start` of another length than the
+                batch.
         """
+        if not isinstance(observation, Mapping) or not {"maze", "state"} <= observation.keys():
+            keys = f" of {', '.join(map(str, observation))}" if isinstance(observation, Mapping) else ""
+            raise ValueError(
+                "predict takes an observation, the dict with maze and state that env.reset() returns first, as in "
+                f"`observation, info = env.reset()`; got {type(observation).__name__}{keys}"
+            )
         device = self.device
         arrays = (np.require(observation[key], np.float32, ["C", "W"]) for key in ("maze", "state"))
         maze, current = (upload(array, device) for array in arrays)  # torch shares no read-only or strided array
@@ -278,6 +285,10 @@ def _restarted_counters(
     n_envs: int, state: Counters | None, episode_start: NDArray[np.bool_] | None
 ) -> NDArray[np.int64]:
     """Return (n_envs,) iterations so far: those of the last call, 0 where an episode starts."""
+    if isinstance(state, Mapping):  # as of `predict(*env.reset())`
+        raise ValueError(
+            "state must be the counts that the last call of predict returned, or None at first; got a dict"
+        )
     counters = np.zeros(n_envs, np.int64) if state is None else np.array(state[0], np.int64)
     starts = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
     for name, array in (("state", counters), ("episode_start", starts)):

@@ -131,6 +131,28 @@ def test_predict_accepts_read_only_and_strided_arrays():
     np.testing.assert_array_equal(Counting().predict(strided)[0], plain)
 
 
+@for_each(
+    ("given", "got"),
+    [
+        ((observation(None), {"target": None}), "got tuple"),  # what env.reset() returns
+        ((observation(2), 0.0, False, False, {}), "got tuple"),
+        (observation(None)["maze"], "got ndarray"),
+        (torch.zeros(4, 3, 3), "got Tensor"),
+        ({"maze": observation(None)["maze"]}, "got dict of maze"),
+        (None, "got NoneType"),
+    ],
+)
+def test_predict_says_what_to_pass(given, got):
+    message = r"^predict takes an observation, the dict with maze and state that env.reset\(\) returns first, .*" + got
+    with pytest.raises(ValueError, match=message + "$"):
+        Counting().predict(given)
+
+
+def test_predict_rejects_an_info_as_counts():
+    with pytest.raises(ValueError, match="state must be the counts that the last call of predict returned"):
+        Counting().predict(observation(None), {"target": None})
+
+
 def test_predict_rejects_counts_of_another_length():
     with pytest.raises(ValueError, match=r"state must hold one value for each of 2 environments, got \(3,\)"):
         Counting().predict(observation(2), (np.zeros(3, np.int64),))
