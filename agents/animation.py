@@ -67,7 +67,7 @@ def animate(
     """
     ((name, model),) = named_policies(policy).items()
     task = find_task(model.task)
-    tiles = task.prepare(load_levels(level, task.letters).tiles[:1])
+    tiles = task.prepare(load_levels(level, task.letters, task.name).tiles[:1])
     labelled = label(model, tiles)
     if n_iterations is None:
         n_iterations = int(run_until_solved(model, labelled).steps[0])

@@ -141,13 +141,15 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
     return chosen
 
 
-def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, letters: str = GLYPHS) -> LevelSet:
-    """Return the first `n` levels of a set, or all; `letters` are those of drawings.
+def first_levels(
+    levels: str | Path | LevelSet | Tiles, n: int | None, letters: str = GLYPHS, task: str = "shortest-path"
+) -> LevelSet:
+    """Return the first `n` levels of a set, or all; `letters` are those of drawings, `task` that of a test set.
 
     Raises:
         ValueError: no such levels, or fewer than `n`.
     """
-    found = load_levels(levels, letters)
+    found = load_levels(levels, letters, task)
     message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
     check(n is None or n <= len(found), message)
     return LevelSet(found.tiles[:n], found.config)

@@ -61,8 +61,8 @@ def solve(
             earlier run. In Python, nothing is written by default.
         picture: picture of one episode: gif shows every step, png the last one, none writes no picture.
         picture_level: index of the level in the picture, from 0; by default the one with the longest solution.
-        levels: set of levels to run on: a file written by `generate` or `evolve`, or a name from `levels list`. In
-            Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
+        levels: set of levels to run on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
+            set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
         generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
             policy is meant for, or else random.
         size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
@@ -91,7 +91,7 @@ def solve(
         source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *_in_words(chosen)])
         these = draw_levels(n, seed, task=find_task(found.task), **chosen)
     else:
-        these = first_levels(levels, n, find_task(found.task).letters)
+        these = first_levels(levels, n, find_task(found.task).letters, found.task)
         rows, cols = these.tiles.shape[1:]
         source = f"{describe_source(levels)}, {rows} x {cols} tiles"
         these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})
@@ -133,8 +133,8 @@ def play(
         fps: initial limit on iterations per second, which keys change.
         episodes: number of levels after which the window closes; by default it stays open until q is pressed.
         seed: seed of the levels, at least 0; the same seed gives the same levels.
-        levels: set of levels to play on: a file written by `generate` or `evolve`, or a name from `levels list`. In
-            Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
+        levels: set of levels to play on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
+            set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
         generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
             policy is meant for, or else random.
         size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.

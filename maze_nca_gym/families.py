@@ -7,6 +7,7 @@ NumPy's random streams could change what a name means, and the tests would notic
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,12 @@ def validation_levels(family: str, size: int, task: str, n: int | None = None) -
 
 
 test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every function of such a name for a test
+
+
+def find_test_set(name: str) -> tuple[str, int] | None:
+    """Return the family and the size that the name of a test set has, such as "perfect-31"; None for another name."""
+    family, _, size = name.rpartition("-")
+    return (family, int(size)) if family in FAMILIES and re.fullmatch(r"[1-9]\d{0,3}", size) else None
 
 
 def most_levels(size: int, kind: str = "test") -> int:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.exchange import load_csv, load_text, save_csv, save_text
+from maze_nca_gym.families import FAMILIES, find_test_set, test_levels
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
@@ -57,15 +58,20 @@ def pack_file(name: str) -> Iterator[Path]:
         yield path
 
 
-def load_levels(levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS) -> LevelSet:
+def load_levels(
+    levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS, task: str = "shortest-path"
+) -> LevelSet:
     """Return a level set from what users pass as `levels=`.
 
     Args:
-        levels: a set, the path of a file, the name of a prefab, a pack or a benchmark set, tiles, or drawings.
+        levels: a set, the path of a file, the name of a prefab, a pack, a test set such as "perfect-31" or a benchmark
+            set, tiles, or drawings.
             Files are level sets (`.npz`), drawings with empty lines between them (`.txt`), mazes like HRM's (`.csv`),
             or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text or a list,
             the rows of a text separated by line breaks or by the two characters `\\n`. Text of one line is a name, a
             path or, if it consists of tiles only, a drawing.
+        letters: letters of the kinds of tile in drawings.
+        task: the task whose test set a name means; "diameter" has the same mazes without sources and targets.
 
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
@@ -73,7 +79,7 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS
     if isinstance(levels, LevelSet):
         return levels
     if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
-        return _find_levels(levels, letters)
+        return _find_levels(levels, letters, task)
     tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
 
@@ -98,8 +104,8 @@ def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Pa
     return save_csv(levels, path) if path.suffix.lower() == CSV else levels.save(path)
 
 
-def _find_levels(name: str | Path, letters: str) -> LevelSet:
-    """Return the levels of a prefab, of a pack, of a benchmark set or in a file."""
+def _find_levels(name: str | Path, letters: str, task: str) -> LevelSet:
+    """Return the levels of a prefab, of a pack, of a test or benchmark set or in a file."""
     if name in list_prefabs():
         return LevelSet(prefab(str(name))[None], {"prefab": name})
     if name in list_packs():
@@ -107,6 +113,9 @@ def _find_levels(name: str | Path, letters: str) -> LevelSet:
             return LevelSet.load(path)
     if name in BENCHMARK_SETS:
         return BENCHMARK_SETS[str(name)].levels()
+    test_set = find_test_set(str(name))
+    if test_set is not None:
+        return test_levels(*test_set, task)
     if os.path.isfile(name):  # unlike Path.is_file, no error if the text is too long for a name
         suffix = Path(name).suffix.lower()
         if suffix == TEXT:
@@ -117,6 +126,8 @@ def _find_levels(name: str | Path, letters: str) -> LevelSet:
     drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
     if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
         return LevelSet(parse(drawing, letters)[None])
-    known = list_prefabs() + list_packs() + list(BENCHMARK_SETS)
+    near = [f"{family}-{str(name).rpartition('-')[2]}" for family in FAMILIES]
+    known = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS]
     wrong = f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}"
-    raise ValueError(with_known(wrong, did_you_mean(name, known), f"known: {', '.join(known)}"))
+    names = f"known: {', '.join(known)}, and test sets such as perfect-31, of {', '.join(FAMILIES)}"
+    raise ValueError(with_known(wrong, did_you_mean(name, known + near), names))

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from tables import for_each
 
+from maze_nca_gym.agents import evaluate, solve
 from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.families import (
     FAMILIES,
+    find_test_set,
     is_reserved,
     most_levels,
     reserved_hashes,
@@ -21,6 +23,8 @@ from maze_nca_gym.families import (
 )
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, clear_endpoints, level_hashes
+from maze_nca_gym.loading import load_levels
+from maze_nca_gym.tasks import find_task
 
 PINNED = {
     "test-random-16": "a1555710821494d5",
@@ -155,3 +159,29 @@ def test_hashes_tell_all_small_levels_and_shapes_apart():
     hashes = [level_hashes(levels.reshape(-1, *shape)) for shape in ((1, 8), (8, 1), (2, 4), (4, 2))]
     hashes.append(level_hashes(np.pad(levels.reshape(-1, 2, 4), ((0, 0), (0, 1), (0, 0)))))
     assert len(np.unique(np.concatenate(hashes))) == 5 * 4**8
+
+
+@for_each("name", ["random-4", "perfect-9", "sparse-40"])
+def test_the_name_of_a_test_set_is_a_name_of_levels(name):
+    family, size = name.split("-")
+    for task in ("shortest-path", "diameter"):
+        wanted, given = test_levels(family, int(size), task), load_levels(name, task=task)
+        np.testing.assert_array_equal(given.tiles, wanted.tiles)
+        assert given.config == wanted.config
+        np.testing.assert_array_equal(find_task(task).prepare(load_levels(name).tiles), wanted.tiles)
+
+
+@for_each("name", ["random-04", "random-0", "random-12345", "random", "-16", "random-16-", "random-1_6", "random-²"])
+def test_other_names_are_none_of_test_sets(name):
+    assert find_test_set(name) is None
+    with pytest.raises(ValueError, match="known name"):
+        load_levels(name)
+
+
+def test_solve_and_evaluate_take_the_name_of_a_test_set():
+    policy, wanted = "shortest-path-bfs", evaluate("shortest-path-bfs", families="perfect", sizes=7, n=9)
+    by_name = evaluate(policy, levels="perfect-7", n=9)
+    assert by_name[0].metrics == wanted[0].metrics
+    assert [row.levels["name"] for row in by_name] == ["perfect-7"]
+    levels = test_levels("perfect", 7, "shortest-path", 9)
+    np.testing.assert_array_equal(solve(policy, levels="perfect-7", n=9).levels.tiles, levels.tiles)

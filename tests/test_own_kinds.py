@@ -302,3 +302,12 @@ def test_a_function_of_one_level_is_called_once_for_each() -> None:
     assert calls == ["ULDR", "ULDR", "DLRU", "ULDR"]
     assert walls(tiles[:0]).shape == (0, 2, 2)
     assert walls(tiles[:0], tiles[:0]).shape == (0,)
+
+
+def test_a_test_set_by_name_has_the_tasks_own_tiles(modules: dict[str, Any]) -> None:
+    wanted = levels_to_test("random", 5, "weighted-terrain").tiles
+    env = gym.make("MazeWeightedTerrain-v0", levels="random-5", in_order=True).unwrapped
+    for level in wanted[:3]:
+        env.reset()
+        np.testing.assert_array_equal(env.state.tiles[0], level)  # type: ignore[attr-defined]
+    assert wanted.max() > Tile.TARGET

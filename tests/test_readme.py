@@ -98,7 +98,7 @@ def test_the_readme_is_short_and_the_quick_start_makes_its_environments():
     (code,) = re.findall(r"```python\n(.*?)```", PAGES[2], re.DOTALL)
     seen: dict[str, object] = {}
     exec(code.replace("num_envs=1024", "num_envs=2"), seen)
-    assert seen["env"].observation_space["maze"].shape == (4, 18, 18)
+    assert seen["env"].observation_space["maze"].shape == (4, 33, 33)
     assert seen["envs"].num_envs == 2
 
 

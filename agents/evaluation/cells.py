@@ -101,7 +101,7 @@ def own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None) 
     Raises:
         ValueError: no such levels, or fewer than `n`.
     """
-    name, given = describe_source(levels), first_levels(levels, n)
+    name, given = describe_source(levels), first_levels(levels, n, task=task)
     tiles = find_task(task).prepare(given.tiles)
     size = max(tiles.shape[1:]) - (2 if has_border(tiles).all() else 0)
     known = {} if "family" in given.config else {"name": name, "family": name, "size": size}

@@ -52,8 +52,8 @@ def evaluate(
     Args:
         policies: names from `policies list`, model files (*.safetensors) or module:class, all of one task; NAME=POLICY
             sets the name of a policy in tables and figures. In Python also policies, or a mapping from names to them.
-        levels: set of levels in place of families and sizes: a file, or a name from `levels list`. In Python also a set
-            or (N, H, W) tiles.
+        levels: set of levels in place of families and sizes: a file, a name from `levels list`, or a test set such as
+            perfect-31. In Python also a set or (N, H, W) tiles.
         families: families of levels, separated by commas or spaces; sparse is random with 20 to 50 % walls.
         sizes: inner sizes of the levels, separated by commas or spaces.
         n: largest number of levels of each set, always the first ones; by default 128 of a test set, and all of those

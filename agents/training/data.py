@@ -271,4 +271,4 @@ def _copies(tiles: Tiles, dihedral: bool) -> Tiles:
 def _tiles(name: str, config: TrainingConfig) -> Tiles:
     """Return the (N, H, W) tiles of a set; sources and targets become empty tiles if the task has none."""
     task = find_task(config.task)
-    return task.prepare(load_levels(name, task.letters).tiles)
+    return task.prepare(load_levels(name, task.letters, task.name).tiles)

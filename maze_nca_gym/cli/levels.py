@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.agents import generate
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.cli.output import print_level, tell
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
 from maze_nca_gym.loading import levels_path, list_packs, load_levels, pack_file
@@ -51,6 +52,8 @@ def list_levels(
     if not files and not details:
         _print_names()
         print("--details describes each; `levels show NAME` draws levels.")
+        print("Test sets are named by family and size, such as perfect-31; the families are:")
+        print(f"{', '.join(FAMILIES)}.")
     elif not files:
         _print_prefabs()
         _print_packs()
@@ -71,7 +74,7 @@ def show_levels(
     """Show levels as text, coloured on a terminal, or as a picture.
 
     Args:
-        source: name from `levels list`, or a file written by `generate` or `evolve`.
+        source: name from `levels list`, a test set such as perfect-31, or a file written by `generate` or `evolve`.
         index: indices of the levels to show, from 0: 3, or 0,1,2.
         family: show the ancestors of an evolved level: a table or, with --png, its family tree.
         solution: mark the shortest path or, in levels without source and target, the diameter; say where there is none.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def shape_and_border(
 
 
 class LevelSource:
-    """The source of one environment's levels: a generator, or a set from which they are drawn with equal probability.
+    """The source of one environment's levels: a generator, or a set from which they are drawn with replacement.
 
     Attributes:
         task: the task of the levels.
@@ -90,16 +90,20 @@ class LevelSource:
         generator: str,
         levels: LevelSet | str | Path | ArrayLike | None,
         options: dict[str, Any],
+        in_order: bool = False,
     ) -> None:
         """Check everything now, so that no `reset` fails later.
 
         Raises:
-            ValueError: an unknown generator, option, file or name, a bad value, a level that is unsolvable, or levels
-                of another size than `size`.
+            ValueError: an unknown generator, option, file or name, a bad value, a level that is unsolvable, levels of
+                another size than `size`, or an order without levels.
         """
         self.task = task
-        self._set = None if levels is None else task.prepare(load_levels(levels, task.letters).tiles)
+        self._set = None if levels is None else task.prepare(load_levels(levels, task.letters, task.name).tiles)
+        self._in_order = in_order
         if self._set is None:
+            if in_order:
+                raise ValueError("in_order plays a set of levels in its order: give levels= too")
             if "endpoints" in options:
                 raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
             self._generator = find_generator(generator, options)
@@ -130,22 +134,37 @@ class LevelSource:
     def _generate(self, rng: np.random.Generator) -> Tiles:
         return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
 
-    def draw(self, rng: np.random.Generator) -> Tiles:
-        """Return one (H, W) level."""
-        if self._set is not None:
-            return self._set[rng.integers(len(self._set))]
-        return self._generate(rng)
+    def draw(self, rng: np.random.Generator, turn: int = 0) -> Tiles:
+        """Return one (H, W) level; `turn` is its index in a set that is played in order, and goes round."""
+        if self._set is None:
+            return self._generate(rng)
+        return self._set[turn % len(self._set) if self._in_order else rng.integers(len(self._set))]
 
-    def given(self, level: str | ArrayLike, n: int = 1) -> Tiles:
-        """Return (N, H, W) levels from what a user passes as `options={"level": ...}`.
+    def given(self, options: Mapping[str, Any], n: int = 1) -> Tiles | None:
+        """Return the (N, H, W) levels that the options of a reset choose, None if they choose none.
 
         Args:
-            level: text or tiles of one level for all, or N of them.
+            options: with `level`, text or tiles of one level for all or N of them, or with `index`, one or N indices
+                of levels in the environment's set, from 0.
             n: how many levels are needed.
 
         Raises:
-            ValueError: a level that is malformed, unsolvable, or not of this environment's shape.
+            ValueError: a level that is malformed, unsolvable, or not of this environment's shape; an index that the set
+                does not have, or without a set; or both.
         """
+        level, index = options.get("level"), options.get("index")
+        if index is not None:
+            if level is not None or self._set is None:
+                other = "give index or level, not both" if level is not None else "this environment has no levels="
+                raise ValueError(f"index chooses from the environment's levels: {other}")
+            indices, last = np.asarray(index), len(self._set) - 1
+            one_each = indices.dtype.kind in "iu" and indices.shape in {(), (n,)}
+            if not one_each or indices.min() < 0 or indices.max() > last:
+                several = "" if n == 1 else f", or {n} of them"
+                raise ValueError(f"index must be an integer from 0 to {last}{several}, got {index!r}")
+            return self._set[np.broadcast_to(indices, n)]
+        if level is None:
+            return None
         tiles = read_tiles(level, self.task.letters)
         if tiles.shape not in {self.shape, (n, *self.shape)}:
             height, width = self.shape

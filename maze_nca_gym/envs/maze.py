@@ -65,7 +65,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     **Info** at reset: `target` (H, W) or (K, H, W) bool, `solution_length` in tiles; at a step: `accuracy`, `loss` (the
     mean squared error), `complete` (equals the target), `optimal`.
 
-    **Reset options**: `level`, the (H, W) tiles or the text of the level to play.
+    **Reset options**: `level`, the (H, W) tiles or the text of the level to play; or `index`, its index in `levels`.
 
     In the window of render mode "human", the key `n` truncates the episode. The mouse draws walls, moves source and
     target, and damages states while the automaton runs; `?` shows all keys. Without a screen, SDL draws the window
@@ -89,6 +89,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         channel_names: Sequence[str] | None = None,
         highlight: str | None = None,
         order: str | None = None,
+        in_order: bool = False,
         **generator_options: Any,
     ) -> None:
         """Check every argument; nothing is drawn yet.
@@ -100,14 +101,17 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             generator: a name in `generation.GENERATORS`.
             n_channels: channels of the state, at least those of an answer; by default what the task's hand-coded
                 automaton needs.
-            levels: play these instead of generated ones: a level set, its file, the name of a prefab or a pack, tiles,
-                or drawings: a text of several lines, or a list of texts.
+            levels: play these instead of generated ones, drawn with replacement: a level set, its file, a name (of a
+                prefab, a pack, a test set such as "perfect-31" or a benchmark set), tiles, or drawings: a text of
+                several lines, or a list of texts.
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
             render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
             channel_names: names of the channels, shown in pictures.
             highlight: the name of the channel that tints the maze in pictures; None for no tint.
             order: order of directions by which the canonical target is chosen among optimal paths, such as "DLRU";
                 None for the task's own, which is "ULDR": up, left, down, right.
+            in_order: play the levels of `levels` in their order instead, each once before any comes again; a reset with
+                a seed begins with the first.
             generator_options: the generator's own, such as `wall_probability=0.5`.
 
         Raises:
@@ -116,7 +120,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._task = find_task(task, order)
         self._judge = self._task.judge  # kept, since the property costs time and steps are short
         check_generator_options(MazeEnv, generator, levels, generator_options)
-        self._source = LevelSource(self._task, size, generator, levels, generator_options)
+        self._source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)
         shape = self._source.shape
@@ -134,20 +138,21 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._level: _Level
         self._outcome: StepResult
         self._n_steps = 0
+        self._turn = 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on a new level, or on `options["level"]`.
+        """Start an episode on a new level, on `options["level"]`, or on level `options["index"]` of the set.
 
         Raises:
             ValueError: a bad seed, an unknown option, or a level that is malformed, unsolvable or of another shape;
                 nothing has changed then.
         """
         # Everything that may fail comes first, so a refused reset changes nothing, not even the seed.
-        level = check_options(options).get("level")
-        given = None if level is None else self._source.given(level)
+        given = self._source.given(check_options(options))
         super().reset(seed=check_seed(seed))
+        self._turn = self._turn if seed is None else 0
         self._begin(self._next_level() if given is None else given)
         while self._view.show(self.state, 0, self._edit):
             self._begin(self._next_level())
@@ -160,7 +165,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
         """Return one new level from the environment's own generator, (1, H, W)."""
-        return self._source.draw(self.np_random)[None]
+        self._turn += 1
+        return self._source.draw(self.np_random, self._turn - 1)[None]
 
     def _begin(self, tiles: Tiles) -> None:
         start = self._put(tiles, self._task.solve_all(tiles))

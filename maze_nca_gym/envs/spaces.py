@@ -82,7 +82,7 @@ def is_sequence(seed: Any) -> bool:
     return isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes))
 
 
-def check_options(options: Any, known: tuple[str, ...] = ("level",)) -> dict[str, Any]:
+def check_options(options: Any, known: tuple[str, ...] = ("level", "index")) -> dict[str, Any]:
     """Return the reset options.
 
     Raises:

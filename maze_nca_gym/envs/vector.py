@@ -37,8 +37,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     """N independent `MazeEnv`, equal to them bit for bit on the CPU, many times faster than stepping them one by one.
 
     Sub-environment i of a vector seeded with the integer s is the single environment seeded with s + i. Observations,
-    rewards, infos and the reset option `level` (one level for all, or N) are those of `MazeEnv`, batched; infos come
-    with `_key` masks. With `AutoresetMode.DISABLED`, `reset(options={"reset_mask": mask})` restarts some.
+    rewards, infos and the reset options `level` and `index` (one for all, or N) are those of `MazeEnv`, batched; infos
+    come with `_key` masks. With `AutoresetMode.DISABLED`, `reset(options={"reset_mask": mask})` restarts some.
 
     As long as no episode restarts, every step returns the same `maze` array. All other arrays are new at each step.
     """
@@ -65,6 +65,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         device: str = "cpu",
         output: str = "numpy",
         order: str | None = None,
+        in_order: bool = False,
         **generator_options: Any,
     ) -> None:
         """Check every argument; nothing is drawn yet.
@@ -75,6 +76,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             autoreset_mode: what happens after an episode's end.
             device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`.
             output: "numpy" or "torch", the kind of all arrays, including actions.
+            in_order: play the levels of `levels` in their order, each once before any comes again: sub-environment i
+                plays every Nth level from the ith on.
             task, size, generator, n_channels, levels, render_mode, channel_names, highlight, order, generator_options:
                 as of `MazeEnv`.
 
@@ -87,7 +90,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._max_episode_steps = max_episode_steps
         self._task = find_task(task, order)
         check_generator_options(MazeVectorEnv, generator, levels, generator_options)
-        self._source = LevelSource(self._task, size, generator, levels, generator_options)
+        self._source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)
         self._backend = make_backend(device, output)
@@ -106,6 +109,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._rngs: dict[int, np.random.Generator] = {}
         self._rng_seeds: dict[int, int] = {}
         self._n_steps = np.zeros(self.num_envs, np.int64)
+        self._turns = np.arange(self.num_envs)
         self._done = np.zeros(self.num_envs, np.bool_)
 
     def reset(
@@ -116,11 +120,10 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
-        options = check_options(options, ("level", "reset_mask"))
+        options = check_options(options, ("level", "index", "reset_mask"))
         mask = self._check_mask(options.get("reset_mask"))
         seeds = self._check_seeds(seed)
-        level = options.get("level")
-        given = None if level is None else self._source.given(level, self.num_envs)
+        given = self._source.given(options, self.num_envs)
         self._seed(seeds, mask)
         rows = np.flatnonzero(mask)
         self._begin(rows, self._choose(rows, self._draw) if given is None else given[rows])
@@ -187,7 +190,9 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
         """Return one new level from each of these sub-environments' own generators, (len(rows), H, W)."""
-        return np.stack([self._source.draw(self._rngs[row]) for row in rows])
+        turns = self._turns[rows]
+        self._turns[rows] += self.num_envs
+        return np.stack([self._source.draw(self._rngs[row], turn) for row, turn in zip(rows, turns, strict=True)])
 
     def _observation(self) -> dict[str, Any]:
         out = self._backend.out
@@ -251,6 +256,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         for i, seed in enumerate(seeds):
             if i not in self._rngs or (mask[i] and seed is not None):
                 self._rngs[i], self._rng_seeds[i] = seeding.np_random(seed)
+                self._turns[i] = i
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]

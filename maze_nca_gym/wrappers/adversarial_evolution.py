@@ -55,7 +55,7 @@ class _Evolving(RecordConstructorArgs):
         seeds = [each for each in map(check_seed, seed if is_sequence(seed) else [seed]) if each is not None]
         with self._evolution.seeded(seeds):
             observation, info = self.env.reset(seed=seed, options=options)
-        if (options or {}).get("level") is not None:
+        if any((options or {}).get(name) is not None for name in ("level", "index")):
             self._evolution.ignore(self._begun(info))
         return observation, info
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym import generation, levels
+from maze_nca_gym import families, generation, levels
 from maze_nca_gym.agents import load
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.envs.maze import MazeEnv
@@ -448,7 +448,8 @@ class TestResetOptions:
             each.reset(seed=0)
             each.step(noise(each))
         for options, message in [
-            ({"maze": LEVEL, "colour": 1}, "has no option colour, maze; it takes level"),
+            ({"maze": LEVEL, "colour": 1}, "has no option colour, maze; it takes level, index"),
+            ({"index": 0}, "index chooses from the environment's levels: this environment has no levels="),
             ({"levels": LEVEL}, r"Did you mean 'level'\?"),
             ([("level", LEVEL)], "options must be a dict with any of level"),
             ("level", "options must be a dict"),
@@ -487,6 +488,9 @@ class TestConstructor:
             ({"levels": "Nowhere"}, "neither a file, a known name nor a drawing"),
             ({"levels": np.full((5, 5), 9)}, "tiles of the task .* are 0 to 3 .*, got 9"),
             ({"levels": np.ones((1, 5, 5), int)}, r"unsolvable|exactly one source and one target"),
+            ({"levels": "perfekt-9"}, r"and test sets by family and size, .* Did you mean 'perfect-9'\?"),
+            ({"levels": "perfect-1"}, "a named set's size must be an integer >= 2, got 1"),
+            ({"in_order": True}, "in_order plays a set of levels in its order: give levels= too"),
             ({"endpoints": True}, "endpoints is no option here"),
             ({"wall_probability": 1.5}, r"wall_probability must be a number in \[0, 1\]"),
             ({"n_channels": 0}, "n_channels must be an integer >= 1, got 0"),
@@ -553,6 +557,61 @@ class TestConstructor:
     def test_a_keyword_of_the_single_environment_alone_is_no_keyword_of_the_vector(self) -> None:
         with pytest.raises(TypeError, match=r"MazeVectorEnv got .* 'render_fps'; it takes num_envs, (?!.*_fps)"):
             make_vec(PLAIN[0], render_fps=5)
+
+
+@every_plain_id
+class TestNamedSets:
+    """The levels of a set by its name: any of them at each reset, all of them in order, or one by its index."""
+
+    @pytest.fixture
+    def tiles(self, id: str) -> levels.Tiles:
+        return families.test_levels("perfect", 3, task_of(id)).tiles
+
+    def test_are_drawn_with_replacement(self, id: str, tiles: levels.Tiles) -> None:
+        env, rng = bare(id, levels="perfect-3"), gym.utils.seeding.np_random(4)[0]
+        env.reset(seed=4)
+        for _ in range(3):
+            np.testing.assert_array_equal(env.state.tiles[0], tiles[rng.integers(len(tiles))])
+            env.reset()
+
+    def test_in_order_each_comes_once_before_any_comes_again(self, id: str, tiles: levels.Tiles) -> None:
+        env = bare(id, levels=tiles[:3], in_order=True)
+        for played in (0, 1, 2, 0, 1):
+            env.reset()
+            np.testing.assert_array_equal(env.state.tiles[0], tiles[played])
+        for played in (0, 1):
+            env.reset(seed=5 if played == 0 else None)
+            np.testing.assert_array_equal(env.state.tiles[0], tiles[played])
+
+    def test_in_order_environment_i_of_n_plays_every_nth_from_i(self, id: str, tiles: levels.Tiles) -> None:
+        envs = make_vec(id, levels="perfect-3", in_order=True, max_episode_steps=1, autoreset_mode="SameStep")
+        envs.reset(seed=0)
+        for first in (0, N, 2 * N):
+            np.testing.assert_array_equal(envs.state.tiles, tiles[first : first + N])
+            envs.step(noise(envs) * 0)
+        envs.reset(options={"reset_mask": np.array([False, True, False])})
+        np.testing.assert_array_equal(envs.state.tiles, tiles[[3 * N, 4 * N + 1, 3 * N + 2]])
+        envs.reset(seed=1)
+        np.testing.assert_array_equal(envs.state.tiles, tiles[:N])
+
+    @every_kind
+    def test_an_index_chooses_one_and_leaves_order_and_draws_alone(
+        self, id: str, make: Make, tiles: levels.Tiles
+    ) -> None:
+        for options in ({}, {"in_order": True}):
+            env, untouched = (make(id, levels="perfect-3", **options).unwrapped for _ in range(2))
+            for each in (7, np.int64(7), *([] if make is globals()["make"] else [[7, 0, 9]])):
+                env.reset(seed=0, options={"index": each})
+                np.testing.assert_array_equal(env.state.tiles, tiles[np.broadcast_to(each, len(env.state.tiles))])
+            untouched.reset(seed=0, options={"level": tiles[0]})
+            assert data_equivalence(env.reset(), untouched.reset(), exact=True)
+            last = len(tiles) - 1
+            for bad in (-1, last + 1, 1.0, True, "7", [1] * (N + 1), []):
+                with pytest.raises(ValueError, match=f"index must be an integer from 0 to {last}"):
+                    env.reset(options={"index": bad})
+            with pytest.raises(ValueError, match="give index or level, not both"):
+                env.reset(options={"index": 0, "level": tiles[0]})
+            assert data_equivalence(env.reset(), untouched.reset(), exact=True)
 
 
 @every_plain_id

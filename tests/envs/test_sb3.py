@@ -15,6 +15,8 @@ from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym.agents import load
+from maze_nca_gym.families import test_levels
+from maze_nca_gym.levels import one_hot
 from maze_nca_gym.wrappers import PathAction
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
@@ -63,6 +65,19 @@ def test_hand_coded_policy_returns_one() -> None:
     )
     assert returns == pytest.approx([1.0] * 6, abs=1e-6)
     assert len(set(lengths)) > 1  # type: ignore[arg-type]
+
+
+def test_evaluation_sees_each_level_of_a_set_once() -> None:
+    policy, seen = load("shortest-path-bfs"), []
+
+    def remember(variables: dict[str, Any], _: Any) -> None:
+        if variables["done"]:
+            seen.append(variables["observations"]["maze"].tobytes())
+
+    env = gym.make("MazeShortestPath-v0", levels="random-4", in_order=True)
+    evaluate_policy(policy, env, n_eval_episodes=64, callback=remember, warn=False)
+    tiles = test_levels("random", 4, "shortest-path", 64).tiles
+    assert seen == [one_hot(level)[None].tobytes() for level in tiles]
 
 
 class TestPathAction:
