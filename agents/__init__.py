@@ -6,10 +6,22 @@ Import this package as `maze_nca_gym.agents`. torch is imported when a policy is
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import maze_nca_gym
 
 if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package, by a tool or a stray sys.path
     raise ImportError(f"import maze_nca_gym.agents, not {__name__}")
+
+# An editable install finds this package in its own checkout, even where a path leads to another one's core.
+if Path(__file__).parent.resolve() not in [
+    Path(maze_nca_gym.__path__[0], place).resolve() for place in ("agents", "../agents")
+]:
+    raise ImportError(
+        f"maze_nca_gym is imported from {maze_nca_gym.__path__[0]}, but maze_nca_gym.agents from {__path__[0]}, a "
+        "second copy: install the one that you mean (pip install -e), in an environment of its own if both are needed"
+    )
 
 from .registry import PolicyInfo, find_policy, list_policies, load, make_env
 

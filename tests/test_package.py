@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -227,6 +228,23 @@ def test_agents_folder_refuses_to_be_a_top_level_package() -> None:
     assert spec.loader is not None
     with pytest.raises(ImportError, match=r"import maze_nca_gym\.agents, not agents"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_the_core_of_one_copy_refuses_the_agents_of_another(tmp_path: Path) -> None:
+    """An editable install maps the agents to its own checkout, whatever the path says of the core."""
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT / "maze_nca_gym", clone / "maze_nca_gym", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "agents", clone / "agents", ignore=shutil.ignore_patterns("__pycache__"))
+    link = tmp_path / "link"
+    link.symlink_to(ROOT)
+    for path, works in ((clone, False), (link, True), (ROOT, True)):
+        for module in ("maze_nca_gym.agents", "maze_nca_gym.agents.guarantees"):
+            code = [sys.executable, "-c", f"import {module}"]
+            environ = {**os.environ, "PYTHONPATH": str(path)}
+            result = subprocess.run(code, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
+            assert (result.returncode == 0) == works, result.stderr
+            last = result.stderr.strip().rpartition("\n")[2]
+            assert last.startswith(f"ImportError: maze_nca_gym is imported from {clone / 'maze_nca_gym'}, but") != works
 
 
 def imported_modules(path: Path) -> set[str]:
