@@ -159,7 +159,7 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
         return float(self._evolution.record(ROW, state)[0])
 
 
-class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, Any]):
+class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class before Gymnasium 1.4
     """`AdversarialEvolution` for environments made by `gymnasium.make_vec`: all of them share one population.
 
     With one environment it is the same, bit for bit, in every autoreset mode. With more, episodes that end in the same
