@@ -130,4 +130,6 @@ def _find_levels(name: str | Path, letters: str, task: str) -> LevelSet:
     known = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS]
     wrong = f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}"
     names = f"known: {', '.join(known)}, and test sets such as perfect-31, of {', '.join(FAMILIES)}"
-    raise ValueError(with_known(wrong, did_you_mean(name, known + near), names))
+    raise ValueError(
+        with_known(wrong, did_you_mean(name, known + [each for each in near if find_test_set(each)]), names)
+    )
