@@ -20,6 +20,7 @@ from maze_nca_gym.benchmark_sets import (
     held_out_levels,
     list_benchmark_sets,
     original,
+    prim,
     streams,
 )
 from maze_nca_gym.benchmark_sets.tokens import to_tokens, write_csv
@@ -41,11 +42,24 @@ EQR = {
     ),
 }
 """Set -> SHA-256 of the published tokens of its inputs and labels."""
+ANCA = {
+    "anca-prim-21": (
+        "1659c5e85c0fc9b98bf6fcdccdbf150e8cccd397e7a3ea4f59d61fe241394c77",
+        "fceb20333c8b986f68afce198dbba5b9b1caf1168e4d59903704193c60b2eb2a",
+    ),
+    "anca-prim-31": (
+        "b1a6d55485c3fe5ed1144914efa24d7dc2b52998ae0ce0bc7210f6d14aeaf77c",
+        "030209b3a0a8c96c349903544005b39fe426ae6cc6394d0f3fad07bc0b807323",
+    ),
+}
+"""The same for the mazes that aNCA's public code draws."""
 PINNED = {
     "maze-unique-30": "2d3cb8ef9222904e",
     "maze-unique-train-30": "71127aff1ffb7683",
     "maze-hard-30-redrawn": "4bf5171ea3efe845",
     "maze-hard-train-30-redrawn": "90439075bc526220",
+    "anca-prim-21": "3127532294a053f2",
+    "anca-prim-31": "71cb9316178aecb3",
     "ctm-39": "72d0b31c27eea6c8",
     "ctm-99": "4caf7de299fd77e1",
     "dt-net-9": "bb2d5f76fe0ae683",
@@ -131,13 +145,30 @@ class TestAllSets:
         assert len(list_benchmark_sets()) == len(PINNED) - 2
 
 
-class TestMazeUnique:
-    @for_each("name", EQR)
-    def test_tokens_are_the_published_ones(self, name):
-        tiles = tiles_of(name)
-        hashes = (to_tokens(tiles), to_tokens(tiles, BENCHMARK_SETS[name].label(tiles)))
-        assert tuple(hashlib.sha256(tokens.tobytes()).hexdigest() for tokens in hashes) == EQR[name]
+@for_each(("name", "expected"), {**EQR, **ANCA}.items())
+def test_tokens_are_the_published_ones(name, expected):
+    tiles = tiles_of(name)
+    hashes = (to_tokens(tiles), to_tokens(tiles, BENCHMARK_SETS[name].label(tiles)))
+    assert tuple(hashlib.sha256(tokens.tobytes()).hexdigest() for tokens in hashes) == expected
 
+
+class TestPrim:
+    def test_the_first_mazes_of_side_7_are_those_of_the_rule(self):
+        drawn = ["#######\n#...#.#\n###.#.#\n#.#...#\n#S#.###\n#....T#\n#######"]
+        drawn += ["#######\n#S#.#.#\n#.#.#.#\n#.#...#\n#.#.#.#\n#...#T#\n#######"]
+        drawn += ["#######\n#...#.#\n###.#T#\n#.....#\n#S#####\n#.....#\n#######"]
+        assert [to_text(level) for level in prim.prim_levels(7, 3)] == drawn
+
+    @for_each("name", ANCA)
+    def test_mazes_are_trees_with_an_end_in_each_outer_third(self, name):
+        tiles, side = tiles_of(name), BENCHMARK_SETS[name].side
+        assert all(nx.is_tree(grid_graph(level).to_undirected()) for level in tiles[:20])
+        assert np.nonzero(tiles == Tile.SOURCE)[2].max() < side // 3
+        assert np.nonzero(tiles == Tile.TARGET)[2].min() >= 2 * side // 3
+        assert len({level.tobytes() for level in tiles}) == 1000
+
+
+class TestMazeUnique:
     def test_mazes_are_trees_and_paths_are_long(self):
         for level in tiles_of("maze-unique-30")[:20]:
             assert nx.is_tree(grid_graph(level).to_undirected())

@@ -1,10 +1,10 @@
 """Benchmark sets of mazes by name: sets on which other work measures solvers, and sets of the same sizes.
 
-Two are the sets that recurrent reasoners are scored on: Maze-Unique, rebuilt tile for tile, and Maze-Hard, read from
-its own files, which do not ship, and also drawn again by the same procedure. The others are drawn here, by the rules or
-in the sizes of published experiments, with seeds of their own. Published figures for those were measured on other mazes
-of the same kind. All mazes have a start and a goal, here called source and target. Training sees none of the test sets
-that are drawn: see `held_out_levels`.
+Some are sets on which others report their scores: Maze-Unique and aNCA's Prim mazes, rebuilt tile for tile, and Maze-
+Hard, read from its own files, which do not ship, and also drawn again by the same procedure. The others are drawn here,
+by the rules or in the sizes of published experiments, with seeds of their own. Published figures for those were
+measured on other mazes of the same kind. All mazes have a start and a goal, here called source and target. Training
+sees none of the test sets that are drawn: see `held_out_levels`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.benchmark_sets import hard, original, streams, unique
+from maze_nca_gym.benchmark_sets import hard, original, prim, streams, unique
 from maze_nca_gym.benchmark_sets.cells import cell_levels, from_every_tile, news_levels, rngs
 from maze_nca_gym.benchmark_sets.streams import STREAM, stream_levels
 from maze_nca_gym.families import FAMILIES, number_of, test_levels, validation_levels
@@ -164,6 +164,8 @@ _EDITS = (
     "no route is an empty answer"
 )
 _SPIERS = "rule of Cleo Spiers' study as described, not its streams; drawn here"
+_PRIM = "perfect maze with a border by randomised Prim, start in the left third, goal in the right third"
+_ANCA = "aNCA, github.com/mspitzna/NCAtorch: the same levels"
 _CTM = "size of CTM's, arXiv 2505.05522; drawn here"
 _DT_NET = "{} of DT-Net's, arXiv 2202.05826; drawn here"
 _KNUTSON = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
@@ -197,6 +199,17 @@ _ALL = (
     _original("maze-hard-train-30", "train"),
     _redrawn("maze-hard-30", "test", _HARD, redraws="maze-hard-30"),
     _redrawn("maze-hard-train-30", "train", f"{_HARD}; for training"),
+    *(
+        BenchmarkSet(
+            name=f"anca-prim-{side}",
+            stands_for=_PRIM,
+            source=_ANCA,
+            n=1000,
+            side=side,
+            draw=partial(prim.prim_levels, side),
+        )
+        for side in (21, 31)
+    ),
     *(
         _drawn("ctm", size, n, _generated("perfect", size - 2), _PERFECT, _CTM, frame=0)
         for size, n in ((39, 1000), (99, 200))

@@ -485,8 +485,9 @@ class TestBoard:
             assert all(row[name] for row in rows), name
         assert all(row["search"].isprintable() and row["seeds"] != 0 for row in rows)
         figures = {(each.set, each.name, each.score): each.value for each in published()}
-        assert len(figures) == len(rows) == 31
+        assert len(figures) == len(rows) == 33
         assert figures["maze-hard-30", "aNCA", OPTIMAL] == 94.18
+        assert [figures[f"anca-prim-{side}", "aNCA", OPTIMAL] for side in (21, 31)] == [100, 99.4]
         assert published_beside("maze-hard-30-redrawn") == published_beside("maze-hard-30")
 
     @for_each(
