@@ -18,7 +18,9 @@ from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.weights import MODELS, load_model, register_model, save_model
 from maze_nca_gym.cli import main
+from maze_nca_gym.cli.reading import _metavar
 from maze_nca_gym.loading import load_levels
+from maze_nca_gym.options import Option
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -199,3 +201,21 @@ class TestWhatAPolicyMayBe:
         del MODELS["Unregistered"]
         with pytest.raises(ValueError, match=r"of class 'Unregistered'; .* registers it \(--import MODULE\)"):
             load_model(path)
+
+
+@for_each(
+    ("kind", "shown"),
+    [
+        (int, "INT"),
+        (float, "NUMBER"),
+        (str, "STR"),
+        (Path, "PATH"),
+        (int | None, "INT"),
+        (int | str, "INT STR"),
+        (tuple[int, ...], "INT …"),
+        (tuple[int, float], "INT NUMBER"),
+        (bool, ""),
+    ],
+)
+def test_the_help_says_of_which_type_a_value_is(kind, shown):
+    assert _metavar(Option("any", kind)) == shown

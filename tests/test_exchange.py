@@ -53,6 +53,7 @@ class TestForms:
     def test_columns_come_before_rows(self) -> None:
         assert MINIGRID.shape == (3, 2, 3)
         assert MINIGRID[2, 1].tolist() == [8, 1, 0]
+        assert MINIGRID[:, 0].tolist() == [[10, 0, 0], [1, 0, 0], [2, 5, 0]]  # Minigrid's walls are grey, its colour 5
         assert (JAXUED["agent_pos"].tolist(), JAXUED["goal_pos"].tolist()) == ([0, 0], [2, 1])
         assert (DATASET["start_pos"].tolist(), DATASET["end_pos"].tolist()) == ([0, 0], [2, 2])
         down, right = DATASET["connection_list"].astype(int).tolist()

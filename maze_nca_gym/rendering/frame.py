@@ -74,7 +74,10 @@ class Snapshot:
         channels, target = np.asarray(self.channels, np.float32), np.asarray(self.target, np.bool_)
         if channels.ndim != 3 or not len(channels) or channels.shape[1:] != tiles.shape:
             raise ValueError(f"channels must have shape (C, {tiles.shape[0]}, {tiles.shape[1]}), got {channels.shape}")
-        if target.shape[-2:] != tiles.shape or target.shape[:-2] not in {(), *((k,) for k in range(len(channels) + 1))}:
+        if target.shape[-2:] != tiles.shape or target.shape[:-2] not in {
+            (),
+            *((k,) for k in range(1, len(channels) + 1)),
+        }:
             raise ValueError(f"target must have the tiles' shape {tiles.shape}, got {target.shape}")
         if self.highlight is not None and not 0 <= self.highlight < len(channels):
             raise ValueError(f"highlight must be a channel from 0 to {len(channels) - 1}, got {self.highlight}")

@@ -418,6 +418,14 @@ class TestBoard:
             bench(["small-9", "dt-net-9"], policies="shortest-path-bfs", n=2, out=tmp_path)
         assert [(row.set, row.n) for row in Board.load(tmp_path).rows] == [("small-9", 2)]
 
+    def test_files_are_written_once_a_row_and_again_only_for_the_picture(self, tmp_path, small, monkeypatch):
+        saved, save = [], Board.save
+        monkeypatch.setattr(Board, "save", lambda *arguments: saved.append(arguments[2:]) or save(*arguments))
+        for plot, expected in ((False, []), (True, [(True, "png", None)])):
+            saved.clear()
+            bench("small-9", policies=["shortest-path-bfs", "nca-shortest-path-small"], n=2, out=tmp_path, plot=plot)
+            assert saved == [(), (), *expected]
+
     def test_the_page_has_measured_and_published_rows(self, tmp_path):
         files = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs", n=10).save(
             tmp_path, plot=True

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -228,6 +229,16 @@ def test_commands_take_it_and_tell_its_cost(capsys):
     assert main(["policies", "show", name]) == 0
     assert "8 passes of its network" in capsys.readouterr().out
     assert main(["export", name]) == 2
+
+
+@pytest.mark.usefixtures("command_line")
+@for_each(("passes", "said"), [(1, False), (2, True), (8, True)])
+def test_evaluate_tells_the_cost_of_several_passes(passes, said, monkeypatch, capsys):
+    policy = load("shortest-path-bfs")
+    shown = SimpleNamespace(output=policy.output, engine_hints=replace(policy.engine_hints, passes=passes))
+    monkeypatch.setattr("maze_nca_gym.cli.evaluate.named_policies", lambda names: {"it": shown})
+    assert main(["evaluate", "shortest-path-bfs", "--families", "random", "--sizes", "4", "--n", "2"]) == 0
+    assert (f"it: one iteration is {passes} passes of its network" in capsys.readouterr().out) == said
 
 
 def test_the_benchmark_says_what_it_costs():

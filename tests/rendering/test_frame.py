@@ -13,8 +13,9 @@ from tables import for_each
 
 from maze_nca_gym import levels
 from maze_nca_gym.rendering import Panel, Snapshot, captioned, contact_sheet, draw_level, palette
-from maze_nca_gym.rendering.layout import Layout, frame_layout
-from maze_nca_gym.rendering.panels import bounds, caption_of, name_lines
+from maze_nca_gym.rendering.layout import Box, Layout, frame_layout
+from maze_nca_gym.rendering.panels import blank, bounds, caption_of, name_lines
+from maze_nca_gym.rendering.panels import outline as draw_outline
 from maze_nca_gym.rendering.text import text_width
 
 Pixels = NDArray[np.uint8]
@@ -108,6 +109,26 @@ def test_markers_are_found_in_a_large_maze() -> None:
     area = step.draw(size=(500, 900))[layout_of(step, size=(500, 900)).maze.area]
     for colour in (palette.SOURCE, palette.TARGET):
         assert (np.abs(area.astype(int) - colour).sum(-1) < 30).sum() >= 24
+
+
+@for_each(
+    ("box", "drawn"),
+    [
+        ((1, 1, 2, 1), "###.. #.#.. #.#.. ###.."),
+        ((0, 0, 2, 1), ".#... .#... ##... ....."),
+        ((2, 3, 2, 2), "..... ..### ..#.. ..#.."),
+        ((1, 4, 1, 1), "...## ...#. ...## ....."),
+        ((0, 5, 4, 1), "....# ....# ....# ....#"),
+        ((0, 6, 4, 1), "..... ..... ..... ....."),
+        ((0, -1, 4, 1), "#.... #.... #.... #...."),
+        ((0, -2, 4, 1), "..... ..... ..... ....."),
+        ((-1, 0, 1, 5), "##### ..... ..... ....."),
+    ],
+)
+def test_an_outline_is_drawn_where_it_lies_within_the_frame(box: tuple[int, int, int, int], drawn: str) -> None:
+    frame = blank(4, 5, (0, 0, 0))
+    draw_outline(frame, Box(*box), (9, 9, 9))
+    assert " ".join("".join(".#"[pixel] for pixel in row) for row in frame[..., 0] // 9) == drawn
 
 
 def test_exact_path_is_outlined_and_does_not_hide_the_prediction(snapshot: Snapshot, panel: Panel) -> None:
@@ -217,6 +238,10 @@ def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Sn
         ({"channels": np.zeros((0, 5, 6))}, "got (0, 5, 6)"),
         ({"channels": np.zeros((2, 5, 5))}, "got (2, 5, 5)"),
         ({"target": np.zeros((6, 5), bool)}, "target must have the tiles' shape (5, 6), got (6, 5)"),
+        ({"target": np.zeros((2, 5, 5), bool)}, "target must have the tiles' shape (5, 6), got (2, 5, 5)"),
+        ({"target": np.zeros((0, 5, 6), bool)}, "got (0, 5, 6)"),
+        ({"target": np.zeros((3, 5, 6), bool)}, "got (3, 5, 6)"),
+        ({"target": np.zeros((1, 2, 5, 6), bool)}, "got (1, 2, 5, 6)"),
         ({"tiles": np.full((5, 6), 9)}, "integers from 0 to 3"),
         ({"channel_names": ("a", "b", "c")}, "got 3 channel names for 2 channels"),
         ({"highlight": -1}, "highlight must be a channel from 0 to 1, got -1"),
@@ -226,6 +251,12 @@ def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Sn
 def test_what_does_not_belong_together_is_refused(snapshot: Snapshot, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         replace(snapshot, **change)
+
+
+def test_a_target_has_up_to_as_many_channels_as_the_state(snapshot: Snapshot) -> None:
+    for n in (1, 2):
+        target = np.zeros((n, *snapshot.tiles.shape), bool)
+        assert replace(snapshot, target=target).answers == ("path", "age")[:n]
 
 
 def test_the_highlight_tints_free_tiles_on_a_scale_of_its_own(snapshot: Snapshot, panel: Panel) -> None:
