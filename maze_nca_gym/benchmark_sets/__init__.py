@@ -163,7 +163,7 @@ _EDITS = (
     f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
     "no route is an empty answer"
 )
-_SPIERS = "rule of Cleo Spiers' study as described, not its streams; drawn here"
+_SPIERS = "like Cleo Spiers' study, but with ends at random and another cut; drawn here"
 _PRIM = "perfect maze with a border by randomised Prim, start in the left third, goal in the right third"
 _ANCA = "aNCA, github.com/mspitzna/NCAtorch: the same levels"
 _CTM = "size of CTM's, arXiv 2505.05522; drawn here"
