@@ -488,7 +488,10 @@ class TestConstructor:
             ({"levels": "Nowhere"}, "neither a file, a known name nor a drawing"),
             ({"levels": np.full((5, 5), 9)}, "tiles of the task .* are 0 to 3 .*, got 9"),
             ({"levels": np.ones((1, 5, 5), int)}, r"unsolvable|exactly one source and one target"),
-            ({"levels": "perfekt-9"}, r"and test sets by family and size, .* Did you mean 'perfect-9'\?"),
+            (
+                {"levels": "perfekt-9"},
+                r"Did you mean 'perfect-9'\? Known: .* and test sets such as perfect-31, of random, ",
+            ),
             ({"levels": "perfect-1"}, "a named set's size must be an integer >= 2, got 1"),
             ({"in_order": True}, "in_order plays a set of levels in its order: give levels= too"),
             ({"endpoints": True}, "endpoints is no option here"),
