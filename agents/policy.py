@@ -42,8 +42,6 @@ class EngineHints:
     Attributes:
         gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
         memory_format: the memory format in which PyTorch iterates the policy fastest.
-        cuda_graph_safe: whether an iteration can be recorded as a CUDA graph: its operations must not depend on the
-            numbers that it reads, and none may wait for the CPU.
         state_limit: the upper bound of a state; no gradient passes where a state is there.
         passes: passes of its network in one iteration. It chooses among several outside of the network, so that no file
             can hold it.
@@ -51,7 +49,6 @@ class EngineHints:
 
     gains_from_threads: bool = True
     memory_format: torch.memory_format = torch.contiguous_format
-    cuda_graph_safe: bool = False
     state_limit: float = STATE_LIMIT
     passes: int = 1
 

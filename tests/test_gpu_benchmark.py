@@ -8,20 +8,25 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks.gpu import measuring, rows
-from benchmarks.gpu.__main__ import main
-from benchmarks.gpu.rows import Line
+from benchmarks import gpu
+from benchmarks.gpu import Line, main
 
 CPU = torch.device("cpu")
 MINIATURE = ["--device", "cpu", "--quick", "--out"]
+N_LINES = 2 + 3 * 3 * 3 * 2
 
 
 @pytest.fixture(autouse=True)
 def _without_inductor(monkeypatch):
     """torch.compile without its compiler, which takes half a minute."""
-    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    compile = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda function, mode=None: compile(function, backend="eager"))
     yield
     torch._dynamo.reset()
+
+
+def notes(folder):
+    return [line["note"] for line in json.loads((folder / "gpu.json").read_text())["lines"]]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -34,46 +39,55 @@ def test_without_a_gpu_it_says_so(tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
 def test_a_miniature_measures_every_line(tmp_path, capsys):
     assert main([*MINIATURE, str(tmp_path)]) == 0
-    record = json.loads((tmp_path / "gpu.json").read_text())
-    lines = [Line(**line) for line in record["lines"]]
-    assert {line.row for line in lines} == {"C3", "D1", "D2", "D3", "D4", "E"}
-    assert len(lines) == 2 + 4 * (2 * 3 + 1) + 1
+    lines = [Line(**line) for line in json.loads((tmp_path / "gpu.json").read_text())["lines"]]
+    assert len(set(lines)) == N_LINES
     assert all(line.seconds is not None for line in lines)
-    assert next(line for line in lines if line.row == "E").note.endswith("complete")
-    assert (tmp_path / "GPU.md").read_text().count("\n| ") == len(lines) + 2
-    assert "a step of 4 environments" in capsys.readouterr().out
+    assert (tmp_path / "GPU.md").read_text().count("\n| ") == N_LINES + 3 * 3 + 2 * 2
+    printed = capsys.readouterr().out
+    assert "a step of 4 environments" in printed
+    assert "times as fast" in printed
 
 
 def test_what_fails_or_comes_too_late_is_a_line(tmp_path, monkeypatch):
     def fail(*rest):
         raise RuntimeError("out of memory\nand more")
 
-    monkeypatch.setattr(rows, "seconds_of", fail)
-    assert main([*MINIATURE, str(tmp_path), "--ways", "eager"]) == 1
-    notes = [line["note"] for line in json.loads((tmp_path / "gpu.json").read_text())["lines"]]
-    assert notes[0] == "failed: RuntimeError: out of memory"
+    monkeypatch.setattr(gpu, "seconds_of", fail)
+    assert main([*MINIATURE, str(tmp_path)]) == 1
+    assert set(notes(tmp_path)) == {"failed: RuntimeError: out of memory"}
     assert main([*MINIATURE, str(tmp_path), "--seconds", "0"]) == 0
-    notes = [line["note"] for line in json.loads((tmp_path / "gpu.json").read_text())["lines"]]
-    assert set(notes) == {"no time was left"}
+    assert set(notes(tmp_path)) == {"no time was left"}
+
+
+@pytest.mark.parametrize(
+    ("graphs", "expected"),
+    [
+        (0.5, ("2.00", "--compile reduce-overhead, contiguous")),
+        (0.95, ("1.05", "nothing: the default is as fast")),
+        (None, ("1.00", "nothing: the default is as fast")),
+    ],
+)
+def test_what_is_faster_by_enough_is_to_be_set(graphs, expected):
+    lines = [
+        Line("a step of 4 environments", seconds=0.1),
+        Line("an update", "tf32", "eager", "channels last", 1.0),
+        Line("an update", "tf32", "eager", "contiguous", 1.2),
+        Line("an update", "tf32", "graphs", "contiguous", graphs),
+        Line("a rollout", "tf32", "eager", "channels last"),
+    ]
+    ((job, precision, *_, factor, new),) = gpu.advice(lines).rows
+    assert (job, precision, factor, new) == ("an update", "tf32", *expected)
 
 
 def test_a_sample_lasts_long_enough(monkeypatch):
     runs: list[int] = []
-    monkeypatch.setattr(measuring, "perf_counter", lambda: 0.25 * len(runs))
-    effort = measuring.Effort(samples=3, seconds=1.0, side=2, copied=2)
-    assert measuring.seconds_of(lambda: runs.append(0), CPU, effort) == 0.25
-    assert len(runs) == 1 + 3 * (1 + 2 + 4)
+    monkeypatch.setattr(gpu, "perf_counter", lambda: 0.03125 * len(runs))
+    assert gpu.seconds_of(partial(runs.append, 0), CPU, quick=False) == 0.03125
+    assert len(runs) == 5 + 1 + 2 + 5 * 4
 
 
-def test_precisions_hold_within_a_block():
-    for precision in measuring.PRECISIONS:
-        with measuring.computing(precision, CPU):
-            assert torch.backends.cudnn.allow_tf32 == (precision == "tf32")
-            assert torch.is_autocast_enabled("cpu") == (precision == "bf16")
-    assert not torch.is_autocast_enabled("cpu")
-
-
-@pytest.mark.gpu
-def test_a_gpu_is_launched_as_often_as_work_is_given():
-    numbers = torch.ones(8, device="cuda")
-    assert measuring.launches_of(lambda: numbers.add_(1).mul_(2), torch.device("cuda")) == 2
+def test_the_environments_never_restart():
+    step = gpu.environments(CPU, 3)
+    for _ in range(600):
+        _, _, terminated, truncated, _ = step()
+        assert not (terminated | truncated).any()

@@ -210,9 +210,9 @@ class NCA(LearnedPolicy):
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
-        """Facts by which engines run it faster; a subclass with other iterations may be unsafe for CUDA graphs."""
+        """Facts by which engines run it faster."""
         limit = STATE_LIMIT if self.state_limit is None else self.state_limit
-        return EngineHints(memory_format=torch.channels_last, cuda_graph_safe=self._iterates_as_is, state_limit=limit)
+        return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
     def program(self) -> Program | None:
         """Return the iterations as data; None if each has its own weights, or a subclass changes iterations."""

@@ -1,8 +1,8 @@
 """The engines that run rollouts, in order of preference: the first that supports a policy and its mazes is used.
 
 On the CPU that is machine code for policies that are a `Program`, and PyTorch for all others. On a GPU it is PyTorch.
-Recordings as CUDA graphs are an option: `with preferring(RECORDED)`. For rollouts that equal stepping an environment
-bit for bit, use `with preferring(STEPPING)`. You can add an engine of your own to `ENGINES`.
+For rollouts that equal stepping an environment bit for bit, use `with preferring(STEPPING)`. You can add an engine of
+your own to `ENGINES`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from torch import Tensor
 from ..policy import Policy
 from .machine_code import MachineCode
 from .pytorch import PyTorch, Request, Stepping
-from .recording import Recorded
 
 
 class Engine(Protocol):
@@ -40,7 +39,7 @@ class Engine(Protocol):
         """
 
 
-MACHINE_CODE, PYTORCH, STEPPING, RECORDED = MachineCode(), PyTorch(), Stepping(), Recorded()
+MACHINE_CODE, PYTORCH, STEPPING = MachineCode(), PyTorch(), Stepping()
 ENGINES: list[Engine] = [MACHINE_CODE, PYTORCH]
 """The engines in order of preference; the last supports every policy."""
 

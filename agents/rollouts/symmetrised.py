@@ -97,8 +97,8 @@ class Symmetrised(Policy):
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
-        """The given policy's, but for the passes and the recording, which would wait for the search."""
-        return replace(self.policy.engine_hints, passes=_N, cuda_graph_safe=False)
+        """The given policy's, but for the passes."""
+        return replace(self.policy.engine_hints, passes=_N)
 
     @property
     def default_steps(self) -> int:

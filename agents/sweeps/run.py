@@ -185,7 +185,12 @@ def run_series(
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
         OSError: a file could not be written, or no disk space is left.
     """
+    from ..training.compiling import check_compile
+    from ..training.processes import find_workers
+
     executor = how.make_executor(folder / "submitit")
+    for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
+        check_compile(job.config.compile, find_workers(job.device).device)
     run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
     for job in jobs:
         job.check()

@@ -23,6 +23,19 @@ WARM_UPS, ROUNDS = 2, 5
 """Rounds that compile, the second for sizes that vary; and rounds that are timed."""
 
 
+def check_compile(wanted: bool | str, device: torch.device) -> None:
+    """Check that a device can do what the option `compile` asks for.
+
+    Raises:
+        ValueError: CUDA graphs are asked for elsewhere than on a CUDA GPU.
+    """
+    if wanted == "reduce-overhead" and device.type != "cuda":
+        raise ValueError(
+            "compile=reduce-overhead makes CUDA graphs, which need a CUDA GPU; "
+            f"on {device} it can be True, False or auto"
+        )
+
+
 def compile_if_faster(state: TrainingState, workers: Workers) -> str:
     """Compile the model of a run if that makes its updates faster; return in words what was measured.
 

@@ -77,10 +77,11 @@ class TrainingConfig:
     """Number format: float32; tf32, which rounds the inputs of matrix products on a GPU and equals float32 on a CPU; or
     bfloat16 (autocast). The last two are faster on hardware that supports them, such as CPUs with AVX512_BF16.
     Elsewhere bfloat16 is slower."""
-    compile: bool | Literal["auto"] = False
+    compile: bool | Literal["auto", "reduce-overhead"] = False
     """Compile the model's iterations with torch.compile, which takes half a minute: True, False, or auto, which times
-    an update both ways, says how long each takes, and compiles if that is at least 1.1 times as fast. It has no effect
-    on models that run in machine code, such as an NCA with shared weights on a CPU."""
+    an update both ways, says how long each takes, and compiles if that is at least 1.1 times as fast; or
+    reduce-overhead, which also launches them as CUDA graphs, on a CUDA GPU alone. It has no effect on models that run
+    in machine code, such as an NCA with shared weights on a CPU."""
     seed: Annotated[int, Between(0, 2**63 - 1)] = 0
     """Seed of all randomness, at least 0: initial weights, levels and pool."""
     evolve: bool = False

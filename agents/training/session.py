@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -19,7 +19,7 @@ from ..policy import Policy
 from ..rollouts import threads as torch_threads
 from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, command_line, duration, import_option
 from ..weights import load_model
-from .compiling import compile_if_faster
+from .compiling import check_compile, compile_if_faster
 from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
@@ -63,6 +63,7 @@ def run_session(
         on_update: receives each line of metrics.
     """
     workers = find_workers(device)
+    check_compile(config.compile, workers.device)
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
     with torch_threads(_cores() if threads is None else threads), asked_to_stop():
         fresh = TrainingState.start(config, workers.device)
@@ -112,14 +113,14 @@ def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: boo
     return opened() if run is None else run
 
 
-def _compile(state: TrainingState, workers: Workers, wanted: bool | str) -> None:
+def _compile(state: TrainingState, workers: Workers, wanted: bool | Literal["auto", "reduce-overhead"]) -> None:
     """Compile the model as the configuration wants it, or "auto" if it is faster; say what was measured."""
     if wanted == "auto":
         said = compile_if_faster(state, workers)
         if not workers.rank:
             print(said)
     elif wanted:
-        state.compile()
+        state.compile(wanted)
 
 
 def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -34,7 +35,7 @@ class TrainingState:
         average: a model with the moving average of the weights, or None if the configuration has none.
         pools: inner size -> levels with their states.
         evolution: the population of a configuration whose levels evolve, else None.
-        compiled: whether `torch.compile` compiles the model's iterations.
+        compiled: how `torch.compile` compiles the model's iterations: not at all, by default, or in a mode by name.
         update: number of updates made.
         continued: updates at which the run was finished, and continued with a fresh optimiser and schedule.
         seconds: the time that they took, over all sessions.
@@ -50,7 +51,7 @@ class TrainingState:
     average: Policy | None
     pools: dict[int, StatePool] = field(default_factory=dict)
     evolution: EvolvingLevels | None = None
-    compiled: bool = False
+    compiled: bool | Literal["reduce-overhead"] = False
     update: int = 0
     continued: tuple[int, ...] = ()
     seconds: float = 0.0
@@ -76,10 +77,10 @@ class TrainingState:
         optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
         return cls(config, model, optimiser, average)
 
-    def compile(self) -> None:
-        """Compile the model's iterations with `torch.compile`."""
-        self.model.compile()
-        self.compiled = True
+    def compile(self, how: Literal[True, "reduce-overhead"] = True) -> None:
+        """Compile the model's iterations with `torch.compile`, by default or in a mode by name."""
+        self.model.compile(mode=None if how is True else how)
+        self.compiled = how
 
     def continue_run(self, policy: Policy, line: Line, continued: Sequence[int]) -> None:
         """Begin where a finished run ended: with its weights, and a fresh optimiser, schedule, pool and population.
@@ -166,7 +167,7 @@ class TrainingState:
         state.continued = tuple(numbers["continued"])
         state.losses, state.line_seconds = numbers["losses"], numbers["line_seconds"]
         if numbers["compiled"]:
-            state.compile()
+            state.compile(numbers["compiled"])
         state.model.load_state_dict(parts["model"])
         if state.average is not None:
             state.average.load_state_dict(parts["average"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,12 @@ import torch
 from rollout_samples import assert_near, gradients, mazes, network
 from torch import Tensor, nn
 
-from maze_nca_gym.agents import learned, train
+from maze_nca_gym.agents import learned, sweep, train
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import Request
-from maze_nca_gym.agents.training import compiling, loop
+from maze_nca_gym.agents.training import compiling, loop, session
+from maze_nca_gym.agents.training.compiling import check_compile
 from maze_nca_gym.agents.weights import MODELS, register_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
@@ -31,9 +33,11 @@ class Backend:
 
     def __init__(self) -> None:
         self.n_made = self.n_runs = 0
+        self.modes: set[str] = set()
 
-    def __call__(self, graph: Any, example: Any) -> Any:
+    def __call__(self, graph: Any, example: Any, mode: str = "default") -> Any:
         self.n_made += 1
+        self.modes.add(mode)
 
         def run(*values: Tensor) -> Any:
             self.n_runs += 1
@@ -148,6 +152,31 @@ def test_what_is_faster_is_used_and_kept_when_the_run_goes_on(
     monkeypatch.setattr(compiling, "_seconds", lambda *_: 1 / 0)
     assert trained("killed")[0] == whole
     assert trained("same", compiled)[0] == whole
+
+
+def test_a_mode_is_asked_of_the_compiler_and_stays_with_the_run(backend, leaky, monkeypatch):
+    monkeypatch.setattr(session, "check_compile", lambda *_: None)  # as on a GPU; the backend makes no CUDA graphs
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "update", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            trained("killed", "reduce-overhead")
+    weights, described = trained("killed", "reduce-overhead")
+    assert weights == trained("plain", False)[0]
+    assert backend.modes == {"reduce-overhead"}
+    assert described["compiled"] == "reduce-overhead"
+    assert "--compile reduce-overhead" in described["command"]
+
+
+GRAPHS = {"compile": "reduce-overhead"}
+
+
+@pytest.mark.parametrize("run", [partial(train, **GRAPHS), partial(sweep, {"options": GRAPHS, "seeds": [0, 1]})])
+def test_cuda_graphs_are_refused_elsewhere_before_anything_is_written(run, tmp_path):
+    expected = "compile=reduce-overhead makes CUDA graphs, which need a CUDA GPU; on cpu it can be True, False or auto"
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        run(out=tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+    check_compile("reduce-overhead", torch.device("cuda", 1))
 
 
 def test_the_measurement_changes_nothing_and_machine_code_needs_none(backend, leaky, monkeypatch, capsys):

@@ -15,7 +15,7 @@ import torch
 from gpu_runs import assert_alike, run, small, trained
 from training_runs import CPU, content, loaded
 
-from maze_nca_gym.agents.training import Workers, changed
+from maze_nca_gym.agents.training import TrainingState, Workers, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import read_losses, update
 from maze_nca_gym.agents.weights import load_model
@@ -60,6 +60,18 @@ def test_fifty_updates_are_nearly_those_of_the_cpu(name: str, precision: str, to
         read_losses(state)
     assert there.losses[:5] == pytest.approx(here.losses[:5], rel=tolerance)
     assert np.mean(there.losses[-10:]) == pytest.approx(np.mean(here.losses[-10:]), rel=0.2)
+
+
+@pytest.mark.parametrize("name", ["fast", "extrapolate"])
+def test_updates_launched_as_cuda_graphs_are_those_of_others(name: str) -> None:
+    config = small(name)
+    plain, graphs = (TrainingState.start(config, GPU) for _ in range(2))
+    graphs.compile("reduce-overhead")
+    for state in (plain, graphs):
+        stream = LevelStream(config)
+        for _ in range(config.n_updates):
+            update(state, stream.batch(state.update), stream, Workers(GPU))
+    assert_alike(plain, graphs, 0.01)
 
 
 def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
