@@ -62,6 +62,9 @@ MISTAKES = {
     "levels.parse('S..\\n...', 0)": "one source S and one target T",
     "levels.parse('###\\n#.#', 0)": "two connected free tiles",
     "levels.parse('', 0)": "no rows",
+    "levels.parse(' \\n\\n  ', 0)": "no rows",
+    "levels.parse('S.T\\n\\nS.T', 0)": "several levels, and this page opens one",
+    "levels.parse('S.T\\n... ', 0)": "row 2 of the map has 4 tiles, the first has 3",
     "levels.parse('.'.repeat(200), 0)": "1 x 200 tiles",
     "levels.parse('type octile\\nheight 1\\nwidth 2\\n..', 0)": "no line “map”",
     "levels.parse('type octile\\nheight 3\\nwidth 2\\nmap\\n..\\n..', 0)": "says 3 rows, and there are 2",
@@ -79,6 +82,20 @@ MISTAKES = {
     "new Automaton({...policy, bias: [0]}, levels.filled(3, 3, 0))": "do not fit",
 }
 """Calls -> what their errors say."""
+
+
+DRAWINGS = [
+    "S.. \n ..T",  # a row ends with a tile that is a space
+    "S..\n   \n..T",  # a row of spaces is one
+    "#S #\n#   \n# T#\n",
+    "    S..\n     .T\n    ...",  # indentation, and a tile
+    "\n\n  \n S.T\n ...\n\n   \n",
+    "\ufeffS. \r\n  T\r\n",  # as Windows writes it
+    "\ufeff####\n#ST#\n####\n",
+    "S. \r..T\r",
+    "S**\n#*T",
+]
+"""Texts of levels."""
 
 
 OWN = {
@@ -247,6 +264,28 @@ class TestNode:
             console.log(JSON.stringify(paths.map(judged)));
         """
         assert self.run(script) == [True, True, False]
+
+    def test_a_drawing_is_the_level_that_it_is_in_python(self):
+        rng = np.random.default_rng(2)
+        rows = rng.choice([*". #"], (200, 4, 4), p=[0.2, 0.6, 0.2])
+        drawn = [
+            "\n".join([f"S{row[:-1]}", *rest, f"{last[:-1]}T"])
+            for row, *rest, last in ([*map("".join, level)] for level in rows)
+        ]
+        drawn += [text[:-2] + text[-1] for text in drawn[:20]]  # a row that is too short
+        script = """
+            const read = (text) => { try { return levels.toText(levels.parse(text, 0)); } catch { return ""; } };
+            console.log(JSON.stringify(texts.map(read)));
+        """
+        texts, refused = DRAWINGS + drawn, 0
+        found = self.run(f"const texts = {json.dumps(texts)};{script}")
+        for text, here in zip(texts, found, strict=True):
+            try:
+                expected = to_text(parse(text.removeprefix("\ufeff")))
+            except ValueError:
+                expected, refused = "", refused + 1
+            assert here == expected, text
+        assert refused == 20
 
     def test_octile_maps_are_read(self):
         text = "type octile\\nheight 2\\nwidth 4\\nmap\\n.G@O\\nTS..\\n"

@@ -244,17 +244,27 @@
     return Number(found[1]);
   }
 
+  /** Return the rows of a drawing as maze_nca_gym.levels.parse reads them: spaces are empty tiles, at the end of a row too, but
+   * blank lines around the drawing and the indentation of all rows are none. */
+  function drawnRows(lines) {
+    const isDrawn = (line) => line.trim() !== "", end = lines.findLastIndex(isDrawn) + 1;
+    const rows = end ? lines.slice(lines.findIndex(isDrawn), end) : [];
+    const indent = rows.reduce((least, row) => Math.min(least, /^ */.exec(row)[0].length), Infinity);
+    return rows.map((row) => row.slice(indent));
+  }
+
   /** Return the level that a text draws: `#.ST` and the letters of further kinds, or an octile map of grid benchmarks, where `.`, `G` and `S` are free.
    *
    * `S` is swamp, passable from regular terrain, and `W` water, passable from water only, as maze_nca_gym.moving_ai reads them.
    */
   function parse(text, seed, policy = SHORTEST_PATH) {
     const isOctile = /^\s*type\s+octile/.test(text);
-    const lines = text.replace(/\r/g, "").split("\n");
+    const lines = text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
     const begin = isOctile ? lines.findIndex((line) => line.trim() === "map") + 1 : 0;
     if (isOctile && begin === 0) throw new Error("the map has no line “map” before its rows");
-    const rows = lines.slice(begin).filter((line) => line.trim() !== "");
+    const rows = (isOctile ? lines.slice(begin).filter((line) => line.trim() !== "") : drawnRows(lines)).map((line) => [...line]);
     if (!rows.length) throw new Error("the map has no rows");
+    if (rows.some((line) => !line.length)) throw new Error("blank lines divide the text into several levels, and this page opens one at a time");
     const header = lines.slice(0, begin), width = isOctile ? headerNumber(header, "width") : rows[0].length;
     const height = isOctile ? headerNumber(header, "height") : rows.length;
     checkSize(height, width);
@@ -264,7 +274,7 @@
     const level = filled(rows.length, width, EMPTY);
     rows.forEach((line, row) => {
       if (line.length !== width) throw new Error(`row ${row + 1} of the map has ${line.length} tiles, ${isOctile ? "the header says" : "the first has"} ${width}`);
-      [...line].forEach((glyph, col) => {
+      line.forEach((glyph, col) => {
         if (!Object.hasOwn(kinds, glyph)) throw new Error(`row ${row + 1} of the map has “${glyph}”; known are ${Object.keys(kinds).join(" ")}`);
         level.tiles[row * width + col] = kinds[glyph];
       });
