@@ -237,6 +237,7 @@
   function chooseChannel(channel) {
     state.channel = channel;
     [...find("thumbnails").children].forEach((button, i) => button.setAttribute("aria-pressed", i === channel));
+    showLegend();
     find("tinted").textContent = `· tinted by ${state.policy.channels[channel].replaceAll("_", " ")}`;
   }
 
@@ -349,6 +350,17 @@
     return element;
   }
 
+  /** Say what the colours of the maze mean; brushes say it of the kinds of tile of a task of somebody's own. */
+  function showLegend() {
+    const { policy } = state, predicted = { "visited tiles": "visited", "all shortest paths": "predicted paths" };
+    const names = policy.answers.length > 1 ? policy.answers : [predicted[policy.output] || "predicted path"];
+    const rows = names.map((name, i) => [name, i ? FURTHER[(i - 1) % FURTHER.length] : "var(--path)"]);
+    if (levels.hasEnds(policy) && !policy.levels) rows.push(["source", "var(--source)"], ["target", "var(--target)"]);
+    if (!policy.levels) rows.push(["wall", "var(--wall)"]);
+    rows.push([`tint: ${policy.channels[state.channel]}`, "var(--tint)"], ["just changed", "var(--glow)"]);
+    find("legend").replaceChildren(...rows.map(([name, colour]) => labelled("span", name, colour)));
+  }
+
   /** Show the tools for a policy: a brush for each kind of tile of a task of somebody's own. */
   function showTools() {
     const { policy } = state;
@@ -362,8 +374,6 @@
       button.onclick = () => { endDemonstration(); chooseTool(kind); };
       return button;
     }));
-    const several = policy.answers.length > 1 ? policy.answers : [];
-    find("legend").replaceChildren(...several.map((name, i) => labelled("span", name, i ? FURTHER[(i - 1) % FURTHER.length] : "var(--path)")));
     chooseTool(state.tool === "damage" ? "damage" : "walls");
   }
 

@@ -6,7 +6,7 @@
   const SHADES = 256;
   const FADE = 6; // iterations in which the glow of a tile that the front has just reached fades
   const DEEPEST = 0.7; // how much of a tint covers the colour of a kind of tile
-  const FURTHER = ["#cc79a7", "#56b4e9", "#f0e442"]; // colours of an answer's channels after the first, in turn
+  const FURTHER = ["#cc79a7", "#e69f00", "#56b4e9"]; // colours of an answer's channels after the first, in turn
   const GLOW = 24; // iterations after which nothing is left of it
 
   /** Return [red, green, blue] of a CSS colour written #rrggbb. */
@@ -18,14 +18,11 @@
   /** Return the colours of the page's theme. */
   function readColours() {
     const style = getComputedStyle(document.documentElement), css = (name) => style.getPropertyValue(`--${name}`).trim();
-    const points = ["floor", "tint-1", "tint-2", "tint-3"].map((name) => rgb(css(name)));
-    const ramp = Array.from({ length: SHADES }, (_, shade) => {
-      const at = (shade / (SHADES - 1)) * (points.length - 1), low = Math.min(points.length - 2, Math.floor(at));
-      return points[low].map((band, i) => band + (at - low) * (points[low + 1][i] - band));
-    });
+    const [floor, tint] = ["floor", "tint"].map((name) => rgb(css(name)));
+    const ramp = Array.from({ length: SHADES }, (_, shade) => floor.map((band, i) => band + (shade / (SHADES - 1)) * (tint[i] - band)));
     return {
-      ramp, wall: rgb(css("wall")), glow: rgb(css("glow")), visited: rgb(css("visited")), path: css("path"),
-      halo: css("path-halo"), source: css("source"), target: css("target"), floor: css("floor"),
+      ramp, wall: rgb(css("wall")), glow: rgb(css("glow")), visited: rgb(css("path")), path: css("path"),
+      halo: css("path-halo"), source: css("source"), target: css("target"), floor: css("floor"), cursor: css("strong"),
     };
   }
 
@@ -164,7 +161,7 @@
     /** Outline a tile [row, col, radius]: the one under the pointer, or that of a demonstration. */
     drawCursor([row, col, radius], cell) {
       const { context } = this, side = (2 * radius + 1) * cell;
-      context.strokeStyle = this.colours.path;
+      context.strokeStyle = this.colours.cursor;
       context.lineWidth = Math.max(1, 0.1 * cell);
       context.strokeRect((col - radius) * cell, (row - radius) * cell, side, side);
     }

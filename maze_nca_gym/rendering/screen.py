@@ -122,7 +122,7 @@ def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> No
     ]
     box = Box(panel.top + first[0], panel.left + first[1], last[0] - first[0], last[1] - first[1])
     for inset in range(2):
-        outline(frame, box.grown(-inset), palette.EXACT_PATH)
+        outline(frame, box.grown(-inset), palette.STRONG)
 
 
 def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tuple[str, ...]) -> None:

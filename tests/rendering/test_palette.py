@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 from tables import for_each
 
 from maze_nca_gym.rendering import palette
 
+PAGE = Path(__file__).parents[2] / "docs" / "play"
 FREE = np.zeros((1, 1), dtype=bool)
 
 
@@ -57,3 +61,24 @@ def test_every_map_has_a_scale_of_its_own(factor: float) -> None:
 
 def test_a_map_of_zeros_is_white() -> None:
     assert (palette.heat_colours(np.zeros((2, 2), np.float32), np.zeros((2, 2), bool)) == 255).all()
+
+
+def colours_of_the_page(theme: str) -> dict[str, palette.RGB]:
+    """Colours of the page docs/play in a theme, by name; what the dark one does not name is as in the light one."""
+    sheet = (PAGE / "style.css").read_text(encoding="utf-8")
+    rules = re.findall(r"^:root(.*?) \{(.*?)\}", sheet, re.DOTALL | re.MULTILINE)
+    text = "".join(rule for selector, rule in rules if not selector or theme in selector)
+    return {name: palette.rgb(colour) for name, colour in re.findall(r"--([\w-]+): (#[0-9a-f]{6});", text)}
+
+
+def test_the_page_in_the_browser_has_the_same_colours() -> None:
+    light, dark = colours_of_the_page("light"), colours_of_the_page("dark")
+    same = {"source": palette.SOURCE, "target": palette.TARGET}
+    ground = {"floor": palette.EMPTY, "wall": palette.WALL, "path": palette.PATH, "tint": palette.HIGHLIGHT}
+    assert {name: light[name] for name in (*same, *ground)} == same | ground
+    # Dark blue would be lost on dark tiles, so the path has the colour that it has on walls.
+    assert {name: dark[name] for name in (*same, "path")} == {**same, "path": palette.PATH_ON_WALL}
+    (further,) = re.findall(r"FURTHER = \[(.*?)\]", (PAGE / "picture.js").read_text(encoding="utf-8"))
+    assert tuple(map(palette.rgb, re.findall(r"#[0-9a-f]{6}", further))) == palette.FURTHER
+    for name, colour in (*light.items(), *dark.items()):
+        assert colour != palette.EXACT_PATH, f"{name} is no exact path"
