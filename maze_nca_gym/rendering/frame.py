@@ -301,7 +301,7 @@ def draw_header(
         facts.insert(0, ("", verdict, verdict, palette.TARGET if snapshot.solved else palette.EXACT_PATH))
     for label, value, widest, colour in facts:
         put_text(frame, base, right, value, size, colour, "right")
-        right -= text_width(widest, size)
+        right -= max(text_width(widest, size), text_width(value, size)) + text_width(" ", size)
         put_text(frame, base, right, label, size, palette.FAINT_INK, "right")
         right -= text_width(label, size) + margin
     put_text(frame, top, margin, shorten(title, of_title, max(0, right - margin)), of_title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tables import for_each
 
 from maze_nca_gym import levels
 from maze_nca_gym.rendering import Panel, Snapshot, captioned, contact_sheet, draw_level, palette
+from maze_nca_gym.rendering import frame as frame_module
 from maze_nca_gym.rendering.layout import Box, Layout, frame_layout
 from maze_nca_gym.rendering.panels import blank, bounds, caption_of, name_lines
 from maze_nca_gym.rendering.panels import outline as draw_outline
@@ -167,6 +169,30 @@ def test_step_accuracy_and_title_are_shown_above_the_maze(snapshot: Snapshot, ch
     top, plain, other = layout_of(snapshot).maze.top, snapshot.draw(), replace(snapshot, **change).draw()
     assert not np.array_equal(plain[:top], other[:top])
     assert np.array_equal(plain[top:], other[top:])
+
+
+@for_each("size", [None, (400, 600)])
+@for_each(("accuracy", "step"), [(1.0, 5), (-57.857, 5), (-16_535.85, 99_999), (np.nan, 12_345_678)])
+def test_what_stands_above_the_maze_is_apart(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, accuracy: float, step: int, size: tuple[int, int] | None
+) -> None:
+    written: list[tuple[int, int]] = []
+
+    def put(
+        frame: object, row: int, col: int, text: str, size: int, colour: object = None, align: str = "left"
+    ) -> None:
+        if text:
+            width = text_width(text, size)
+            written.append((col - width, col) if align == "right" else (col, col + width))
+
+    picture = replace(snapshot, accuracy=accuracy, step=step, title="a title")
+    picture.draw(size=size)  # the keys of all frames are drawn once, and are no part of this
+    monkeypatch.setattr(frame_module, "put_text", put)
+    monkeypatch.setattr(frame_module, "draw_channels", lambda *_: None)
+    picture.draw(size=size)
+    assert len(written) == 5
+    for (_, end), (begin, _) in pairwise(sorted(written)):
+        assert begin - end >= text_width(" ", 14)
 
 
 def test_an_accuracy_that_rounds_to_zero_has_no_sign(snapshot: Snapshot) -> None:
