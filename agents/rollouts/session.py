@@ -13,6 +13,7 @@ from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.rendering import Snapshot
+from maze_nca_gym.rendering.controls import Action
 from maze_nca_gym.rendering.edits import Edit
 from maze_nca_gym.rendering.snapshots import History
 from maze_nca_gym.scoring import ACCURACY, OPTIMAL
@@ -56,6 +57,12 @@ class Session:
     def snapshot(self) -> Snapshot:
         """The present step."""
         return self._history.viewed
+
+    @property
+    def names(self) -> dict[Action, str]:
+        """The name in use of each of the window's menus; no generator where the levels are given."""
+        generator = {} if self._options["levels"] is not None else {Action.LEVEL: str(self._options["generator"])}
+        return {Action.POLICY: self.name, **generator}
 
     @property
     def limit(self) -> int:

@@ -76,7 +76,7 @@ class _Player:
     def run(self) -> None:
         """Play until the user quits, or `episodes` levels have ended."""
         notice = ""
-        while (request := self._window.show(self._session.snapshot, notice)) is not Request.QUIT:
+        while (request := self._window.show(self._session.snapshot, notice, self._session.names)) is not Request.QUIT:
             if self._ended_for is not None and self._episodes is not None and request is Request.CONTINUE:
                 self._ended_for += 1
                 if self._ended_for <= self._linger:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from maze_nca_gym.rendering.controls import CONTROLS, MOUSE, Action, Request
 from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Tool, begin_stroke
@@ -64,19 +65,22 @@ class Interface:
         self._highlight: int | None = None  # None: the snapshot's own
         self._enlarged: int | None = None
         self._menu: Action | None = None
+        self._running: Mapping[Action, str] = {}
         self._recorder: Recorder | None = None
         self._saver = Saver()
         self._show_channels, self._show_help = True, False
 
     # ---- what is shown
 
-    def take(self, snapshot: Snapshot, notice: str) -> None:
+    def take(self, snapshot: Snapshot, notice: str, running: Mapping[Action, str] = MappingProxyType({})) -> None:
         """Put a snapshot in view; if its channels have other names, settings about channels are reset.
 
         Args:
             snapshot: the step.
             notice: a few words for the status line; empty to leave it as it is.
+            running: the name in use of each list.
         """
+        self._running = running
         if self._snapshot is not None and self._snapshot.names != snapshot.names:
             self._highlight = self._enlarged = None
             self._row_in_view = 0
@@ -132,6 +136,7 @@ class Interface:
             menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
             entries=entries,
             chosen=self._chosen,
+            running=None if self._menu is None else self._in_use(self._menu),
         )
 
     def _is_on(self, action: Action) -> bool:
@@ -308,7 +313,12 @@ class Interface:
 
     def _open_menu(self, menu: Action) -> None:
         self._menu, self._show_help = (None if self._menu is menu else menu), False
-        self._chosen = 0
+        self._chosen = self._in_use(menu) or 0
+
+    def _in_use(self, menu: Action) -> int | None:
+        """Return the index of the name in use of a list, None where it is none of them."""
+        names = tuple(self._menus[menu])
+        return names.index(self._running[menu]) if self._running.get(menu) in names else None
 
     def _choose(self, index: int) -> None:
         assert self._menu is not None

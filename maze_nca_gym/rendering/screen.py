@@ -29,6 +29,8 @@ TEXT = 14
 _TITLE = 18
 _GAP = 22
 _LINE = 22
+_MARK = 6
+"""Pixels of the mark of the name in use."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Display:
         menu: the heading of a list of names, empty while there is none.
         entries: the names in the list.
         chosen: index of the marked name.
+        running: index of the name that is in use; None if none of them is.
     """
 
     buttons: tuple[tuple[str, bool], ...] = ()
@@ -56,6 +59,7 @@ class Display:
     menu: str = ""
     entries: tuple[str, ...] = ()
     chosen: int = 0
+    running: int | None = None
 
 
 def button_width(label: str) -> int:
@@ -173,7 +177,7 @@ def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot
 
 
 def _draw_menu(frame: Frame, display: Display) -> None:
-    """Draw a list of names, with one of them marked."""
+    """Draw a list of names: a bar marks the chosen one, and a small square the one in use."""
     box, entries = menu_layout(frame.shape[:2], len(display.entries), menu_width(display.entries))
     _draw_card(frame, box)
     put_text(frame, box.top + EDGE // 2, box.left + EDGE, display.menu, TEXT, palette.FAINT_INK)
@@ -182,4 +186,8 @@ def _draw_menu(frame: Frame, display: Display) -> None:
         if marked:
             fill_box(frame, place, palette.STRONG)
         top = place.top + (place.height - text_height(TEXT)) // 2
-        put_text(frame, top, place.left + EDGE // 2, name, TEXT, palette.PAPER if marked else palette.INK)
+        colour = palette.PAPER if marked else palette.INK
+        put_text(frame, top, place.left + EDGE // 2, name, TEXT, colour)
+        if index == display.running:
+            middle, right = place.top + place.height // 2, place.left + place.width
+            fill_box(frame, Box(middle - _MARK // 2, right - 2 * _MARK, _MARK, _MARK), colour)

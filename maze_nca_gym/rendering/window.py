@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
@@ -79,7 +79,9 @@ class Window:
         self._due = self._drawn_at = 0.0
         self._stale, self._closed = True, False
 
-    def show(self, snapshot: Snapshot, notice: str = "") -> Request:
+    def show(
+        self, snapshot: Snapshot, notice: str = "", running: Mapping[Action, str] = MappingProxyType({})
+    ) -> Request:
         """Show a step; returns when the next one is due, or when the user wants something else.
 
         Blocks while paused. Once the user has quit, or `close` was called, this does nothing and returns `QUIT`.
@@ -87,6 +89,7 @@ class Window:
         Args:
             snapshot: the step; its arrays must not change before the next call.
             notice: a few words for the status line, such as why the last change was not made.
+            running: the name in use of each menu, which the menu marks.
 
         Raises:
             NoScreenError: there is no screen, and it needs one.
@@ -96,7 +99,7 @@ class Window:
         if self._closed:
             return Request.QUIT
         self._open()
-        self._take(snapshot, notice)
+        self._take(snapshot, notice, running)
         self._redraw_if_needed()
         while self._interface.request is None:
             self._handle_events()
@@ -131,7 +134,7 @@ class Window:
             self._screen = None
         self._closed = True
 
-    def _take(self, snapshot: Snapshot, notice: str) -> None:
+    def _take(self, snapshot: Snapshot, notice: str, running: Mapping[Action, str]) -> None:
         """Show a snapshot from now on; mouse events from before a new level was visible are dropped."""
         last = self._interface.request
         if last in _OTHER_LEVEL or (last in (Request.CONTINUE, Request.STEP) and snapshot.step == 0):
@@ -140,7 +143,7 @@ class Window:
             pygame.event.clear((pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEBUTTONUP))
         if last is not Request.EDIT:
             self._due = max(time.monotonic(), self._due + 1 / self._interface.fps)
-        self._interface.take(snapshot, notice)
+        self._interface.take(snapshot, notice, running)
         self._interface.request, self._stale = None, True
 
     def _open(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -189,14 +189,16 @@ class ScriptedWindow:
 
     script: list[Any] = []  # noqa: RUF012 - set by every test
     shown: list[tuple[Snapshot, str]] = []  # noqa: RUF012
+    in_use: list[dict[Action, str]] = []  # noqa: RUF012
     patience = 300
 
     def __init__(self, fps: float, title: str, menus: Any, restarts: bool) -> None:
         self.edit: Edit
         self.choice: tuple[Action, str]
 
-    def show(self, snapshot: Snapshot, notice: str = "") -> Request:
+    def show(self, snapshot: Snapshot, notice: str = "", running: Mapping[Action, str] | None = None) -> Request:
         self.shown.append((snapshot, notice))
+        self.in_use.append(dict(running or {}))
         if not self.script:
             return Request.CONTINUE if len(self.shown) < self.patience else Request.QUIT
         answer = self.script.pop(0)
@@ -215,7 +217,7 @@ class ScriptedWindow:
 @pytest.fixture
 def window(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[ScriptedWindow]]:
     monkeypatch.setattr(window_module, "Window", ScriptedWindow)
-    ScriptedWindow.script, ScriptedWindow.shown, ScriptedWindow.patience = [], [], 300
+    ScriptedWindow.script, ScriptedWindow.shown, ScriptedWindow.in_use, ScriptedWindow.patience = [], [], [], 300
     return ScriptedWindow
 
 
@@ -269,6 +271,8 @@ class TestPlay:
             "diameter   perfect 3 x 3",
             "mine.safetensors   perfect 3 x 3",
         ]
+        assert window.in_use[0] == {Action.POLICY: "mine.safetensors"}, "levels that are given are of no generator"
+        assert window.in_use[3] == {Action.POLICY: "diameter", Action.LEVEL: "perfect"}
 
     @pytest.mark.parametrize("name", ["mlp", "nowhere"])
     def test_a_choice_that_cannot_be_is_a_notice(self, window: type[ScriptedWindow], name: str) -> None:
@@ -277,3 +281,4 @@ class TestPlay:
         self.run()
         assert window.shown[2][1].startswith("not changed: ")
         assert [shot.step for shot, _ in window.shown] == [0, 1, 1, 2]
+        assert {names[Action.POLICY] for names in window.in_use} == {"bfs"}, "what runs is marked, not what was chosen"

@@ -225,6 +225,20 @@ def test_a_list_is_chosen_from_by_mouse_or_keys(snapshot: Snapshot, key: str, ac
     assert (interface.request, interface.choice) == (Request.CHOOSE, (action, MENUS[action][0]))
 
 
+@for_each("running", [{}, {Action.LEVEL: "perfect"}, {Action.POLICY: "none of these"}, {Action.POLICY: "two"}])
+def test_a_list_marks_what_is_in_use_and_begins_there(snapshot: Snapshot, running: dict[Action, str]) -> None:
+    interface, plain = made(snapshot), made(snapshot)
+    interface.take(snapshot, "", running)
+    for each in (interface, plain):
+        each.press("p")
+    in_use = MENUS[Action.POLICY].index("two") if running.get(Action.POLICY) == "two" else None
+    assert (interface._display().running, interface._display().chosen) == (in_use, in_use or 0)
+    assert np.array_equal(interface.picture(), plain.picture()) == (in_use is None)
+    if in_use is not None:
+        interface.press("up")
+        assert not np.array_equal(interface.picture(), plain.picture()), "the mark stays where the bar leaves"
+
+
 @for_each("close", [lambda i: i.press("escape"), lambda i: i.click(1, 1), lambda i: i.press("p")])
 def test_a_list_is_closed_without_a_choice(interface: Interface, close: Callable[[Interface], None]) -> None:
     before = interface.picture()
