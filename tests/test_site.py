@@ -182,6 +182,12 @@ def test_the_home_page_has_the_readmes_ten_lines():
     assert code(ROOT / "docs" / "index.md") == code(ROOT / "README.md")
 
 
+def test_the_page_of_all_options_has_no_line_that_is_cut():
+    pages = importlib.import_module("option_pages")
+    for command in ("solve", "sweep", "levels show"):
+        assert max(map(len, pages.help_of(command).splitlines())) <= pages.WIDTH, command
+
+
 def test_legends_are_of_policies_and_have_a_text():
     pages = importlib.import_module("policy_pages")
     assert set(pages.LEGENDS) <= set(list_policies(all=True))

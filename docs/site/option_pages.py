@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import textwrap
 from unittest import mock
 
 from maze_nca_gym.cli import main
@@ -16,6 +17,8 @@ COMMANDS = (
     *("generate", "export"),
     *("levels list", "levels show", "policies list", "policies show"),
 )
+WIDTH = 72
+"""Columns of the help."""
 INTRODUCTION = """# All options
 
 What `maze-nca-gym COMMAND --help` prints. The functions of `maze_nca_gym.agents` take the same options, with
@@ -31,12 +34,15 @@ def pages() -> dict[str, str | bytes]:
 
 
 def help_of(command: str) -> str:
-    """Return the help of a command as plain text, 72 columns wide."""
+    """Return the help of a command as plain text, WIDTH columns wide."""
     printed = io.StringIO()
     with (
-        mock.patch.dict(os.environ, {"COLUMNS": "72", "NO_COLOR": "1", "TERM": "dumb"}),
+        mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}),
         contextlib.redirect_stdout(printed),
         contextlib.suppress(SystemExit),
     ):
         main([*command.split(), "--help"])
-    return re.sub(r"\x1b\[[0-9;]*m", "", printed.getvalue()).strip()
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", printed.getvalue()).strip().splitlines()
+    # tyro wraps what it says of an option, but no sentence of the description.
+    wrap = textwrap.TextWrapper(WIDTH, break_on_hyphens=False)
+    return "\n".join(wrap.fill(line) if len(line) > WIDTH else line for line in lines)
