@@ -1,21 +1,28 @@
 """Executors for calls that take long: processes of this machine, or jobs of a cluster.
 
-They wrap `concurrent.futures` and submitit, with three additions. A process that dies fails its own call alone.
-Processes end together with the one that started them. And nothing is written before the first call.
+They wrap `concurrent.futures` and submitit, with four additions. A process that dies fails its own call alone.
+Processes end together with the one that started them. Nothing is written before the first call. And a job that SLURM
+has lost is noticed on clusters that keep no account of jobs, too.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
+import re
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
+from contextlib import redirect_stderr
 from functools import cached_property
+from io import StringIO
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +32,21 @@ EXECUTORS = {"local": "", "submitit": "local", "slurm": "slurm"}
 """Name -> submitit's cluster: none for processes of this machine, the same started by submitit, or SLURM's jobs."""
 PATIENCE = 60.0
 """Seconds that a call has to save its work after it was told to stop."""
+ASK_EVERY = 30.0
+"""Seconds between two looks at SLURM's queue, which all users share."""
+TAKEN_AWAY = ("PREEMPTED", "TIMEOUT")
+"""States of SLURM's jobs that were ended for what the cluster has to share, whatever they did."""
+ENDED = (*TAKEN_AWAY, "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "GONE")
+"""States of SLURM's jobs that will not run again; GONE is ours, for those that the queue no longer has."""
+_OF_CONSTRUCTOR = ("max_num_timeout", "max_pickle_size_gb", "python")
+"""Parameters that submitit takes when an executor is made, and not later."""
+
+
+class OutOfTime(BaseException):
+    """A call was ended by a time limit, or to make room; made again, it goes on from what it has saved.
+
+    No `Exception`, as KeyboardInterrupt is none: what handles the errors of a run must let it through.
+    """
 
 
 class Pending(Protocol):
@@ -37,7 +59,7 @@ class Pending(Protocol):
         """Return what it returned."""
 
     def exception(self) -> BaseException | None:
-        """Return what it raised, or an error that says that its process died, or None."""
+        """Return what it raised, or an error that says that its process died or `OutOfTime`, or None."""
 
 
 class Executor(Protocol):
@@ -130,29 +152,44 @@ class SubmititExecutor:
             options: parameters of submitit's executor, such as `timeout_min`, `gpus_per_node` or `slurm_partition`.
 
         Raises:
-            ValueError: submitit is not installed, there is no such cluster, or it refuses an option.
+            ValueError: submitit is not installed, there is no such cluster, or it or the cluster refuses an option.
         """
         self._folder, self._cluster, self._jobs = folder, cluster, list[Any]()
         self._lock: IO[str] | None = None
+        self._queue: _SlurmQueue | None = None
         is_array = cluster == "slurm"
-        arrays: dict[str, int | str] = {"slurm_array_parallelism": n_at_once} if is_array else {}
-        self._options = {"name": "maze-nca-gym", "timeout_min": 24 * 60, **arrays, **options}
+        # a time limit is no failure, and clusters that queue no job again by themselves do so where a job asks for it
+        arrays: dict[str, Any] = {
+            "slurm_array_parallelism": n_at_once,
+            "slurm_max_num_timeout": 10**6,
+            "slurm_additional_parameters": {"requeue": True},
+        }
+        self._options = {"name": "maze-nca-gym", "timeout_min": 24 * 60, **(arrays if is_array else {}), **options}
         self.n_at_once = 10**6 if is_array else n_at_once  # the cluster's queue keeps to the array's own limit
         try:
             with TemporaryDirectory() as trial:
-                self._make(Path(trial))
+                executor = self._make(Path(trial))
+                if is_array:
+                    self._queue = _SlurmQueue()
+                    self._queue.try_out(executor._executor._make_submission_file_text("true", "trial"))
         except (NameError, TypeError, ValueError, RuntimeError, AssertionError) as error:
-            raise ValueError(f"submitit refuses the cluster {cluster} with {dict(options)}: {error}") from error
+            reason = " ".join(str(error).split())
+            raise ValueError(f"submitit refuses the cluster {cluster} with {dict(options)}: {reason}") from error
 
     def _make(self, folder: Path) -> Any:
-        executor = _submitit().AutoExecutor(folder=folder, cluster=self._cluster)
-        executor.update_parameters(**self._options)
+        given = {name: value for name, value in self._options.items() if name.partition("_")[2] in _OF_CONSTRUCTOR}
+        if not isinstance(given.get("slurm_max_num_timeout", 0), int):
+            raise TypeError(f"slurm_max_num_timeout must be an integer, got {given['slurm_max_num_timeout']!r}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # names without the cluster are taken, with a warning
+            executor = _submitit().AutoExecutor(folder=folder, cluster=self._cluster, **given)
+            executor.update_parameters(**{name: self._options[name] for name in self._options.keys() - given.keys()})
         return executor
 
     @cached_property
     def _executor(self) -> Any:
         executor = self._make(self._folder)
-        self._cancel_left(executor)
+        self._cancel_left()
         if self._lock_file is not None:
             import fcntl
 
@@ -170,22 +207,45 @@ class SubmititExecutor:
     def _ids(self) -> Path:
         return self._folder / "submitted.txt"
 
-    def _cancel_left(self, executor: Any) -> None:
-        """Cancel the jobs that a killed command has left in the cluster's queue: their work would be done twice."""
-        ids = self._ids.read_text().split() if self._cluster == "slurm" and self._ids.exists() else []
-        for job_id in ids:
-            _submitit().SlurmJob(executor.folder, job_id).cancel(check=False)
-        self._ids.unlink(missing_ok=True)
+    def _cancel_left(self) -> None:
+        """Cancel the jobs that a killed command has left in the cluster's queue: their work would be done twice.
+
+        Another cluster gives the same numbers to other jobs, so each line names the cluster, and those of others stay.
+        """
+        if self._queue is None or not self._ids.exists():
+            return
+        lines = [line.split() for line in self._ids.read_text().splitlines() if line.strip()]
+        self._queue.cancel(line[-1] for line in lines if line[0] == self._queue.cluster)
+        self._ids.write_text("".join(f"{' '.join(line)}\n" for line in lines if line[0] != self._queue.cluster))
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Any]:
-        """Submit a job for each argument."""
-        executor = self._executor
-        with executor.batch():
-            jobs = [executor.submit(_Requeued(function, argument, self._lock_file)) for argument in arguments]
-        with self._ids.open("a") as file:
-            file.writelines(f"{job.job_id}\n" for job in jobs)
+        """Submit a job for each argument.
+
+        Raises:
+            ValueError: the cluster refuses the jobs; nothing of them is left.
+        """
+        executor, present = self._executor, set(self._unsent())
+        try:
+            with redirect_stderr(StringIO()), executor.batch():  # submitit prints what it raises
+                jobs = [executor.submit(_Requeued(function, argument, self._lock_file)) for argument in arguments]
+        except RuntimeError as error:
+            for path in set(self._unsent()) - present:
+                path.unlink()
+            reason = " ".join(str(error).split())
+            raise ValueError(f"the cluster {self._cluster} refuses {len(arguments)} jobs: {reason}") from error
+        if self._queue is not None:
+            with self._ids.open("a") as file:
+                file.writelines(f"{self._queue.cluster} {job.job_id}\n" for job in jobs)
+            for job in jobs:
+                job.watcher = self._queue
         self._jobs = [job for job in self._jobs if not job.done()] + jobs
-        return jobs
+        return [_Call(job) for job in jobs]
+
+    def _unsent(self) -> Iterable[Path]:
+        """Return the files that submitit writes before it knows a job's number."""
+        return [
+            path for name in (f"{'[0-9a-f]' * 32}.pkl", ".submission_file_*.sh") for path in self._folder.glob(name)
+        ]
 
     def runs(self, call: Any) -> bool:
         """Return whether a job is running."""
@@ -194,14 +254,113 @@ class SubmititExecutor:
     def close(self) -> None:
         """Cancel all jobs that have not ended; those of this machine save their work first."""
         left = [job for job in self._jobs if not job.done()]
-        for job in left:
-            job.cancel(check=False)
+        if self._queue is not None:
+            self._queue.cancel(job.job_id for job in left)
+        else:
+            for job in left:
+                job.cancel(check=False)
         end = time.monotonic() + PATIENCE
         while self._lock_file is not None and time.monotonic() < end and not all(job.done() for job in left):
             time.sleep(0.1)
         self._jobs.clear()
         if self._lock is not None:
             self._lock.close()
+
+
+class _SlurmQueue:
+    """The queue of a SLURM cluster, which is asked for the states of jobs in place of submitit's watcher.
+
+    That one asks `sacct`, which answers only where the cluster has a database of jobs. `squeue` answers everywhere.
+
+    Attributes:
+        cluster: the name of the cluster and its controller.
+    """
+
+    def __init__(self) -> None:
+        found = re.findall(
+            r"^(?:ClusterName|SlurmctldHost\[0\])\s*=\s*(\S+)", _said("scontrol", "show", "config"), re.M
+        )
+        self.cluster = "@".join(found)
+        self._states: dict[str, str] = {}
+        self._asked_at = -math.inf
+
+    def try_out(self, script: str) -> None:
+        """Submit a batch script that is held, and cancel it.
+
+        `sbatch --test-only` would also refuse what has to wait, such as for nodes that are being serviced.
+
+        Raises:
+            RuntimeError: the cluster refuses it, with its reason.
+        """
+        self.cancel([_said("sbatch", "--hold", "--parsable", text=script).split(";")[0].strip()])
+
+    def cancel(self, job_ids: Iterable[str]) -> None:
+        """Cancel those of some jobs that have not ended."""
+        ids = list(job_ids)
+        if ids:
+            subprocess.run(["scancel", "--quiet", *ids], check=False, capture_output=True)
+
+    def register_job(self, job_id: str) -> None:
+        """Follow a job."""
+        self._states[job_id] = "UNKNOWN"
+        self._asked_at = -math.inf
+
+    def get_state(self, job_id: str, mode: str = "standard") -> str:
+        """Return SLURM's name of a job's state."""
+        if job_id not in self._states:
+            self.register_job(job_id)
+        if time.monotonic() - self._asked_at > ASK_EVERY:
+            self._ask()
+        return self._states[job_id]
+
+    def is_done(self, job_id: str, mode: str = "standard") -> bool:
+        """Return whether a job has ended, however that came."""
+        return self.get_state(job_id) in ENDED
+
+    def _ask(self) -> None:
+        self._asked_at = time.monotonic()
+        words = ["--array", "--noheader", "--states=all", "--format=%i %T", f"--user={os.getuid()}"]
+        try:
+            found = dict(line.split() for line in _said("squeue", *words).splitlines())
+        except (RuntimeError, ValueError):
+            return  # the controller does not answer: jobs go on without it
+        for job_id, state in self._states.items():
+            # a single look could come before the queue has a job
+            missing = "GONE" if state in ("MISSING", *ENDED) else "MISSING"
+            self._states[job_id] = found.get(job_id, missing)
+
+
+def _said(*command: str, text: str = "") -> str:
+    """Return what a command prints.
+
+    Raises:
+        RuntimeError: it fails, or is not there; the message is its own.
+    """
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RuntimeError(f"{command[0]}: {error}") from error
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or f"{command[0]} ended with {done.returncode}")
+    return done.stdout
+
+
+class _Call:
+    """A job of submitit, in all but the errors the same, as a `Pending`."""
+
+    def __init__(self, job: Any) -> None:
+        self.job = job
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.job, name)
+
+    def exception(self) -> BaseException | None:
+        """Return what it raised, or an error that says that its process died or `OutOfTime`, or None."""
+        error: BaseException | None = self.job.exception()
+        if error is None:
+            result = self.job.result()
+            return result if isinstance(result, OutOfTime) else None
+        return OutOfTime(str(error)) if self.job.state in TAKEN_AWAY else error
 
 
 class _Requeued:
@@ -215,12 +374,21 @@ class _Requeued:
         sys.path += [folder for folder in self.path if folder not in sys.path]  # as `LocalExecutor`'s have it
         if self.lock is not None:
             threading.Thread(target=_end_when_unlocked, args=(self.lock,), daemon=True).start()
-        return self.function(self.argument)
+        try:
+            return self.function(self.argument)
+        except OutOfTime as end:
+            return end
 
     def checkpoint(self) -> Any:
-        """Return the call to requeue, which is the same: it goes on from its own checkpoint."""
+        """Return the call to requeue, which is the same: it goes on from its own checkpoint.
+
+        Raises:
+            OutOfTime: on this machine, where submitit itself starts a job no more than six times.
+        """
         from submitit.helpers import DelayedSubmission
 
+        if self.lock is not None:
+            raise OutOfTime("its time was over")
         return DelayedSubmission(self)
 
 

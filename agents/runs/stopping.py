@@ -1,4 +1,4 @@
-"""Ctrl-C and a scheduler's SIGTERM, turned into a flag that a run checks between two steps."""
+"""Ctrl-C and the signals of schedulers, turned into a flag that a run checks between two steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)]
+"""Ctrl-C, what ends a job, and what schedulers send before a time limit: submitit SIGUSR2, others often SIGUSR1."""
 
 
 class Flag:
@@ -36,11 +37,12 @@ _asked: list[Flag] = []
 
 @contextmanager
 def asked_to_stop() -> Iterator[Flag]:
-    """Yield a flag that Ctrl-C or a scheduler's SIGTERM sets; a further Ctrl-C raises KeyboardInterrupt.
+    """Yield a flag that Ctrl-C or one of a scheduler's `SIGNALS` sets; a further Ctrl-C raises KeyboardInterrupt.
 
     A further SIGTERM does not, since a scheduler and `torchrun` may each send one. Only the main thread gets signals;
     in other threads nothing sets the flag. A block within another yields the same flag. So a whole run, the reading of
-    its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place.
+    its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place. A handler that a
+    scheduler's signal had before the block is called after it: submitit's queues the job again, and ends the process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Flag()
@@ -48,14 +50,18 @@ def asked_to_stop() -> Iterator[Flag]:
     if _asked:
         yield _asked[0]
         return
-    asked = Flag()
+    asked, received = Flag(), dict[int, bool]()
 
     def ask(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT and asked.is_set():
             raise KeyboardInterrupt
         asked.set()
+        received[number] = True  # no call, for the reason that `Flag` gives
 
-    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: handler for number, handler in handlers.items() if handler is not None}  # None is native code's
+    for number in before:
+        signal.signal(number, ask)
     _asked.append(asked)
     try:
         yield asked
@@ -63,3 +69,7 @@ def asked_to_stop() -> Iterator[Flag]:
         _asked.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
+        for number in received:
+            handler = before[number]
+            if number != signal.SIGINT and callable(handler):
+                handler(number, None)

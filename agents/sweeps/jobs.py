@@ -47,10 +47,11 @@ class Measure(Protocol):
 
 
 class Error(NamedTuple):
-    """What ended an attempt: a text, and whether another attempt would end in the same way."""
+    """What ended an attempt: a text, whether another would end in the same way, and whether it counts as a failure."""
 
     text: str
     is_final: bool = False
+    is_failure: bool = True
 
 
 @dataclass(frozen=True, eq=False)

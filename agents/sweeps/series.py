@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ..runs import Line, write_json
-from ..runs.executors import Executor, Pending
+from ..runs.executors import Executor, OutOfTime, Pending
 from .jobs import FAILURE, Error, Job, attempt
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def effort(config: TrainingConfig) -> float:
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
     """Run all jobs that are not finished; one that fails three times, or has diverged, is recorded as failed.
 
+    One that ran out of time has not failed: it goes on, any number of times.
+
     Args:
         jobs: the runs, the most important first.
         executor: runs them; it is closed at the end.
@@ -113,7 +115,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
             ended = [job for job, call in started.items() if call.done()]
             for job in ended:
                 error = _error_of(started.pop(job))
-                attempts[job] += 1
+                attempts[job] += error is None or error.is_failure
                 if error is None:
                     progress.finished.add(job)
                 elif any(reason in error.text for reason in FULL_DISK):
@@ -142,6 +144,6 @@ def _error_of(call: Pending) -> Error | None:
     """Return what ended a call of `attempt` early, or None."""
     died = call.exception()  # `attempt` raises nothing but KeyboardInterrupt: else its process has died
     if died is not None:
-        return Error(f"{type(died).__name__}: {died}")
+        return Error(f"{type(died).__name__}: {died}", is_failure=not isinstance(died, OutOfTime))
     error: Error | None = call.result()
     return error

@@ -1,6 +1,7 @@
-"""Runs as jobs of submitit: on this machine, and on a SLURM of one node where Debian's package is installed.
+"""Runs as jobs of submitit: on this machine, by scripts in place of SLURM's commands, and on a SLURM of one node.
 
-tests/slurm/one_node.sh starts that SLURM.
+tests/slurm/one_node.sh starts that SLURM where Debian's packages are installed: without accounting, and with it. These
+tests are slow, and run before a release.
 """
 
 from __future__ import annotations
@@ -19,15 +20,19 @@ from test_reproduction import make_jobs, processes_of, wait_for
 
 from maze_nca_gym.agents.reproduction import figures, run
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
-from maze_nca_gym.agents.runs.executors import SubmititExecutor
+from maze_nca_gym.agents.runs import executors
+from maze_nca_gym.agents.runs.executors import OutOfTime, SubmititExecutor
 from maze_nca_gym.agents.sweeps import jobs
 from maze_nca_gym.agents.sweeps.series import run_all
+from maze_nca_gym.cli import main
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")
 
 LEAST = Scale("least", size=4, shorter=16, narrower=16, n_levels=640, n_updates=300, n_tested=64)
 SCRIPT = Path(__file__).parents[1] / "slurm" / "one_node.sh"
 NEEDED = ("slurmctld", "slurmd", "munged", "sinfo", "scontrol")
+ACCOUNTING = ("slurmdbd", "sacctmgr", "mariadbd")
+PARTITION = {"slurm_partition": "debug"}
 
 
 def two_jobs(out):
@@ -41,19 +46,140 @@ def free_port():
         return found.getsockname()[1]
 
 
-@pytest.fixture
-def slurm(tmp_path, monkeypatch):
-    """A SLURM cluster of this machine alone."""
-    missing = [name for name in NEEDED if shutil.which(name) is None]
+@pytest.fixture(params=[False, True], ids=["no accounting", "accounting"])
+def slurm(request, monkeypatch):
+    """A SLURM cluster of this machine alone; whether it has accounting."""
+    missing = [name for name in (*NEEDED, *ACCOUNTING * request.param) if shutil.which(name) is None]
     if missing or os.geteuid():
-        pytest.skip(f"needs root and Debian's slurm-wlm; missing: {', '.join(missing) or 'root'}")
+        what = "slurm-wlm, slurmdbd and mariadb-server" if request.param else "slurm-wlm"
+        pytest.skip(f"needs root and Debian's {what}; missing: {', '.join(missing) or 'root'}")
     folder = Path("/tmp") / f"slurm-{os.getpid()}"  # a socket's path is short
     monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
-    monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
-    subprocess.run(["bash", SCRIPT, "start", folder, str(free_port()), str(free_port())], check=True)
-    yield
+    monkeypatch.setattr(executors, "ASK_EVERY", 2.0)
+    ports = [str(free_port()) for _ in range(4 if request.param else 2)]
+    subprocess.run(["bash", SCRIPT, "start", folder, *ports], check=True)
+    yield request.param
     subprocess.run(["bash", SCRIPT, "stop", folder], check=True)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """Scripts in place of SLURM's commands: their folder has squeue's answer and what scancel was given."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    scripts = {
+        "srun": "",
+        "sacct": "echo 'Slurm accounting storage is disabled' >&2; exit 1",
+        "scontrol": "echo 'ClusterName = one'; echo 'SlurmctldHost[0] = head(10.0.0.1)'",
+        "squeue": f"cat {folder}/queue",
+        "sbatch": f"""case "$1" in --hold) grep -q partition=nope && {{ echo 'sbatch: error: no such' >&2; exit 1; }};
+            echo '7;one' ;; *) [ -e {folder}/full ] && {{ echo 'sbatch: error: too many' >&2; exit 1; }};
+            echo 'Submitted batch job 41' ;; esac""",
+        "scancel": f'echo "scancel $*" >> {folder}/said',
+    }
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    (folder / "queue").write_text("")
+    (folder / "said").write_text("")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(executors, "ASK_EVERY", 0.0)
+    return folder
+
+
+def started_on(folder, n=1, options=PARTITION):
+    """An executor of SLURM, and n calls that it has started; nothing runs them."""
+    executor = SubmititExecutor(folder, "slurm", 2, options)
+    calls = executor.start(len, ["argument"] * n)
+    for call in calls:
+        call.job._results_timeout_s = 0
+    return executor, calls
+
+
+@pytest.mark.parametrize(
+    ("queues", "dies"),
+    [
+        ([""], None),  # the queue may not have it yet
+        (["", ""], "GONE"),
+        (["41 PENDING", "41 RUNNING", "41 COMPLETING", "41 SUSPENDED", "41 REQUEUED", "40 FAILED"], None),
+        (["41 RUNNING", "", "41 RUNNING", "41_0 FAILED"], None),
+        (["41 RUNNING", "no such format here"], None),
+        (["41 RUNNING", "", ""], "GONE"),
+        (["41 CANCELLED"], "CANCELLED"),
+        (["41 OUT_OF_MEMORY", ""], "GONE"),
+        (["41 NODE_FAIL"], "NODE_FAIL"),
+        (["41 TIMEOUT"], "TIMEOUT"),
+        (["41 PREEMPTED"], "PREEMPTED"),
+    ],
+)
+def test_a_job_that_is_neither_queued_nor_has_a_result_has_died(tmp_path, commands, queues, dies):
+    _, (call,) = started_on(tmp_path / "submitit")
+    for queue in queues:
+        (commands / "queue").write_text(queue)
+        done = call.done()
+    assert done == (dies is not None)
+    if dies:
+        error = call.exception()
+        assert isinstance(error, OutOfTime) == (dies in ("TIMEOUT", "PREEMPTED"))
+        assert f"has not produced any output (state: {dies})" in str(error)
+
+
+def test_a_queue_that_does_not_answer_ends_no_job(tmp_path, commands, capfd):
+    executor, (call,) = started_on(tmp_path / "submitit")
+    (commands / "queue").unlink()
+    assert not any(call.done() for _ in range(4))
+    (commands / "queue").write_text("41 RUNNING")
+    assert not call.done()
+    assert executor.runs(call)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_jobs_of_another_cluster_are_not_cancelled(tmp_path, commands):
+    ids = tmp_path / "submitit" / "submitted.txt"
+    ids.parent.mkdir()
+    ids.write_text("one@head(10.0.0.1) 12\nother@head(10.0.0.1) 13\none@elsewhere 14\n15\n")
+    started_on(ids.parent)
+    assert (commands / "said").read_text().splitlines() == ["scancel --quiet 7", "scancel --quiet 12"]
+    assert ids.read_text().splitlines() == [
+        "other@head(10.0.0.1) 13", "one@elsewhere 14", "15", "one@head(10.0.0.1) 41"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{"slurm_partition": "nope"}, {"partition": "nope"}])
+def test_what_the_cluster_refuses_is_one_line_and_leaves_nothing(tmp_path, commands, capfd, options):
+    words = ["reproduce", "1.5", "--trials", "1", "--scale", "tiny", "--device", "cpu", "--launcher", "slurm"]
+    (option,) = options
+    assert main([*words, "--out", str(tmp_path / "it"), "--submit", f"{option}=nope"]) == 2
+    out, err = capfd.readouterr()
+    assert not out
+    assert err.count("\n") == 1
+    assert "refuses the cluster slurm" in err
+    assert "no such" in err
+    assert not (tmp_path / "it").exists()
+
+
+def test_jobs_that_the_cluster_refuses_later_leave_no_files(tmp_path, commands, capfd):
+    folder = tmp_path / "submitit"
+    started_on(folder)
+    before = sorted(folder.iterdir())
+    (commands / "full").touch()
+    for n in (1, 3):
+        with pytest.raises(ValueError, match=f"^the cluster slurm refuses {n} jobs: sbatch: error: too many$"):
+            started_on(folder, n)
+    assert {*folder.iterdir()} <= {*before}
+    assert capfd.readouterr().err == ""
+
+
+def test_a_run_may_reach_its_time_limit_as_often_as_wanted(tmp_path, commands):
+    _, (call,) = started_on(tmp_path / "a")
+    assert call.job.submission()._timeout_countdown == 10**6
+    assert "#SBATCH --requeue" in call.job.paths.submission_file.read_text()
+    _, (call,) = started_on(tmp_path / "b", options={**PARTITION, "slurm_max_num_timeout": 20, "slurm_python": "py -X"})
+    assert call.job.submission()._timeout_countdown == 20
+    assert "py -X -u -m submitit" in call.job.paths.submission_file.read_text()
+    with pytest.raises(ValueError, match="slurm_max_num_timeout must be an integer, got 'often'"):
+        started_on(tmp_path / "c", options={"slurm_max_num_timeout": "often"})
 
 
 def figures_of(*some):
@@ -82,16 +208,17 @@ def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path)
     executor, ended = SubmititExecutor(tmp_path / "paper" / "submitit", "local", 2, {"timeout_min": 60}), []
 
     def end_its_time(progress):
-        """Send what a scheduler sends, as soon as the first run trains."""
-        if not ended and (killed.folder / "metrics.jsonl").exists():
-            controller = executor._jobs[0].job_id
-            tasks = subprocess.run(["ps", "-o", "pid=", "--ppid", controller], capture_output=True, text=True).stdout
-            ended.append(int(tasks))
-            os.kill(ended[0], signal.SIGUSR2)
+        """Send what a scheduler sends, when the first run begins to train, and four times when it goes on."""
+        log = killed.folder / "log.txt"
+        if len(ended) < 5 and log.exists() and log.read_text().count("Ctrl-C saves and ends") == len(ended) + 1:
+            for job in executor._jobs:
+                if killed.folder == job.submission().function.argument.folder and not job.done():
+                    ended.append(int(*processes_of(int(job.job_id))))
+                    os.kill(ended[-1], signal.SIGUSR2)
 
     run_all([killed, untouched], executor, end_its_time)
-    assert len(ended) == 1
-    assert (killed.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
+    assert len(set(ended)) == 5, "more often than a run may fail"
+    assert (killed.folder / "log.txt").read_text().count("going on after update") == 5
     alone = two_jobs(tmp_path / "alone")
     assert [jobs.attempt(job) for job in alone] == [None, None]
     assert figures_of(killed, untouched) == figures_of(*alone)
@@ -143,6 +270,16 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
     alone = two_jobs(tmp_path / "alone")
     assert [jobs.attempt(job) for job in alone] == [None, None]
     assert figures_of(killed, untouched) == figures_of(*alone)
+
+
+@pytest.mark.slow
+def test_slurm_refuses_what_it_cannot_run(tmp_path, slurm):
+    refused = [{"slurm_partition": "nope"}, {"slurm_gres": "gpu:9"}, *[{"slurm_account": "nope"}] * slurm]
+    for options in refused:
+        with pytest.raises(ValueError, match=r"^submitit refuses the cluster slurm with .*nvalid.*$"):
+            SubmititExecutor(tmp_path / "it", "slurm", 2, options)
+    SubmititExecutor(tmp_path / "it", "slurm", 2, {"slurm_account": "lab"})
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

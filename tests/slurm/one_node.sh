@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Start or stop a SLURM cluster of this machine alone, for tests, as root: one_node.sh start FOLDER PORT PORT, or stop FOLDER.
-# Debian's package slurm-wlm has all that it needs. Commands find the cluster with SLURM_CONF=FOLDER/slurm.conf.
+# With two ports more it has accounting: a database of jobs, from which sacct answers, and accounts, of which "lab" exists.
+# Debian's slurm-wlm has what it needs, with slurmdbd and mariadb-server for accounting. Commands find the cluster with
+# SLURM_CONF=FOLDER/slurm.conf.
 set -euo pipefail
 folder=$(realpath "$2")
 host=$(hostname -s)
@@ -35,36 +37,66 @@ SelectTypeParameters=CR_Core
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
-JobRequeue=1
+JobRequeue=0
 SchedulerParameters=batch_sched_delay=0
 SlurmdParameters=config_overrides
 NodeName=$host NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=debug Nodes=$host Default=YES MaxTime=INFINITE State=UP
 CONF
-  # The cluster has no database of jobs, from which sacct would answer: the controller answers in its place.
-  mkdir -p "$folder/bin"
-  cat > "$folder/bin/sacct" << 'SACCT'
-#!/usr/bin/env bash
-echo "JobID|State|NodeList"
-scontrol -o show job | sed -nE '
-  s/^JobId=[0-9]+ ArrayJobId=([0-9]+) ArrayTaskId=([0-9]+) .*JobState=([A-Z]+).*/\1_\2|\3|node/p; t
-  s/^JobId=([0-9]+) .*JobState=([A-Z]+).*/\1|\2|node/p'
-SACCT
-  chmod +x "$folder/bin/sacct"
   export SLURM_CONF="$folder/slurm.conf"
+  [ $# -gt 4 ] && account "$5" "$6"
   slurmctld
   slurmd -N "$host"
+  wait_for is_idle
+}
+
+is_idle() { sinfo --noheader --format %T | grep -q idle; }
+
+account() {
+  mariadb-install-db --datadir="$folder/db" --auth-root-authentication-method=normal --user=root > "$folder/mariadb.log" 2>&1
+  mariadbd --no-defaults --datadir="$folder/db" --user=root --bind-address=127.0.0.1 --port="$1" --socket="$folder/db/socket" \
+    --pid-file="$folder/mariadbd.pid" >> "$folder/mariadb.log" 2>&1 &
+  cat > "$folder/slurmdbd.conf" << CONF
+DbdHost=$host
+DbdAddr=127.0.0.1
+DbdPort=$2
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$folder/munge/socket
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort=$1
+StorageUser=root
+LogFile=$folder/slurmdbd.log
+PidFile=$folder/slurmdbd.pid
+CONF
+  chmod 600 "$folder/slurmdbd.conf"
+  cat >> "$folder/slurm.conf" << CONF
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort=$2
+AccountingStoragePass=$folder/munge/socket
+AccountingStorageEnforce=associations
+CONF
+  wait_for mariadb-admin --no-defaults --socket="$folder/db/socket" ping
+  slurmdbd
+  wait_for sacctmgr --immediate add cluster test
+  sacctmgr --immediate add account lab > "$folder/sacctmgr.log"
+  sacctmgr --immediate add user root account=lab >> "$folder/sacctmgr.log"
+}
+
+wait_for() {
   for _ in $(seq 100); do
-    sinfo --noheader --format %T 2> /dev/null | grep -q idle && return
+    "$@" &> /dev/null && return
     sleep 0.2
   done
-  echo "the node is not idle after 20 seconds: $(sinfo 2>&1)" >&2
+  echo "after 20 seconds this still fails: $*" >&2
   tail -n 20 "$folder"/*.log >&2
   exit 1
 }
 
 stop() {
-  for name in slurmd slurmctld munged; do
+  for name in slurmd slurmctld slurmdbd mariadbd munged; do
     [ -f "$folder/$name.pid" ] && kill "$(cat "$folder/$name.pid")" 2> /dev/null || true
   done
 }

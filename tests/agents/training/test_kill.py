@@ -18,7 +18,7 @@ import interrupted_run
 import pytest
 from training_runs import ALONE, content, loaded, opened, started, train_in
 
-from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION, Line, asked_to_stop
+from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION, Line, asked_to_stop, stopping
 from maze_nca_gym.agents.training import (
     LEVELS,
     MODEL,
@@ -115,12 +115,12 @@ def stops_at(update: int, number: int) -> Report:
     return report
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", stopping.SIGNALS)
 def test_the_update_that_is_being_made_is_finished_and_saved(number, tmp_path):
-    state, handlers = started(), [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    state, handlers = started(), [signal.getsignal(one) for one in stopping.SIGNALS]
     with pytest.raises(KeyboardInterrupt):
         train_in(tmp_path, state, Intervals(log=1, validate=100, save=3600), report=stops_at(5, number))
-    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
+    assert [signal.getsignal(one) for one in stopping.SIGNALS] == handlers
     assert state.update == loaded(tmp_path, state.config).update == 5
     model = load_model(tmp_path / MODEL)
     assert all(map(lambda one, other: bool((one == other).all()), model.parameters(), state.model.parameters()))
@@ -140,6 +140,25 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
         assert asked.is_set()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
+def test_what_a_scheduler_does_at_a_time_limit_is_done_once_the_run_is_saved(tmp_path, number):
+    """As submitit's handler, which queues the job again and ends the process."""
+    state, updates = started(), []
+
+    def queue_again(got, frame):
+        updates.append((got, loaded(tmp_path, state.config).update))
+        raise SystemExit
+
+    before = signal.signal(number, queue_again)
+    try:
+        with pytest.raises(SystemExit):
+            train_in(tmp_path, state, Intervals(log=1, validate=100, save=3600), report=stops_at(5, number))
+        assert signal.getsignal(number) == queue_again
+    finally:
+        signal.signal(number, before)
+    assert updates == [(number, 5)]
 
 
 STORM = """
