@@ -354,7 +354,7 @@ class TestPopulations:
             ({"window": 0}, "window must be an integer >= 1"),
             ({"n_initial": 0}, "n_initial must be an integer >= 1"),
             ({"task": "diameter", "size": 3}, "unexpected keyword argument 'task'; it takes capacity, eviction,"),
-            ({"capcity": 3}, r"unexpected keyword argument 'capcity'; .*\. Did you mean 'capacity'\?"),
+            ({"capcity": 3}, r"unexpected keyword argument 'capcity'\. Did you mean 'capacity'\?"),
             ({"population": measured([0.5] * 70, task="diameter")}, "is of the task 'diameter', the environment"),
             ({"population": measured([0.5] * 70, size=6)}, r"levels are \(8, 8\) tiles, the environment's \(7, 7\)"),
             ({"population": measured([0.5] * 70), "capacity": 80}, "has its own capacity: leave them out"),

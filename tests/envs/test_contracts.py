@@ -558,7 +558,7 @@ class TestConstructor:
             assert f"Did you mean {meant!r}?" in str(ours.value)
 
     def test_a_keyword_of_the_single_environment_alone_is_no_keyword_of_the_vector(self) -> None:
-        with pytest.raises(TypeError, match=r"MazeVectorEnv got .* 'render_fps'; it takes num_envs, (?!.*_fps)"):
+        with pytest.raises(TypeError, match=r"MazeVectorEnv got .* 'render_fps'.* It takes num_envs, (?!.*_fps)"):
             make_vec(PLAIN[0], render_fps=5)
 
 
