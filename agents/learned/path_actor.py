@@ -129,8 +129,7 @@ class PathActor(Policy):
         check_count("n_channels", n_channels, 1)
         check_count("n_iterations", n_iterations, 0)
         given = None if network is None else dict(network)
-        self.arguments: dict[str, Any] = {"n_tiles": n_tiles, "n_channels": n_channels, "n_iterations": n_iterations}
-        self.arguments |= {"task": task, "network": given}
+        self._given = {"n_tiles": n_tiles, "n_channels": n_channels, "n_iterations": n_iterations, "network": given}
         inner = None if network is None else _made(network)
         kept = [] if inner is None else [f"network_{name}" for name in inner.channel_names]
         super().__init__(
@@ -144,6 +143,11 @@ class PathActor(Policy):
         else:
             self.network = Iterated(inner, n_iterations)
         self.head = Head(self.network.n_channels, self.network.n_kept)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The constructor's arguments that make an actor of this shape: JSON-serialisable."""
+        return {**self._given, "task": self.task}
 
     @classmethod
     def around(cls, policy: Policy, n_iterations: int | None = None) -> PathActor:

@@ -15,10 +15,11 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from maze_nca_gym.options import check
+from maze_nca_gym.orders import split_order
 
 from ..guarantees import USUAL_SIZE, Guarantees
 from ..learned.path_actor import PathActor
-from ..policy import Policy
+from ..policy import Policy, asked
 from ..registry import load
 
 N_HIDDEN = 64
@@ -103,12 +104,14 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         n_iterations: iterations within a step, by default 5, or as many as in the actor in `start_from`.
         start_from: a policy whose iterations are all the same, or its name for `load`, such as a model file; also what
             `as_policy` returned, from which PPO then goes on. None means random weights.
+        task: name of the task, by default the one that the spaces of `PathAction` and `PathVecEnv` name, or else that
+            of `start_from`.
         log_std_init: initial logarithm of the standard deviation, of actions in [-1, 1].
         optimizer_class, optimizer_kwargs: the same as for `ActorCriticPolicy`.
         use_sde: accepted since the algorithms pass it; must be False.
 
     Raises:
-        ValueError: other spaces, or an argument out of range.
+        ValueError: other spaces, no task or another one than that of the mazes, or an argument out of range.
     """
 
     def __init__(
@@ -119,6 +122,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         n_channels: int = 16,
         n_iterations: int | None = None,
         start_from: str | Policy | None = None,
+        task: str | None = None,
         log_std_init: float = -1.0,
         optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
@@ -126,10 +130,19 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
     ) -> None:
         if use_sde:
             raise ValueError("use_sde must be False: this policy's noise does not depend on the state")
+        n_tiles = _n_tiles(observation_space)
+        task = getattr(observation_space, "task", None) if task is None else task
         if start_from is None:
-            actor = PathActor(_n_tiles(observation_space), n_channels, 5 if n_iterations is None else n_iterations)
+            nameless = "the observation space names no task, as those of PathAction and make_path_vec do: give a task"
+            check(task is not None, nameless)
+            actor = PathActor(n_tiles, n_channels, 5 if n_iterations is None else n_iterations, task)
         else:
-            actor = PathActor.around(load(start_from) if isinstance(start_from, str) else start_from, n_iterations)
+            start = load(start_from) if isinstance(start_from, str) else start_from
+            if task is not None and split_order(task)[0] == split_order(start.task)[0]:  # another order can be learned
+                start = asked(start, task)
+            actor = PathActor.around(start, n_iterations)
+            named = f"; {task}:FILE names the model in a file as one for that task"
+            check(task in (None, actor.task), f"start_from is for the task {actor.task}, not {task}{named}")
         _check_spaces(observation_space, action_space, actor)
         super().__init__(
             observation_space,
@@ -231,6 +244,8 @@ def _check_spaces(observation_space: Any, action_space: Any, actor: PathActor) -
     n_tiles, n = _n_tiles(observation_space), actor.n_channels
     maze, state = observation_space["maze"].shape, observation_space["state"].shape
     check(n_tiles == actor.n_tiles, f"the policy reads mazes of {actor.n_tiles} kinds of tile, got maze {maze}")
+    task = getattr(observation_space, "task", None)
+    check(task in (None, actor.task), f"the policy is for the task {actor.task}, and the mazes are of the task {task}")
     if state != (n, *maze[1:]) or not isinstance(action_space, Box) or action_space.shape != state:
         raise ValueError(
             f"the policy needs {n} state channel{'s' * (n > 1)} and its action, as of PathAction or "

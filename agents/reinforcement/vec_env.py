@@ -23,7 +23,7 @@ def make_path_vec(id: str, num_envs: int, n_channels: int = 1, **options: Any) -
     """Make N mazes for Stable-Baselines3 in a `VecMonitor`, which puts `info["episode"]` at the end of each episode.
 
     Args:
-        id: "MazeShortestPath-v0" or "MazeDiameter-v0".
+        id: "MazeShortestPath-v0", "MazeDiameter-v0", or that of a task of your own whose answer has one channel.
         num_envs: N.
         n_channels: channels of the state, the path and those that the policy keeps; 1 for a new policy.
         options: other options of `gym.make_vec`, such as `size`, `generator`, `levels` and `max_episode_steps`.

@@ -16,6 +16,26 @@ from maze_nca_gym.envs.spaces import as_array
 Observation = dict[str, NDArray[np.float32]]
 
 
+class PathSpace(Dict):
+    """Observations of mazes of one task: `maze` (T, H, W) and `state` (C, H, W), whose path is in [0, 1].
+
+    Attributes:
+        task: name of the task, so that what is trained on these mazes is a policy for it; None if it is not known.
+    """
+
+    def __init__(self, maze: gym.Space[Any], state: gym.Space[Any], task: str | None) -> None:
+        super().__init__({"maze": maze, "state": state})
+        self.task = task
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both have equal parts, and are of one task where both name it."""
+        return super().__eq__(other) and getattr(other, "task", None) in (None, self.task)
+
+    def __repr__(self) -> str:
+        """Return the parts and the task."""
+        return f"PathSpace({self['maze']}, {self['state']}, {self.task!r})"
+
+
 class PathAction(
     gym.Wrapper[Observation, NDArray[np.float32], Observation, NDArray[np.float32]], RecordConstructorArgs
 ):
@@ -61,7 +81,7 @@ def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any
     source: LevelSource | None = getattr(getattr(env, "unwrapped", None), "source", None)
     if source is not None:
         source.task.check_one_channel(f"{wrapper} writes one")
-    observed = Dict({"maze": space["maze"], "state": _bounded(space["state"], 0.0)})
+    observed = PathSpace(space["maze"], _bounded(space["state"], 0.0), None if source is None else source.task.name)
     return observed, _bounded(space["state"], -1.0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.error import DependencyNotInstalled
+from gymnasium.spaces import Dict
 from gymnasium.vector import VectorWrapper
+from own_tasks import IDS, own_tasks
 from tables import for_each
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
@@ -21,10 +24,11 @@ from fresh_models import FRESH_MLP
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from maze_nca_gym.agents import evaluate, export, load, reinforcement, rollout
 from maze_nca_gym.agents.guarantees import Guarantees
+from maze_nca_gym.agents.policy import asked
 from maze_nca_gym.agents.reinforcement import (
     LearningCurve,
     NCAActorCriticPolicy,
@@ -223,8 +227,10 @@ class TestPolicy:
 
     def test_what_it_does_not_read(self) -> None:
         plain = gym.make(SHORTEST_PATH, size=3, n_channels=2)
-        with pytest.raises(ValueError, match=r"needs 1 state channel and its action, .* got maze .* and an action of"):
+        with pytest.raises(ValueError, match="names no task, as those of PathAction and make_path_vec do"):
             policy_for(plain)
+        with pytest.raises(ValueError, match=r"needs 1 state channel and its action, .* got maze .* and an action of"):
+            policy_for(plain, task="shortest-path")
         with pytest.raises(ValueError, match="reads maze and state"):
             policy_for(gym.make("CartPole-v1"))
 
@@ -328,13 +334,70 @@ class TestAsPolicy:
         [
             ("shortest-path-bfs", "to start from a ShortestPathNCA, it needs an attribute arguments"),
             (FRESH_MLP, "needs a network for every size whose iterations are all the same; a MLP"),
-            ("nca-diameter", "reads mazes of 2 kinds of tile, got maze"),
+            ("nca-diameter", "start_from is for the task diameter, not shortest-path"),
             (NETWORK, r"needs 33 state channels and its action, .* n_channels=33\), got maze"),
         ],
     )
     def test_what_it_cannot_start_from(self, start: tuple[str, str]) -> None:
         with pytest.raises(ValueError, match=start[1]):
             policy_for(make_path_vec(SHORTEST_PATH, 1, size=3), start_from=start[0])
+
+
+class TestTask:
+    """A policy that PPO trains is for the task of its mazes, which their number of kinds does not tell."""
+
+    @for_each("order", ["DLRU", "RDLU"])
+    def test_an_order_is_learned_saved_and_gone_on_with(self, order: str, tmp_path: Path) -> None:
+        task = f"shortest-path-{order}"
+        for env in (
+            make_path_vec(SHORTEST_PATH, 4, size=4, max_episode_steps=4, order=order),
+            VecNormalize(make_path_vec(SHORTEST_PATH, 4, size=4, max_episode_steps=4, order=order), norm_obs=False),
+            DummyVecEnv([lambda: make_one(size=4, max_episode_steps=4, order=order)]),
+        ):
+            model = PPO(NCAActorCriticPolicy, env, n_steps=2, batch_size=2, seed=0, device="cpu").learn(8)
+            policy = model.policy.as_policy()
+            file = str(save_model(policy, tmp_path / "ppo"))
+            assert policy.task == load(file).task == task
+        model.save(tmp_path / "sb3.zip")
+        again = PPO.load(tmp_path / "sb3.zip", env, device="cpu")
+        assert again.policy.as_policy().task == again.observation_space.task == task
+        for start in (file, policy, f"shortest-path:{file}"):
+            assert policy_for(env, start_from=start).as_policy().task == task
+        other = make_path_vec(SHORTEST_PATH, 1, size=4)
+        assert policy_for(other, start_from=file).as_policy().task == "shortest-path"
+        assert load(str(save_model(asked(policy, "shortest-path"), tmp_path / "other"))).task == "shortest-path"
+        with pytest.raises(ValueError, match=f"is for the task {task}, and the mazes are of the task shortest-path"):
+            model.policy.resized(other)
+        with pytest.raises(ValueError, match="Observation spaces do not match"):
+            PPO.load(tmp_path / "sb3.zip", other, device="cpu")
+        held_out = LearningCurve({"other": make_path_vec(SHORTEST_PATH, 4, size=4)}, seed=1, every=4, n_episodes=4)
+        with pytest.raises(ValueError, match="the mazes are of the task shortest-path"):
+            model.learn(8, callback=held_out)
+
+    def test_a_task_of_ones_own(self, tmp_path: Path) -> None:
+        with own_tasks(tmp_path):
+            env = make_path_vec(IDS["nearest-target"], 4, size=4, max_episode_steps=4)
+            model = PPO(NCAActorCriticPolicy, env, n_steps=2, batch_size=4, seed=0, device="cpu").learn(8)
+            assert load(str(save_model(model.policy.as_policy(), tmp_path / "ppo"))).task == "nearest-target"
+            start = policy_for(make_path_vec(SHORTEST_PATH, 1, size=4)).as_policy()
+            file = save_model(start, tmp_path / "start")
+            with pytest.raises(ValueError, match="is for the task shortest-path, not nearest-target; nearest-target:F"):
+                policy_for(env, start_from=start)
+            assert policy_for(env, start_from=f"nearest-target:{file}").as_policy().task == "nearest-target"
+            with pytest.raises(ValueError, match="have 2 channels, to_key, to_target: PathVecEnv writes one"):
+                make_path_vec(IDS["key-and-door"], 4, n_channels=2, size=4)
+
+    def test_spaces_that_name_no_task(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 1, size=4)
+        nameless = SimpleNamespace(observation_space=Dict(env.observation_space.spaces), action_space=env.action_space)
+        with pytest.raises(ValueError, match=r"the observation space names no task, .* give a task"):
+            policy_for(nameless)
+        assert policy_for(nameless, task="shortest-path-DLRU").actor.task == "shortest-path-DLRU"
+        with pytest.raises(
+            ValueError, match="for the task shortest-path-DLRU, and the mazes are of the task shortest-"
+        ):
+            policy_for(env, task="shortest-path-DLRU")
+        assert env.observation_space == nameless.observation_space
 
 
 class TestLearning:
