@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from maze_nca_gym.levels import as_path
 
@@ -92,6 +91,8 @@ def student(values: ArrayLike) -> tuple[float, float] | None:
     sample, error = np.asarray(values, np.float64), standard_error(values)
     if error is None or len(sample) < 3:
         return None
+    from scipy.special import stdtrit  # here, as it is slow to load and `--help` has no use for it
+
     spread = float(stdtrit(len(sample) - 1, 0.975)) * error
     return float(sample.mean()) - spread, float(sample.mean()) + spread
 

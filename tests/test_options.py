@@ -304,7 +304,7 @@ def test_every_command_explains_itself_without_the_modules_that_it_works_with():
         "import sys; from maze_nca_gym.cli import main; sys.path.insert(0, 'tests')\n"
         "from command_lines import commands\n"
         "for words in ('', 'levels', 'policies', *dict(commands())): assert main([*words.split(), '--help']) == 0\n"
-        "print(*{'torch', 'numba', 'pygame', 'PIL', 'matplotlib'} & set(sys.modules))"
+        "print(*{'torch', 'numba', 'pygame', 'PIL', 'matplotlib', 'scipy', 'z3'} & set(sys.modules))"
     )
     tests = Path(__file__).parent
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tests.parent)
@@ -312,6 +312,27 @@ def test_every_command_explains_itself_without_the_modules_that_it_works_with():
     assert done.stdout.endswith("\n\n")  # no module of these
     for name in EVERY_COMMAND:
         assert f"maze-nca-gym {name} " in done.stdout
+
+
+def test_commands_that_need_no_automaton_build_none():
+    """Building the package's own checks their rules, thousands of calls."""
+    code = (
+        "import sys; from maze_nca_gym.cli import main; sys.path.insert(0, 'tests')\n"
+        "from command_lines import commands\n"
+        "for words in ('', *dict(commands())):\n"
+        "    if words != 'learn-automaton':  # its defaults are those of the automaton\n"
+        "        assert main([*words.split(), '--help']) == 0\n"
+        "assert main(['policies', 'list']) == 0\n"
+        "print('built:', *(name for name in sys.modules if name.startswith('maze_nca_gym.agents.automata')))\n"
+        "assert main(['learn-automaton', '--help']) == 0\n"
+        "print('maze_nca_gym.agents.automata.gallery' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[1]
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nbuilt:\n" in done.stdout
+    assert done.stdout.endswith("\nTrue\n")
 
 
 @pytest.mark.parametrize("name", ["", "levels", "policies", "train fast", *EVERY_COMMAND])

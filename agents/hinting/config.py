@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.options import Above, Between, OneOf, check, check_known, check_options, differences, flat, to_json
 from maze_nca_gym.orders import USUAL_ORDER, split_order, with_order
 
-from ..automata import AUTOMATA, Automaton
 from ..registry import import_own
+
+if TYPE_CHECKING:
+    from ..automata import Automaton
 
 LEAST_SIZE = 4
 """Smallest inner size; some families have no smaller levels."""
@@ -113,6 +115,8 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
 
 
 def _find(automaton: str | Automaton) -> Automaton:
+    from ..automata import AUTOMATA, Automaton  # here, as this builds all of them
+
     if isinstance(automaton, Automaton):
         return automaton
     if not isinstance(automaton, str):

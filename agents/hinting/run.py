@@ -12,14 +12,13 @@ from maze_nca_gym.names import printable
 from maze_nca_gym.options import Between, Further, Option, Shown, Stored, checked, flat, options_of, with_defaults
 from maze_nca_gym.orders import with_order
 
-from ..automata import Automaton
-from ..automata.proof import proof_in_words
 from ..guarantees import Guarantees
 from ..registry import MODEL_OF_RUN
 from ..runs import ProgressBar, RunFolder, check_folder, command_line
 from .config import HintConfig, changes, find_automaton
 
 if TYPE_CHECKING:
+    from ..automata import Automaton
     from ..learned import NCA
     from .certificate import Certificate
 
@@ -133,9 +132,9 @@ def compile_automaton(
 
     if out is not None:
         check_folder("--out", Path(out))
-    name = automaton if isinstance(automaton, str) else automaton.name
+    given, automaton = automaton, find_automaton(automaton, order)
+    name = given if isinstance(given, str) else given.name
     name = name if order is None else with_order(name, order)
-    automaton = find_automaton(automaton, order)
     model, certificate = compile_weights(separated(automaton))
     _guarantee(automaton, model, certificate)
     if out is not None:
@@ -153,6 +152,7 @@ def _guarantee(automaton: Automaton, model: NCA, certificate: Certificate) -> No
 
 def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certificate) -> None:
     """Save a network with what is proven of it."""
+    from ..automata.proof import proof_in_words
     from ..weights import save_model
 
     save_model(model, run.path / MODEL_OF_RUN)

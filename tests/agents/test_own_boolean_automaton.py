@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
@@ -17,7 +17,7 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
 from maze_nca_gym.agents.automata.rules import around
 from maze_nca_gym.agents.hinting.certificate import certify
-from maze_nca_gym.agents.hinting.run import learn_automaton
+from maze_nca_gym.agents.hinting.run import compile_automaton, learn_automaton
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, one_hot
@@ -91,9 +91,11 @@ def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> No
     assert certify(model) == certificate
 
 
-def test_what_is_no_automaton_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"automaton must be of type str \| Automaton, got 5"):
-        learn_automaton(5, out=tmp_path / "run")  # type: ignore[arg-type]
+@pytest.mark.parametrize("use", [learn_automaton, compile_automaton])
+@pytest.mark.parametrize("wrong", [5, None, Signal])
+def test_what_is_no_automaton_is_refused(use: Callable[..., object], wrong: object, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="an automaton is given by name, or as an Automaton, got "):
+        use(wrong, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
