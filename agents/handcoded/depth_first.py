@@ -173,20 +173,3 @@ class DepthFirstNCA(HandcodedNCA):
         """Return whether nothing moves any more, (B,) bool."""
         state = state[:, : self.n_channels]
         return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)
-
-    @torch.no_grad()
-    def visit_order(self, maze: Tensor) -> Tensor:
-        """Run to the end and return the visits, (B, H, W) int64: 0 at the source, then counting up, -1 for tiles never
-        visited."""
-        state = maze.new_zeros(maze.shape[0], self.n_channels, *maze.shape[2:])
-        order = torch.full((maze.shape[0], *maze.shape[2:]), -1, device=maze.device)
-        visits = torch.zeros(maze.shape[0], 1, 1, dtype=torch.int64, device=maze.device)
-        height, width = maze.shape[2:]
-        for _ in range(2 * height * width):
-            before, state = state, self(maze, state)
-            pebble = state[:, Channel.PEBBLE] > 0
-            order = torch.where(pebble, visits, order)
-            visits = visits + pebble.any(dim=(1, 2), keepdim=True)
-            if torch.equal(before, state):
-                break
-        return order

@@ -9,7 +9,6 @@ which ones do instead of searching each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
@@ -43,19 +42,9 @@ def hard_levels(split: str, n: int) -> Tiles:
     return np.stack([level for level in found if level is not None])
 
 
-def search_candidates(split: str) -> Iterator[int]:
-    """Yield the numbers of the candidates of a split that are kept, in order, forever; the package stores the first
-    ones."""
-    candidate = 0
-    while True:
-        if draw_hard(split, candidate) is not None:
-            yield candidate
-        candidate += 1
-
-
 @cache
 def candidates() -> dict[str, tuple[int, ...]]:
-    """Return the numbers of the candidates that are kept, by split."""
+    """Return the numbers of the first candidates that are kept, of which `draw_hard` makes a level, by split."""
     text = resources.files(__name__.rpartition(".")[0]).joinpath("maze_hard.txt").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines()]
     return {words[0]: tuple(map(int, words[1:])) for words in lines}
