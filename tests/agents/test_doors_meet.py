@@ -7,16 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 import torch
 from own_tasks import own_tasks
 from tables import for_each
+from test_answers import TASK as SEVERAL_ANSWERS
+from test_reproduction import Here
+from test_tasks import DEAD_ENDS
 from torch import Tensor, nn
 
-from maze_nca_gym.agents import evaluate, register_model, train
+import maze_nca_gym
+from maze_nca_gym import environment_id, register_environment
+from maze_nca_gym.agents import evaluate, evolve, export, play, register_model, solve, sweep, train
 from maze_nca_gym.agents.automata import SHORTEST_PATH as AUTOMATON
+from maze_nca_gym.agents.exporting import FORMATS
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy, asked
+from maze_nca_gym.agents.sweeps import run as sweeps_run
 from maze_nca_gym.agents.sweeps.specification import read_sweep
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.weights import MODELS, load_model, save_model
@@ -25,6 +33,17 @@ from maze_nca_gym.tasks import TASKS, Task, find_task, register_task
 
 TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,)}
 FEW = {"log_every": 1, "validate_every": 2, "device": "cpu", "threads": 1}
+PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+COLUMNS = {
+    "`shortest-path`": "shortest-path",
+    "`diameter`": "diameter",
+    "an order of directions": "shortest-path-DLRU",
+    "answers that may be empty": "dead-ends",
+    "kinds of tile of its own": "weighted-terrain",
+    "marks": "nearest-target",
+    "answers of several channels": "path-and-room",
+}
+"""Column of the page's table -> the task that is tried for it."""
 
 
 class Own(Policy):
@@ -270,3 +289,94 @@ def test_an_automaton_reads_no_kind_of_tile_of_a_task_of_a_user(task: str) -> No
             replace(AUTOMATON, task=task)
     finally:
         del TASKS["three-kinds"]
+
+
+ARCHITECTURES: dict[str, str | type[Policy]] = {
+    "`NCA`": "NCA",
+    "`GCN`": "GCN",
+    "`GAT`": "GAT",
+    "`MLP`, for one size": "MLP",
+    "your own, whose constructor takes `task`": Own,
+    "your own, for `shortest-path` alone": Fixed,
+}
+"""Row of the page's table -> the architecture that is tried for it."""
+
+
+def promised() -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
+    """What the page says, by row and column: what works, and the formats of `export`."""
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    begin = next(i for i, row in enumerate(rows) if row[0] == "architecture" and row[-1] == "`export`")
+    header, table = rows[begin], rows[begin + 1 : begin + 1 + len(ARCHITECTURES)]
+    assert [row[0] for row in table] == [*ARCHITECTURES]
+    assert header[1:-1] == [*COLUMNS]
+    return {
+        (row[0], column): (said, tuple(row[-1].replace("none", "").split(", ")))
+        for row in table
+        for column, said in zip(header[1:-1], row[1:-1], strict=True)
+    }
+
+
+CELLS = promised()
+OFTEN_ENOUGH = [  # each architecture and each task at least twice, and all that is refused
+    (row, column)
+    for i, row in enumerate(ARCHITECTURES)
+    for j, column in enumerate(COLUMNS)
+    if CELLS[row, column][0] == "none" or (i + j) % 4 == 0 or column == "answers of several channels" or not j
+]
+
+
+@pytest.fixture
+def further_tasks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tasks of further kinds; and episodes of a moment, sweeps in this process, and no pictures."""
+    register_task(DEAD_ENDS)
+    register_task(SEVERAL_ANSWERS)
+    own = {"MazeDeadEnds-v0": DEAD_ENDS.name, "MazePathAndRoom-v0": SEVERAL_ANSWERS.name}
+    for name, task in own.items():
+        register_environment(name, task, max_episode_steps=4)
+    for task in COLUMNS.values():
+        monkeypatch.setitem(maze_nca_gym.ENVIRONMENTS, environment_id(task), (find_task(task).question, 4))
+    monkeypatch.setattr(sweeps_run, "make_executor", lambda *_: Here())
+    monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw", lambda *_: None)
+    yield
+    monkeypatch.undo()
+    for name, task in own.items():
+        del TASKS[task], maze_nca_gym.ENVIRONMENTS[name], gym.registry[name]
+
+
+@pytest.mark.usefixtures("without_pictures", "further_tasks")
+@pytest.mark.parametrize(
+    ("row", "column"), [pytest.param(*cell, marks=[] if cell in OFTEN_ENOUGH else pytest.mark.slow) for cell in CELLS]
+)
+def test_what_the_page_promises_of_an_architecture_on_a_task(row: str, column: str, tmp_path: Path) -> None:
+    """Every verb works, or is refused in one line, with nothing written."""
+    (said, formats), task, architecture = CELLS[row, column], COLUMNS[column], ARCHITECTURES[row]
+    model = architecture if isinstance(architecture, str) else register_model(architecture).__name__
+    options = {**TINY, "sizes": [5], "model": model, "task": task}
+    described = {"options": options, "vary": {"n_updates": [1, 2]}, "seeds": 1, "measure": {"n": 4}}
+    small, file = {"size": 5, "n": 4, "steps": 3}, str(tmp_path / "train" / "model.safetensors")
+    training = {
+        "train": lambda out: train("fast", out=out, **FEW, **options),
+        "sweep": lambda out: sweep(described, out=out, device="cpu"),
+    }
+    running = {
+        "evaluate": lambda out: evaluate(file, families="random", sizes=5, n=4, steps=3, out=out),
+        "solve": lambda out: solve(file, out=out, picture="none", **small),
+        "play": lambda out: play(file, episodes=1, size=5, fps=1e6),
+        "evolve": lambda out: evolve(file, out=out, rounds=1, n_offspring=2, **small),
+        **{kind: lambda out, kind=kind: export(file, out, kind) for kind in FORMATS if kind != "onnx"},
+    }
+    refused = {"all": (), "all but `evolve`": ("evolve",), "none": (*training,)}[said]
+    verbs = training | ({} if said == "none" else running)
+    for verb, call in verbs.items():
+        if verb in refused or (verb in FORMATS and verb not in formats):
+            with pytest.raises(ValueError, match=r"shortest-path, |cannot evolve|something else") as caught:
+                call(tmp_path / verb)
+            assert "\n" not in str(caught.value)
+            assert not [*tmp_path.glob(f"{verb}*")]
+        else:
+            call(tmp_path / verb)
+    if said != "none":
+        again = load_model(file)
+        assert (again.task, FORMATS["onnx"].holds(again)) == (task, "onnx" in formats)
+        runs = [*tmp_path.glob("sweep/runs/*/*/model.safetensors")]
+        assert [load_model(run).task for run in runs] == [task] * 2
