@@ -11,7 +11,6 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,15 +82,7 @@ def prove(automaton: Automaton) -> Proof:
     whole = bound is None or not (bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1)
     if theorem.answer is not None and not whole:
         raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
-    collecting = gc.isenabled()
-    gc.disable()  # during z3's calls other threads run: one that collects garbage would free terms under z3's feet
-    try:
-        proof = Proof(tuple(_Prover(automaton, theorem).lemmas()))
-        gc.collect()
-    finally:
-        if collecting:
-            gc.enable()
-    return proof
+    return Proof(tuple(_Prover(automaton, theorem).lemmas()))
 
 
 def proof_in_words(automaton: Automaton) -> tuple[bool, str]:
