@@ -324,10 +324,14 @@ class _SlurmQueue:
             found = dict(line.split() for line in _said("squeue", *words).splitlines())
         except (RuntimeError, ValueError):
             return  # the controller does not answer: jobs go on without it
-        for job_id, state in self._states.items():
+        before = dict(self._states)
+        for job_id, state in before.items():
             # a single look could come before the queue has a job
             missing = "GONE" if state in ("MISSING", *ENDED) else "MISSING"
             self._states[job_id] = found.get(job_id, missing)
+        # SLURM may start these again by itself, beside the next attempt in the same folder
+        returning = {"BOOT_FAIL", "NODE_FAIL", "PREEMPTED"}
+        self.cancel(i for i, state in self._states.items() if state in returning and state != before[i])
 
 
 def _said(*command: str, text: str = "") -> str:

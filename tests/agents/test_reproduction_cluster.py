@@ -123,6 +123,8 @@ def test_a_job_that_is_neither_queued_nor_has_a_result_has_died(tmp_path, comman
         error = call.exception()
         assert isinstance(error, OutOfTime) == (dies in ("TIMEOUT", "PREEMPTED"))
         assert f"has not produced any output (state: {dies})" in str(error)
+    cancelled = (commands / "said").read_text().splitlines().count("scancel --quiet 41")
+    assert cancelled == (dies in ("NODE_FAIL", "PREEMPTED"))  # SLURM would start it again, beside the next attempt
 
 
 def test_a_queue_that_does_not_answer_ends_no_job(tmp_path, commands, capfd):
