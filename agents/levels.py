@@ -152,7 +152,8 @@ def first_levels(
     found = load_levels(levels, letters, task)
     message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
     check(n is None or n <= len(found), message)
-    return LevelSet(found.tiles[:n], found.config)
+    tiles = found.tiles[:n]
+    return LevelSet(tiles, found.config | ({"n": len(tiles)} if "n" in found.config else {}))
 
 
 def describe_source(levels: object) -> str:

@@ -16,6 +16,7 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of, measure
 from maze_nca_gym.agents.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.levels import first_levels
 from maze_nca_gym.agents.rollouts import check_steps, curve_steps, default_steps
 from maze_nca_gym.agents.statistics import Estimate, mean, proportion
 from maze_nca_gym.families import test_levels
@@ -265,3 +266,8 @@ def kind_by_networkx(level, path, target):
 
 def test_levels_may_be_a_set_or_tiles():
     assert measure(Oracle(), SMALL.tiles, 3) == measure(Oracle(), LevelSet(SMALL.tiles), 3)
+
+
+def test_a_named_set_is_described_by_the_levels_that_are_taken():
+    assert first_levels("perfect-9", 3).config["n"] == 3
+    assert first_levels("perfect-9", None).config["n"] == len(first_levels("perfect-9", None))
