@@ -1,8 +1,8 @@
 """Benchmark sets of mazes by name: sets on which other work measures solvers, and sets of the same sizes.
 
-Some are sets on which others report their scores: Maze-Unique and aNCA's Prim mazes, rebuilt tile for tile, and Maze-
-Hard, read from its own files, which do not ship, and also drawn again by the same procedure. The others are drawn here,
-by the rules or in the sizes of published experiments, with seeds of their own. Published figures for those were
+Some are sets on which others report their scores: Maze-Unique and aNCA's Prim mazes, rebuilt tile for tile, and
+Maze-Hard, read from its own files, which do not ship, and also drawn again by the same procedure. The others are drawn
+here, by the rules or in the sizes of published experiments, with seeds of their own. Published figures for those were
 measured on other mazes of the same kind. All mazes have a start and a goal, here called source and target. Training
 sees none of the test sets that are drawn: see `held_out_levels`.
 """
