@@ -153,7 +153,7 @@ def first_levels(
     message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
     check(n is None or n <= len(found), message)
     tiles = found.tiles[:n]
-    return LevelSet(tiles, found.config | ({"n": len(tiles)} if "n" in found.config else {}))
+    return LevelSet(tiles, {**found.config, **({"n": len(tiles)} if "n" in found.config else {})})
 
 
 def describe_source(levels: object) -> str:
