@@ -48,15 +48,15 @@ def list_runs(
     all that it takes to make it again: the command, the whole configuration with its seed, and versions of packages.
     A run whose files cannot be read is listed as damaged, with the reason.
 
-    >>> list_runs("runs/sweep/widths", sort="loss").print()
+    >>> list_runs("runs/sweep/widths", sort="random-16 complete").print()
 
     Args:
         folder: the folder.
         name: only runs with this text in their path.
         kind: only runs of this command, such as train or evolve.
         state: only runs that are finished, begun, or damaged.
-        sort: the column by whose values to sort, such as run, loss or learning_rate; numbers come before words, and
-            what is missing comes last. By default runs are sorted by their paths.
+        sort: the column by whose values to sort, such as run, learning_rate or random-16 complete; numbers come before
+            words, and what is missing comes last. By default runs are sorted by their paths.
 
     Returns:
         A table with one row per run, and a column for each option that differs and each score; scores are fractions.
