@@ -20,7 +20,6 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import MOST_TILES, Tile, Tiles, clear_endpoints
@@ -76,7 +75,10 @@ def random(
     while n_accepted < n:
         # At the paper's size and density about one candidate in six is solvable.
         n_candidates = max(16, min(6 * (n - n_accepted), CHUNK // (height * width)))
-        noise = _draw_uint16(rng, n_candidates * height * width)
+        # 16 bits for each tile: the same as from `rng.bytes`, which copies its draws twice.
+        n_tiles = n_candidates * height * width
+        words = rng.integers(1 << 32, size=(n_tiles + 1) // 2, dtype=np.uint32)
+        noise = words.astype("<u4", copy=False).view(np.uint16)[:n_tiles]
         source = rng.integers(height * width, size=n_candidates)
         # The target is shifted from the source by at least one tile, so that every other tile is equally likely.
         target = (source + rng.integers(1, height * width, size=n_candidates)) % (height * width)
@@ -104,12 +106,6 @@ def random(
     # Searches are faster on levels with a border, so levels without one are cut out of those.
     levels = levels if border else np.ascontiguousarray(levels[:, 1:-1, 1:-1])
     return levels if endpoints else clear_endpoints(levels)
-
-
-def _draw_uint16(rng: np.random.Generator, n: int) -> NDArray[np.uint16]:
-    """Draw n numbers of 16 bits, (n,) uint16: the same as from `rng.bytes`, which copies its draws twice."""
-    words = rng.integers(1 << 32, size=(n + 1) // 2, dtype=np.uint32)
-    return words.astype("<u4", copy=False).view(np.uint16)[:n]
 
 
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
@@ -239,7 +235,10 @@ def caves(
         n_candidates = max(missing, min(futile, CHUNK // (height * width)))  # more at a time while all are too small
         levels = (rng.random((n_candidates, height, width), dtype=np.float32) < wall_probability).astype(np.uint8)
         for _ in range(smoothing):
-            levels = _majority(levels)
+            # Walls stay where at least 5 of 3 x 3 tiles are walls; everything outside counts as wall.
+            padded = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
+            columns = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
+            levels = (columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5).astype(np.uint8)
         kernels.keep_largest_component(levels)
         # A cave of one tile has no place for a source and a target.
         roomy = (levels == Tile.EMPTY).sum(axis=(1, 2)) >= 2
@@ -252,13 +251,6 @@ def caves(
                 "has two tiles; lower it, or enlarge the size"
             )
     return finish(rng, np.concatenate(accepted or [_solid(0, height, width)]), border, endpoints)
-
-
-def _majority(levels: Tiles) -> Tiles:
-    """Return walls where at least 5 tiles of the 3 x 3 neighbourhood are walls; everything outside counts as wall."""
-    padded = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
-    columns = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
-    return (columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5).astype(np.uint8)
 
 
 def register_generator(name: str, generator: Callable[..., Tiles]) -> Callable[..., Tiles]:

@@ -487,14 +487,10 @@ def _texts(kind: Any) -> Mapping[str, str]:
 
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__[:-1]) if isinstance(kind, type) else (kind,):
-        described = docstring_parser.parse_from_object(each).params
-        found |= {text.arg_name: _sentence(text.description or "") for text in described}
+        for text in docstring_parser.parse_from_object(each).params:
+            said = " ".join((text.description or "").split())
+            found[text.arg_name] = said[:1].upper() + said[1:]
     return found
-
-
-def _sentence(text: str) -> str:
-    text = " ".join(text.split())
-    return text[:1].upper() + text[1:]
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:

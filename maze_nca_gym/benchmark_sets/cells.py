@@ -39,13 +39,6 @@ def _carve(uniforms: NDArray[np.float64], roots: NDArray[np.intp], cells: int) -
     return inner
 
 
-def _carve_kruskal(draws: Sequence[np.random.Generator], cells: int) -> Tiles:
-    """Return the same as `_carve`, with the walls between cells opened in random order."""
-    inner = np.full((len(draws), 2 * cells - 1, 2 * cells - 1), Tile.WALL, np.uint8)
-    kernels.carve_kruskal(inner, np.stack([rng.permutation(2 * cells * (cells - 1)) for rng in draws]))
-    return inner
-
-
 def cell_levels(cells: int, root: str | None, loops: float, name: str, n: int) -> Tiles:
     """Return the first `n` levels of a set, (n, H, W) uint8, see `draw_mazes`; its name seeds them one by one."""
     return draw_mazes(rngs(name, n), cells, root, loops)
@@ -64,7 +57,8 @@ def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | Non
     n = len(draws)
     ends = np.array([rng.choice(cells**2, 3, replace=False) for rng in draws])  # start, goal and a third cell
     if root is None:
-        inner = _carve_kruskal(draws, cells)
+        inner = np.full((n, 2 * cells - 1, 2 * cells - 1), Tile.WALL, np.uint8)
+        kernels.carve_kruskal(inner, np.stack([rng.permutation(2 * cells * (cells - 1)) for rng in draws]))
     else:
         uniforms = np.stack([rng.random(cells**2) for rng in draws])
         roots = {"start": ends[:, 0], "third": ends[:, 2], "any": (uniforms[:, 0] * cells**2).astype(np.intp)}[root]

@@ -17,7 +17,6 @@ from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.evaluation.cells import Result
-    from maze_nca_gym.agents.evaluation.metrics import Evaluation
     from maze_nca_gym.agents.evaluation.stability import Stability
     from maze_nca_gym.agents.statistics import Estimate
 
@@ -104,19 +103,14 @@ def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Resul
 
 def _metrics(result: Result) -> dict[str, str]:
     found = result.evaluation
+    used = found.curve[-1].step  # fewer than were allowed if the last level finished earlier
     return {
         "n": f"{found.n_levels:,}",
-        "steps": _steps(found),
+        "steps": f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}",
         "complete": _with_interval(found.final.complete),
         "optimal": _with_interval(found.final.optimal),
         "accuracy": f"{found.final.accuracy.value:.4f}",
     }
-
-
-def _steps(found: Evaluation) -> str:
-    """Return the number of iterations allowed; if the last level finished earlier, that number comes first."""
-    used = found.curve[-1].step
-    return f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}"
 
 
 def _accuracies(result: Result) -> dict[str, str]:

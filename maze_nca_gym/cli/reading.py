@@ -132,18 +132,16 @@ def _form(options: Mapping[str, Option], main: Collection[Any]) -> Any:
     for group, members in groups.items():
         about = (inspect.getdoc(group) or "").split("\n\n")[0]
         kind = make_dataclass(group.__name__, members, namespace={"__doc__": about})
-        inner.append((_heading(group.__name__), kind, field(default_factory=kind)))
+        words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z0-9]+", group.__name__)
+        # the heading, to which tyro adds "options": breeding_schedule for BreedingSchedule
+        heading = "_".join(word.lower() for word in words if word not in ("Config", "Options"))
+        inner.append((heading, kind, field(default_factory=kind)))
     return make_dataclass("Options", [*own, *inner])
 
 
-def _heading(name: str) -> str:
-    """Return the heading of a group, to which tyro adds "options": breeding_schedule for BreedingSchedule."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z0-9]+", name)
-    return "_".join(word.lower() for word in words if word not in ("Config", "Options"))
-
-
 def _tyro_field(option: Option) -> Any:
-    style, several, size = option.style, _several(option), _fixed_size(option)
+    style, several = option.style, _several(option)
+    size = len(get_args(option.type)) if get_origin(option.type) is tuple and not several else 1
     spec = PrimitiveConstructorSpec(
         nargs="*" if several else size,
         metavar=_metavar(option),
@@ -194,10 +192,6 @@ def _is_plain(option: Option) -> bool:
 
 def _several(option: Option) -> bool:
     return any(get_args(kind)[-1:] == (Ellipsis,) for kind in (option.type, *get_args(option.type)))
-
-
-def _fixed_size(option: Option) -> int:
-    return len(get_args(option.type)) if get_origin(option.type) is tuple and not _several(option) else 1
 
 
 def _names(option: Option) -> list[str]:

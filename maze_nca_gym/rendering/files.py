@@ -148,12 +148,8 @@ def _blocks(changes: Sequence[_Change], lookup: NDArray[np.uint8], ticks: int) -
         duration = min(ticks * change.n_frames, _MOST_TICKS)
         yield _CONTROL.pack(b"!\xf9\x04", _TRANSPARENT, duration, _UNCHANGED, 0)
         yield _DESCRIPTOR.pack(b",", left, top, width, height, 0)
-        yield _compressed(pixels)
-
-
-def _compressed(pixels: NDArray[np.uint8]) -> bytes:
-    """Return (h, w) palette indices as the data of a frame: bits of an index, LZW in blocks, an empty block."""
-    return b"\x08" + Image.fromarray(pixels).tobytes("gif", "L", 8, 0) + b"\0"
+        # bits of an index, LZW in blocks, an empty block
+        yield b"\x08" + Image.fromarray(pixels).tobytes("gif", "L", 8, 0) + b"\0"
 
 
 def _pack(frame: Frame) -> NDArray[np.uint32]:

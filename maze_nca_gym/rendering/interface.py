@@ -5,9 +5,8 @@ Nothing here needs pygame: keys are names, and the mouse is a (row, col) pixel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,8 +21,6 @@ from maze_nca_gym.rendering.screen import Display, button_width, draw_window, me
 from maze_nca_gym.rendering.snapshots import Recorder, Saver, free_path
 
 _SLOWEST, _FASTEST = 0.5, 1000.0
-_TOOLS = {Action.WALLS: Tool.WALLS, Action.DAMAGE: Tool.DAMAGE}
-_SCROLLS = {Action.SCROLL_UP: -1, Action.SCROLL_DOWN: 1}
 
 
 class Interface:
@@ -53,7 +50,6 @@ class Interface:
         self._controls = [control for control in CONTROLS if control.action not in left_out]
         self._buttons = [control for control in self._controls if control.label]
         self._keys = {key: control.action for control in self._controls for key in control.keys}
-        self._actions = self._bind()
         self._snapshot: Snapshot | None = None
         self._size = (1, 1)
         self._stroke: Stroke | None = None  # while the button is down on the maze
@@ -206,29 +202,6 @@ class Interface:
         """Move the view of the channels by rows, down if positive."""
         self._row_in_view = min(max(self._row_in_view + rows, 0), self._layout().last_row)
 
-    def _bind(self) -> dict[Action, Callable[[], None]]:
-        requests = {
-            Action.RESTART: Request.RESTART,
-            Action.NEW_LEVEL: Request.NEW_LEVEL,
-            Action.QUIT: Request.QUIT,
-        }
-        return {
-            **{action: partial(self._ask, wish) for action, wish in requests.items()},
-            **{action: partial(self._take_tool, tool) for action, tool in _TOOLS.items()},
-            **{action: partial(self.scroll, rows) for action, rows in _SCROLLS.items()},
-            **{action: partial(self._open_menu, action) for action in self._menus},
-            Action.PAUSE: self._pause_or_run,
-            Action.STEP: partial(self._ask_paused, Request.STEP),
-            Action.BACK: partial(self._ask_paused, Request.BACK),
-            Action.SLOWER: partial(self._change_speed, 0.5),
-            Action.FASTER: partial(self._change_speed, 2.0),
-            Action.CHANNELS: self._toggle_channels,
-            Action.SAVE: self._save,
-            Action.RECORD: self._record,
-            Action.HELP: self._toggle_help,
-            Action.CLOSE: self._close_one,
-        }
-
     def press(self, key: str) -> None:
         """Do what a key asks for; in a list, the arrow keys move the mark and return chooses."""
         self._notice = ""
@@ -239,7 +212,7 @@ class Interface:
             else:
                 self._chosen = (self._chosen + (1 if key == "down" else -1)) % len(entries)
         elif key in self._keys:
-            self._actions[self._keys[key]]()
+            self._act(self._keys[key])
 
     def click(self, row: int, col: int, tints: bool = False) -> None:
         """Do what a click asks for, on a list, a button, a thumbnail or the maze.
@@ -268,7 +241,7 @@ class Interface:
         elif channel is not None:
             self._enlarged = None if channel == self._enlarged else channel
         elif button is not None and not tints:
-            self._actions[self._buttons[button].action]()
+            self._act(self._buttons[button].action)
         elif not tints and (tile := layout.maze.tile_at(row, col)) is not None:
             self._stroke, self._last = begin_stroke(self._viewed.tiles, tile, self._tool), tile
             self._edit(tile)
@@ -281,39 +254,39 @@ class Interface:
 
     # ---- actions
 
-    def _ask(self, wish: Request) -> None:
-        self.request = wish
-
-    def _ask_paused(self, wish: Request) -> None:
-        self.paused, self.request = True, wish
-
-    def _pause_or_run(self) -> None:
-        self.paused = not self.paused
-
-    def _change_speed(self, factor: float) -> None:
-        self.fps = min(max(self.fps * factor, _SLOWEST), max(_FASTEST, self.fps))
-
-    def _take_tool(self, tool: Tool) -> None:
-        self._tool, self._stroke = tool, None
-
-    def _toggle_channels(self) -> None:
-        self._show_channels, self._enlarged = not self._show_channels, None
-
-    def _toggle_help(self) -> None:
-        self._show_help, self._menu = not self._show_help, None
-
-    def _close_one(self) -> None:
-        """Close the topmost of list, help and enlarged channel; if there is none, quit."""
-        if self._menu is not None or self._show_help:
-            self._menu, self._show_help = None, False
-        elif self._enlarged is not None:
-            self._enlarged = None
-        else:
-            self.request = Request.QUIT
-
-    def _open_menu(self, menu: Action) -> None:
-        self._menu, self._show_help = (None if self._menu is menu else menu), False
-        self._chosen = self._in_use(menu) or 0
+    def _act(self, action: Action) -> None:
+        """Do what a key or a button stands for; `CLOSE` is for the topmost of list, help and enlarged channel."""
+        match action:
+            case Action.RESTART | Action.NEW_LEVEL | Action.QUIT:
+                self.request = Request[action.name]
+            case Action.STEP | Action.BACK:
+                self.paused, self.request = True, Request[action.name]
+            case Action.PAUSE:
+                self.paused = not self.paused
+            case Action.SLOWER | Action.FASTER:
+                faster = self.fps * (0.5 if action is Action.SLOWER else 2.0)
+                self.fps = min(max(faster, _SLOWEST), max(_FASTEST, self.fps))
+            case Action.WALLS | Action.DAMAGE:
+                self._tool, self._stroke = Tool[action.name], None
+            case Action.CHANNELS:
+                self._show_channels, self._enlarged = not self._show_channels, None
+            case Action.SCROLL_UP | Action.SCROLL_DOWN:
+                self.scroll(-1 if action is Action.SCROLL_UP else 1)
+            case Action.POLICY | Action.LEVEL:
+                self._menu, self._show_help = (None if self._menu is action else action), False
+                self._chosen = self._in_use(action) or 0
+            case Action.HELP:
+                self._show_help, self._menu = not self._show_help, None
+            case Action.SAVE:
+                self._save()
+            case Action.RECORD:
+                self._record()
+            case Action.CLOSE if self._menu is not None or self._show_help:
+                self._menu, self._show_help = None, False
+            case Action.CLOSE if self._enlarged is not None:
+                self._enlarged = None
+            case Action.CLOSE:
+                self.request = Request.QUIT
 
     def _in_use(self, menu: Action) -> int | None:
         """Return the index of the name in use of a list, None where it is none of them."""

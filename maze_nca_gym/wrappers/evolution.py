@@ -102,7 +102,9 @@ class Evolution:
         """Return the (n, H, W) levels on which episodes begin in these environments, and forget what was played
         there."""
         if self._is_due():
-            self._breed()
+            candidates = self.population.offspring(self._rng, self._schedule.n_offspring, self._schedule.parents)
+            self._waiting.extend(_one_by_one(candidates))
+            self._n_since_round = 0
         probability = 0.0 if self._n_missing > 0 else self._schedule.replay_probability
         replayed = self._rng.random(len(rows)) < probability
         levels = np.empty((len(rows), *self._shape), np.uint8)
@@ -146,11 +148,6 @@ class Evolution:
         if self._schedule.evolve_below is None:
             return True
         return len(self._recent) == self._recent.maxlen and bool(np.mean(self._recent) < self._schedule.evolve_below)
-
-    def _breed(self) -> None:
-        candidates = self.population.offspring(self._rng, self._schedule.n_offspring, self._schedule.parents)
-        self._waiting.extend(_one_by_one(candidates))
-        self._n_since_round = 0
 
     def _replay(self, rows: NDArray[np.intp]) -> Tiles:
         """Return members to replay, drawn by their replay probabilities."""
