@@ -54,7 +54,10 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
         ValueError: a bad option, or a policy that is meant for a family that is not known here.
     """
     make = gym.make if num_envs is None else partial(gym.make_vec, num_envs=num_envs)
-    options = {**_choices(policy, options), **level_options(policy, options), **options}
+    # a list, because a spec is stored as JSON; other names of channels may lack the one that the policy highlights
+    chosen = {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **order_option(policy.task)}
+    highlight = {} if "channel_names" in options else {"highlight": policy.highlight}
+    options = {**chosen, **highlight, **level_options(policy, options), **options}
     shape, has_border = shape_and_border(**options)
     options.setdefault("max_episode_steps", _episode_steps(policy, shape, has_border))
     env: Any = make(environment_id(policy.task), **options)
@@ -66,13 +69,6 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
 def border_warning(name: str) -> str:
     """Return the warning that the policy of this name needs a border, which levels lack."""
     return f"the policy {name} needs a wall around every level, and some levels have none: expect wrong paths"
-
-
-def _choices(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
-    highlight = {} if "channel_names" in options else {"highlight": policy.highlight}  # other names may lack it
-    chosen = {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **highlight}
-    return chosen | order_option(policy.task)
 
 
 def order_option(task: str) -> dict[str, str]:

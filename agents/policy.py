@@ -264,7 +264,10 @@ class Policy(nn.Module):
         counters = _restarted_counters(len(current), state, episode_start)
         action = self._step_by_counter(maze, current, counters)
         if episode_start is not None:
-            counters -= _already_ended(current, np.asarray(episode_start, bool))
+            # An episode begins with a state of zeros. With autoreset mode NEXT_STEP, the last state of an ended one is
+            # observed once more before that, and does not count.
+            starts = np.flatnonzero(episode_start)
+            counters[starts] -= read_back(current[upload(starts, device)].flatten(1).any(dim=1))
         return read_back(action[0] if single else action), (counters + 1,)
 
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
@@ -293,17 +296,6 @@ def _restarted_counters(
             raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
     counters[starts] = 0
     return counters
-
-
-def _already_ended(states: Tensor, starts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which (N, C, H, W) states at (N,) starts of episodes are still last states of ended episodes, (N,) bool.
-
-    An episode begins with a state of zeros. With autoreset mode NEXT_STEP, the last state of an ended episode is
-    observed once more before that.
-    """
-    ended = starts.copy()
-    ended[starts] = read_back(states[upload(np.flatnonzero(starts), states.device)].flatten(1).any(dim=1))
-    return ended
 
 
 def asked(policy: Policy, task: str) -> Policy:
@@ -337,7 +329,9 @@ def facts(policy: Policy) -> dict[str, str]:
     n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
     usual = f"{policy.default_steps:,} at size 16, more on longer paths"
     iterations = f"at most {stated.bound}, for L moves on the path and A tiles" if stated.bound else usual
-    levels = _levels(policy)
+    family, size = stated.family, policy.size or stated.size
+    shape = "" if size is None else "{} x {}".format(*(size if isinstance(size, tuple) else (size, size)))
+    levels = f"{family or 'any family'} {shape}".strip() if family or shape else ""
     return {
         "task": " and ".join([policy.task, *stated.also]),
         "maze channels": str(policy.n_tiles),
@@ -356,13 +350,6 @@ def facts(policy: Policy) -> dict[str, str]:
 def cost_note(policy: Policy) -> str:
     """Return in words the passes of its network that a policy makes in one iteration."""
     return f"one iteration is {policy.engine_hints.passes} passes of its network, the best of which it chooses"
-
-
-def _levels(policy: Policy) -> str:
-    """Return the levels that a policy is meant for, in words; empty for any."""
-    family, size = policy.guarantees.family, policy.size or policy.guarantees.size
-    shape = "" if size is None else "{} x {}".format(*(size if isinstance(size, tuple) else (size, size)))
-    return f"{family or 'any family'} {shape}".strip() if family or shape else ""
 
 
 def common_task(policies: Mapping[str, Policy]) -> str:

@@ -101,14 +101,10 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN."""
     if len(first) < 2 or np.isnan([*first, *second]).any():
         return None
-    ranks = np.stack([_ranks(np.asarray(values)) for values in (first, second)])
-    apart = ranks - ranks.mean(axis=1, keepdims=True)
+    ranks = []
+    for values in (first, second):
+        _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[places])  # equal values share the mean of their ranks
+    apart = np.stack(ranks) - np.mean(ranks, axis=1, keepdims=True)
     length = float(np.sqrt((apart**2).sum(axis=1).prod()))
     return float((apart[0] * apart[1]).sum()) / length if length else None
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the ranks of (N,) values; equal ones share the mean of theirs."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return (ends - (counts - 1) / 2)[places]

@@ -218,7 +218,12 @@ class _Probe:
 
 def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: Tables) -> Stability:
     curve = tuple(Point(mark, Metrics.of(tables["longer", mark])) for mark in marks)
-    lags = {name: _lags(tables, name) for kind, name in tables if kind == "fresh"}
+    # where a fresh start ends with an optimal path and the continued state does not, (N,) bool
+    lags = {
+        name: (tables["fresh", name][:, OPTIMAL] != 0) & (tables["continued", name][:, OPTIMAL] == 0)
+        for kind, name in tables
+        if kind == "fresh"
+    }
     return Stability(
         n_levels=n_levels,
         n_steps=n_steps,
@@ -240,9 +245,3 @@ def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: Tables) 
         ),
         hysteresis=proportion(np.concatenate(list(lags.values()))) if lags else None,
     )
-
-
-def _lags(tables: Tables, name: str) -> NDArray[np.bool_]:
-    """Return where the fresh start ends with an optimal path and the continued state does not, (N,) bool."""
-    fresh, continued = (tables[kind, name][:, OPTIMAL] != 0 for kind in ("fresh", "continued"))
-    return fresh & ~continued

@@ -154,11 +154,18 @@ class DiameterNCA(HandcodedNCA):
         spread = torch.maximum(new.wave, wave_from.amax(dim=1, keepdim=True)) * free
         # all waves have ended once an iteration has neither arrivals nor launches
         in_motion = step(global_max(step(spread - before.wave) + launch))
-        start = go * finished * (1 - in_motion) * _first_farthest(before, free, position)
+        # the next wave starts from the first free tile of largest eccentricity, in row-major order, until there is an
+        # end: positions fall in that order, so multiplied by them the first of the farthest tiles is the maximum
+        farthest = sawtooth(before.eccentricity - global_max(before.eccentricity), 0) * free * position
+        first_farthest = sawtooth(farthest - global_max(farthest), 0) * free * (1 - global_max(before.end))
+        start = go * finished * (1 - in_motion) * first_farthest
         wave = torch.maximum(spread, (launch + start) * new.clock)
         # launch times grow from wave to wave, so a larger one than before is an arrival
         arrived = step(wave - before.wave)
         distance = new.clock - wave
+        # at a diameter's distance, once the wave from the path's first tile is on its way
+        last_wave = step(global_max(before.end) + global_max(start))
+        is_last_tile = sawtooth(distance - global_max(before.eccentricity), 0) * last_wave
         path, enter = follow(new.path, new.enter)
         return torch.cat(
             [
@@ -170,7 +177,7 @@ class DiameterNCA(HandcodedNCA):
                 wave_from,
                 new.eccentricity + torch.relu(arrived * distance - new.eccentricity),
                 step(new.end + start),
-                step(new.far + arrived * _is_last_tile(before, start, distance)),
+                step(new.far + arrived * is_last_tile),
                 step(new.flood),
                 torch.relu(new.age),
                 first(step(new.point)),
@@ -209,16 +216,3 @@ def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tupl
     popped = sawtooth(rank - least, 0) * stuck
     seed = step(new.search[:, -1:] + popped * off_stack * available)
     return torch.cat([*search.unstack(popped), seed], dim=1), stuck * step(least - (UNSTACKED + 1) * n_tiles)
-
-
-def _first_farthest(before: Fields, free: Tensor, position: Tensor) -> Tensor:
-    """Return 1 at the first free tile, in row-major order, of largest eccentricity; 0 once there is such an end."""
-    # positions fall in row-major order, so multiplied by them the first of the farthest tiles is the maximum
-    farthest = sawtooth(before.eccentricity - global_max(before.eccentricity), 0) * free * position
-    return sawtooth(farthest - global_max(farthest), 0) * free * (1 - global_max(before.end))
-
-
-def _is_last_tile(before: Fields, start: Tensor, distance: Tensor) -> Tensor:
-    """Return 1 at a diameter's distance, once the wave from the path's first tile is on its way."""
-    last_wave = step(global_max(before.end) + global_max(start))
-    return sawtooth(distance - global_max(before.eccentricity), 0) * last_wave

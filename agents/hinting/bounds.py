@@ -235,7 +235,8 @@ class Network:
                 of_kind = _combine(of_kind, self._alike(tap, component, reads.signals, rows))
             # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
             for code, bounds in of_kind.items():
-                found[code] = _hull(found[code], bounds) if code in found else bounds
+                known = found.get(code, bounds)
+                found[code] = Bounds(np.minimum(known.low, bounds.low), np.maximum(known.high, bounds.high))
         return found
 
     def _alike(self, tap: int, component: Component, read: int, rows: list[int]) -> _Cases:
@@ -288,7 +289,3 @@ def _combine(some: _Cases, others: _Cases) -> _Cases:
         code | other: Bounds(bounds.low + more.low, bounds.high + more.high)
         for (code, bounds), (other, more) in product(some.items(), others.items())
     }
-
-
-def _hull(one: Bounds, other: Bounds) -> Bounds:
-    return Bounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))

@@ -50,7 +50,8 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> NCA:
     weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
     for signal, found in sums.items():
         pair = signal in automaton.paired
-        rows = [2 * signal - 1, 2 * signal] if pair else [_row_of(automaton, signal)]
+        alone = len(automaton.channels) - 2 if signal is automaton.pooled else 0
+        rows = [2 * signal - 1, 2 * signal] if pair else [alone]
         # sums of 1 or more, and of 0 or less, become 3/2 or more, and -1/2 or less, so that a convolution that rounds
         # does no harm; without a pair, 1 stays 1, and 0 becomes -1
         for row in rows:
@@ -64,10 +65,6 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> NCA:
         model.weights[0].copy_(torch.from_numpy(weight))
         model.biases[0].copy_(torch.from_numpy(bias))
     return model
-
-
-def _row_of(automaton: Automaton, signal: IntEnum) -> int:
-    return len(automaton.channels) - 2 if signal is automaton.pooled else 0
 
 
 def _write(automaton: Automaton, row: Doubles, found: Sum) -> None:

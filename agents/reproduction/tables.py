@@ -95,13 +95,10 @@ def _row_to_json(result: RowResult, out: Path) -> dict[str, Any]:
 
 def headings(table: Table, scale: Scale) -> tuple[list[str], list[str], list[str]]:
     """Return the options that a table shows, their headings, and those of its columns."""
-    shown = [name for name in OPTIONS if name in ALWAYS or _varies(table, name)]
+    # an option is shown if those rows that have it differ in it; an MLP, for example, has no kernel
+    values = {name: {str(row.options[name]) for row in table.rows if name in row.options} for name in OPTIONS}
+    shown = [name for name in OPTIONS if name in ALWAYS or len(values[name]) > 1]
     return shown, [OPTIONS[name] for name in shown], [heading(name, scale) for name in table.columns]
-
-
-def _varies(table: Table, name: str) -> bool:
-    """Return whether those rows that have an option differ in it; an MLP, for example, has no kernel."""
-    return len({str(row.options[name]) for row in table.rows if name in row.options}) > 1
 
 
 def describe(results: Results) -> str:

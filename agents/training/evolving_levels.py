@@ -90,7 +90,9 @@ class EvolvingLevels:
             self.population.update(members, *measured[: len(members)].T)
             if len(newcomers):
                 self.population.insert(self.population.fresh(newcomers), *measured[len(members) :].T)
-            self.regret += float(measured[:, 0].mean() / (1 if absolute else _of_empty_paths(batch.target)))
+            # as a part of the loss of empty paths, which is at least that of a single tile: no zero
+            whole = 1 if absolute else max(float(batch.target.mean()), 1 / batch.target.size)
+            self.regret += float(measured[:, 0].mean() / whole)
 
     def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
         """Let offspring compete with the members, if it is time and the model does well on those.
@@ -173,11 +175,6 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         return rollout(model, maze, n_steps, n_returned=PATH + 1)[:, PATH]
-
-
-def _of_empty_paths(target: NDArray[np.bool_]) -> float:
-    """Return the mean loss of empty paths against (N, H, W) solutions, at least that of a single tile: no zero."""
-    return max(float(target.mean()), 1 / target.size)
 
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from maze_nca_gym.random_streams import rng_for, torch_rng_for
 from maze_nca_gym.solvers import best_path
@@ -102,7 +102,9 @@ def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     state.update += 1
     state.unread.append(torch.stack([loss, norm]))
     if state.average is not None:
-        _follow(state.average, state.model, min(config.optimiser.ema_decay, (n_before + 1) / (n_before + 10)))
+        decay = min(config.optimiser.ema_decay, (n_before + 1) / (n_before + 10))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(state.average.parameters()), list(state.model.parameters()), 1 - decay)
     return loss, after[:, PATH]
 
 
@@ -133,18 +135,14 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)
     if config.pool.state_noise:
-        states = states + config.pool.state_noise * _noise(state, states)
+        # drawn on the device of the states; CPU and GPU draw different numbers
+        generator = torch_rng_for(config.seed, "noise", state.update, device=states.device)
+        states = states + config.pool.state_noise * torch.randn(states.shape, generator=generator, device=states.device)
     loss, after = backward(state, batch[part], states[part], ages[part], n_steps)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
         pool.put(members, reached, n_steps)
     return loss, after
-
-
-def _noise(state: TrainingState, states: Tensor) -> Tensor:
-    """Return normal noise like (B, C, H, W) states, drawn on their device; CPU and GPU draw different numbers."""
-    generator = torch_rng_for(state.config.seed, "noise", state.update, device=states.device)
-    return torch.randn(states.shape, generator=generator, device=states.device)
 
 
 def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.device) -> StatePool:
@@ -204,8 +202,3 @@ def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor, n_s
 def normalise(gradients: list[Tensor], norms: tuple[Tensor, ...]) -> None:
     """Divide gradients, each (...) float32, by their () norms in place. The paper's code does so; its text does not."""
     torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))
-
-
-@torch.no_grad()
-def _follow(average: nn.Module, model: nn.Module, decay: float) -> None:
-    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 1 - decay)
