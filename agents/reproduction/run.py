@@ -53,7 +53,7 @@ def reproduce(
         launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
             job arrays of a SLURM cluster.
         workers: largest number of runs at once, by default one per core, or GPU if there is any, and 256 on a cluster.
-        device: device of each run: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
+        device: device of each run: auto or cuda, which spread the runs over all GPUs; cpu; cuda:1, one GPU for all ...
         submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
             a mapping.
         format: file type of the figures: png, pdf or svg.

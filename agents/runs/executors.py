@@ -17,10 +17,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from functools import cached_property
 from io import StringIO
 from multiprocessing.process import BaseProcess
@@ -40,6 +41,8 @@ ENDED = (*TAKEN_AWAY, "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED
 """States of SLURM's jobs that will not run again; GONE is ours, for those that the queue no longer has."""
 _OF_CONSTRUCTOR = ("max_num_timeout", "max_pickle_size_gb", "python")
 """Parameters that submitit takes when an executor is made, and not later."""
+VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
+"""Environment variable with the GPUs that a process can use, as CUDA reads it."""
 
 
 class OutOfTime(BaseException):
@@ -81,25 +84,41 @@ class Executor(Protocol):
         """Stop all calls with SIGTERM, after which they have a minute to save their work."""
 
 
+def _assigned(gpus: Sequence[str], running: Iterable[str | None], n: int) -> list[str | None]:
+    """Return the least busy GPU for each of `n` new calls, given those of running calls; None without GPUs."""
+    n_calls, found = Counter(running), list[str | None]()
+    for _ in range(n):
+        found.append(min(gpus, key=n_calls.__getitem__, default=None))
+        n_calls[found[-1]] += 1
+    return found
+
+
 class LocalExecutor:
     """Processes of this machine, one for each call, so that one that dies fails no other call."""
 
-    def __init__(self, n_at_once: int) -> None:
+    def __init__(self, n_at_once: int, gpus: Sequence[str] = ()) -> None:
         """Start no process yet.
 
         Args:
             n_at_once: largest number of calls that the caller has running at once, at least 1.
+            gpus: values of `VISIBLE_GPUS`, of which each call gets one, so that it finds one GPU, as number 0. By
+                default all calls find all GPUs.
         """
         self.n_at_once = n_at_once
-        self._calls: list[Future[Any]] = []
+        self._gpus = gpus
+        self._calls: dict[Future[Any], str | None] = {}
         self._processes: list[BaseProcess] = []
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Future[Any]]:
         """Start a call with each argument; it raises BrokenProcessPool if its process dies."""
-        self._calls = [call for call in self._calls if not call.done()]
+        self._calls = {call: gpu for call, gpu in self._calls.items() if not call.done()}
         self._processes = [process for process in self._processes if process.is_alive()]
-        calls = [self._call(function, argument) for argument in arguments]
-        self._calls += calls
+        gpus = _assigned(self._gpus, self._calls.values(), len(arguments))
+        calls = []
+        for argument, gpu in zip(arguments, gpus, strict=True):
+            with _visible(gpu):
+                calls.append(self._call(function, argument))
+            self._calls[calls[-1]] = gpu
         return calls
 
     def _call(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
@@ -125,6 +144,24 @@ class LocalExecutor:
         self._processes.clear()
 
 
+@contextmanager
+def _visible(gpu: str | None) -> Iterator[None]:
+    """Let processes that start within the block find one GPU alone; with None, those that this process finds.
+
+    A process cannot choose for itself: CUDA reads the variable once, and a script that asks at its top whether there is
+    a GPU does so before any call.
+    """
+    before = os.environ.get(VISIBLE_GPUS)
+    if gpu is not None:
+        os.environ[VISIBLE_GPUS] = gpu
+    try:
+        yield
+    finally:
+        os.environ.pop(VISIBLE_GPUS, None)
+        if before is not None:
+            os.environ[VISIBLE_GPUS] = before
+
+
 def _begin_process() -> None:
     """Ignore Ctrl-C, on which the parent process sends SIGTERM, and end when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -142,7 +179,14 @@ def _end_with_parent() -> None:
 class SubmititExecutor:
     """Jobs of submitit, on this machine or as job arrays on a SLURM cluster."""
 
-    def __init__(self, folder: Path, cluster: str, n_at_once: int, options: Mapping[str, int | str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        cluster: str,
+        n_at_once: int,
+        options: Mapping[str, int | str],
+        gpus: Sequence[str] = (),
+    ) -> None:
         """Check the options; nothing is written or submitted yet.
 
         Args:
@@ -150,11 +194,13 @@ class SubmititExecutor:
             cluster: "local" or "slurm".
             n_at_once: largest number of jobs at once.
             options: parameters of submitit's executor, such as `timeout_min`, `gpus_per_node` or `slurm_partition`.
+            gpus: see `LocalExecutor`. Without them, submitit hides all GPUs of this machine that it was not asked for.
 
         Raises:
             ValueError: submitit is not installed, there is no such cluster, or it or the cluster refuses an option.
         """
         self._folder, self._cluster, self._jobs = folder, cluster, list[Any]()
+        self._gpus, self._gpu_of = gpus, dict[str, str | None]()
         self._lock: IO[str] | None = None
         self._queue: _SlurmQueue | None = None
         is_array = cluster == "slurm"
@@ -225,9 +271,12 @@ class SubmititExecutor:
             ValueError: the cluster refuses the jobs; nothing of them is left.
         """
         executor, present = self._executor, set(self._unsent())
+        self._jobs = [job for job in self._jobs if not job.done()]
+        gpus = _assigned(self._gpus, [self._gpu_of[job.job_id] for job in self._jobs], len(arguments))
+        calls = [_Requeued(function, *each, self._lock_file) for each in zip(arguments, gpus, strict=True)]
         try:
             with redirect_stderr(StringIO()), executor.batch():  # submitit prints what it raises
-                jobs = [executor.submit(_Requeued(function, argument, self._lock_file)) for argument in arguments]
+                jobs = [executor.submit(call) for call in calls]
         except RuntimeError as error:
             for path in set(self._unsent()) - present:
                 path.unlink()
@@ -238,7 +287,8 @@ class SubmititExecutor:
                 file.writelines(f"{self._queue.cluster} {job.job_id}\n" for job in jobs)
             for job in jobs:
                 job.watcher = self._queue
-        self._jobs = [job for job in self._jobs if not job.done()] + jobs
+        self._jobs += jobs
+        self._gpu_of |= {job.job_id: gpu for job, gpu in zip(jobs, gpus, strict=True)}
         return [_Call(job) for job in jobs]
 
     def _unsent(self) -> Iterable[Path]:
@@ -370,12 +420,14 @@ class _Call:
 class _Requeued:
     """A call that submitit can pickle, and requeue when its time limit is reached."""
 
-    def __init__(self, function: Callable[[Any], Any], argument: Any, lock: Path | None) -> None:
-        self.function, self.argument, self.lock = function, argument, lock
+    def __init__(self, function: Callable[[Any], Any], argument: Any, gpu: str | None, lock: Path | None) -> None:
+        self.function, self.argument, self.gpu, self.lock = function, argument, gpu, lock
         self.path = [*sys.path]
 
     def __call__(self) -> Any:
         sys.path += [folder for folder in self.path if folder not in sys.path]  # as `LocalExecutor`'s have it
+        if self.gpu is not None:
+            os.environ[VISIBLE_GPUS] = self.gpu
         if self.lock is not None:
             threading.Thread(target=_end_when_unlocked, args=(self.lock,), daemon=True).start()
         try:
@@ -419,7 +471,7 @@ def _submitit() -> Any:
 
 
 def make_executor(
-    name: str, n_at_once: int, folder: Path, options: Mapping[str, int | str]
+    name: str, n_at_once: int, folder: Path, options: Mapping[str, int | str], gpus: Sequence[str] = ()
 ) -> LocalExecutor | SubmititExecutor:
     """Return an executor by name, which has started and written nothing yet.
 
@@ -428,12 +480,13 @@ def make_executor(
         n_at_once: largest number of calls at once, at least 1.
         folder: receives submitit's files.
         options: parameters for submitit.
+        gpus: see `LocalExecutor`.
 
     Raises:
         ValueError: options that submitit rejects, or options without submitit.
     """
     if EXECUTORS[name]:
-        return SubmititExecutor(folder, EXECUTORS[name], n_at_once, options)
+        return SubmititExecutor(folder, EXECUTORS[name], n_at_once, options, gpus)
     if options:
         raise ValueError(f"the launcher local takes no options, got {', '.join(options)}: use submitit or slurm")
-    return LocalExecutor(n_at_once)
+    return LocalExecutor(n_at_once, gpus)

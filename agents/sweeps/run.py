@@ -14,7 +14,7 @@ from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
 from ..figure_options import FigureFormat, FigureWidth
 from ..runs import RunFolder, asked_to_stop, check_folder, command_line, import_option
-from ..runs.executors import EXECUTORS, Executor, make_executor
+from ..runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
 from .jobs import Job
 from .series import Progress, run_all
 
@@ -70,7 +70,7 @@ def sweep(
         launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
             job arrays of a SLURM cluster.
         workers: largest number of runs at once, by default one per core, or GPU if there is any, and 256 on a cluster.
-        device: device of each run: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
+        device: device of each run: auto or cuda, which spread the runs over all GPUs; cpu; cuda:1, one GPU for all ...
         submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
             a mapping.
         tensorboard: also write events for TensorBoard; `tensorboard --logdir FOLDER` shows all runs at once.
@@ -130,9 +130,11 @@ class Launch(NamedTuple):
         Raises:
             ValueError: no such device, parameters that are refused, or this is one process of several.
         """
-        usual = self._usual_workers()
+        gpus = self._gpus()
+        n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        usual = 256 if self.launcher == "slurm" else len(gpus) or n_cores
         workers = usual if self.workers is None else self.workers
-        return make_executor(self.launcher, workers, folder, self._parameters())
+        return make_executor(self.launcher, workers, folder, self._parameters(), gpus)
 
     def _parameters(self) -> dict[str, int | str]:
         """Return parameters for submitit by name, given as a mapping or as words such as timeout_min=600."""
@@ -146,18 +148,24 @@ class Launch(NamedTuple):
             found[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
         return found
 
-    def _usual_workers(self) -> int:
+    def _gpus(self) -> Sequence[str]:
+        """Return a value of `VISIBLE_GPUS` for each GPU of this machine over which runs are spread.
+
+        With a device such as cuda:1 it is a single value, with all GPUs, since they are what its number counts.
+        """
         import torch
 
         from ..training.processes import find_workers
 
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise ValueError("a sweep starts processes of its own: start it without torchrun")
-        if self.launcher == "slurm":
-            return 256
-        if find_workers(self.device).device.type == "cuda":
-            return torch.cuda.device_count()
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        device = None if self.launcher == "slurm" else find_workers(self.device).device
+        if device is None or device.type != "cuda":
+            return ()
+        n_gpus, visible = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS)
+        # the variable can name more than there are: CUDA stops at the first that it does not find
+        names = [str(number) for number in range(n_gpus)] if visible is None else visible.split(",")[:n_gpus]
+        return names if device.index is None else [",".join(names)]
 
 
 def run_series(

@@ -18,6 +18,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from child_processes import gpus_found
 from PIL import Image
 from scipy.stats import t as student_t
 from tables import for_each
@@ -30,6 +32,7 @@ from maze_nca_gym.agents.sweeps import run as sweeps_run
 from maze_nca_gym.agents.sweeps.effects import find_effects
 from maze_nca_gym.agents.sweeps.jobs import Error
 from maze_nca_gym.agents.sweeps.results import Cell, RowResult
+from maze_nca_gym.agents.sweeps.run import Launch
 from maze_nca_gym.agents.sweeps.specification import as_folder, read_sweep
 from maze_nca_gym.agents.training import TrainingConfig, reports
 from maze_nca_gym.agents.training.updates import Diverged
@@ -445,3 +448,71 @@ def test_watching_shows_a_line_for_each_run(done):
     assert rows[0][3].endswith(" %"), "of the last validation"
     assert [row[0] for row in _table(progress, 2).rows] == [job.label for job in progress.jobs[:2]]
     assert Error("x").is_final is False
+
+
+class TestGpus:
+    """Two GPUs are pretended: processes that start are asked what they would find."""
+
+    @pytest.fixture
+    def gpus(self, monkeypatch):
+        """A function that sets `CUDA_VISIBLE_DEVICES` of this process."""
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where jobs of submitit find `gpus_found`
+
+        def sees(value):
+            if value is None:
+                monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+            else:
+                monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+
+        return sees
+
+    @for_each(
+        ("launcher", "device", "visible", "expected"),
+        [
+            ("local", "auto", None, ["0", "1"]),
+            ("local", "cuda", "5,3", ["5", "3"]),
+            ("local", "cuda", "GPU-8932f937,GPU-1a2b,-1,7", ["GPU-8932f937", "GPU-1a2b"]),
+            ("local", "cuda:1", "5,3", ["5,3"]),
+            ("local", "cpu", "5,3", ["5,3"] * 2),
+            ("submitit", "cuda", "5,3", ["5", "3"]),
+            ("submitit", "cuda:1", None, ["0,1"]),
+        ],
+    )
+    def test_each_run_finds_a_gpu_of_its_own(self, launcher, device, visible, expected, gpus, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("run")
+        (folder / "go").touch()
+        gpus(visible)
+        executor = Launch(launcher, None, device, ()).make_executor(folder)
+        try:
+            if device != "cpu":
+                assert executor.n_at_once == len(expected), "a run a GPU"
+            calls = executor.start(gpus_found, [folder] * len(expected))
+            assert [call.result() for call in calls] == [(value, False) for value in expected]
+        finally:
+            executor.close()
+        assert os.environ.get("CUDA_VISIBLE_DEVICES") == visible
+
+    @for_each("launcher", ["local", "submitit"])
+    def test_a_gpu_that_became_free_is_next(self, launcher, gpus, tmp_path_factory):
+        first, others = (tmp_path_factory.mktemp(name) for name in ("first", "others"))
+        gpus("a,b")
+        executor = Launch(launcher, 3, "cuda", ()).make_executor(first)
+        try:
+            on_a, on_b, shared = executor.start(gpus_found, [others, first, others])  # more runs than GPUs
+            (first / "go").touch()
+            assert on_b.result()[0] == "b"
+            (next_on_b,) = executor.start(gpus_found, [others])
+            (others / "go").touch()
+            assert [call.result()[0] for call in (on_a, shared, next_on_b)] == ["a", "a", "b"]
+        finally:
+            executor.close()
+
+    def test_slurm_gives_gpus_itself(self, gpus, monkeypatch):
+        seen = []
+        monkeypatch.setattr(sweeps_run, "make_executor", lambda *given: seen.append(given))
+        gpus("5,3")
+        Launch("slurm", None, "cuda", ()).make_executor(Path("nowhere"))
+        assert seen[0][1] == 256
+        assert not seen[0][-1]
