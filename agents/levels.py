@@ -80,7 +80,6 @@ def generate(
     n: Annotated[int, Between(1)] = 1000,
     seed: Annotated[int, Between(0)] = 0,
     task: Annotated[str, OneOf(TASKS)] = "shortest-path",
-    force: bool = False,
     generator: Annotated[str, OneOf(GENERATORS)] = "random",
     size: Annotated[int | tuple[int, int], SIZE] = 16,
     **options: Annotated[Any, Further(generator_options)],
@@ -96,7 +95,6 @@ def generate(
         seed: seed of all randomness, at least 0; the same seed gives the same levels.
         task: task of the levels: shortest-path, whose levels have a source and a target, diameter, or one of your own,
             with its marks on them.
-        force: overwrite the file if it exists.
         generator: generator of the levels; `maze-nca-gym levels list --details` describes each.
         size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
         options: options of the generator.
@@ -110,8 +108,7 @@ def generate(
     """
     check(not Path(file).is_dir(), f"{file} is a folder; name a file in it")
     path = levels_path(file)
-    message = f"{path} exists already; choose another name, or overwrite it with --force"
-    check(force or not path.exists(), message)
+    check(not path.exists(), f"{path} exists already; choose another name, or delete it first")
     given = {name: value for name, value in options.items() if value is not None}
     of_task = find_task(task)
     levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **given)

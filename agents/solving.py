@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.generation import GENERATORS, check_size
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.options import Above, Between, Further, OneOf, Shown, Stored, check, checked
+from maze_nca_gym.options import Above, Between, Further, OneOf, Shown, Stored, checked
 from maze_nca_gym.tasks import find_task
 
 from .levels import SIZE, describe_source, draw_levels, first_levels, generator_options, levels_for
@@ -36,7 +36,6 @@ def solve(
     device: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     picture: Annotated[str, OneOf((*PICTURES, "none"))] = "gif",
-    picture_level: Annotated[int | None, Between(0), Shown("INDEX")] = None,
     levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
     generator: Annotated[str | None, OneOf(GENERATORS)] = None,
     size: Annotated[int | tuple[int, int] | None, SIZE] = None,
@@ -59,8 +58,8 @@ def solve(
         device: device, such as cpu, cuda or cuda:1; by default the policy's, which is the CPU if it is given by name.
         out: folder for results.json, results.csv with a row for each level, and the picture, which replace those of an
             earlier run. In Python, nothing is written by default.
-        picture: picture of one episode: gif shows every step, png the last one, none writes no picture.
-        picture_level: index of the level in the picture, from 0; by default the one with the longest solution.
+        picture: picture of the episode on the level with the longest solution: gif shows every step, png the last one,
+            none writes no picture.
         levels: set of levels to run on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
             set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
         generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
@@ -95,13 +94,9 @@ def solve(
         rows, cols = these.tiles.shape[1:]
         source = f"{describe_source(levels)}, {rows} x {cols} tiles"
         these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})
-    check(
-        picture_level is None or picture_level < len(these),
-        f"--picture-level must be at most {len(these) - 1}, got {picture_level}",
-    )
     solved = solve_levels(found, these, name, source=source, batch=batch, steps=steps, device=device)
     if out is not None:
-        solved.save(out, picture, picture_level)
+        solved.save(out, picture)
     return solved
 
 
@@ -114,7 +109,6 @@ def play(
     policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
     *,
     fps: Annotated[float, Above(0)] = 10.0,
-    episodes: Annotated[int | None, Between(1)] = None,
     seed: Annotated[int, Between(0)] = 0,
     levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
     generator: Annotated[str | None, OneOf(GENERATORS)] = None,
@@ -131,7 +125,6 @@ def play(
         policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
             name in the window. In Python also a policy on the CPU.
         fps: initial limit on iterations per second, which keys change.
-        episodes: number of levels after which the window closes; by default it stays open until q is pressed.
         seed: seed of the levels, at least 0; the same seed gives the same levels.
         levels: set of levels to play on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
             set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
@@ -150,4 +143,4 @@ def play(
     ((name, found),) = named_policies(policy).items()
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     others = {other: partial(load, other) for other in list_policies()}
-    open_window(found, name=name, fps=fps, episodes=episodes, seed=seed, policies=others, **chosen)
+    open_window(found, name=name, fps=fps, seed=seed, policies=others, **chosen)

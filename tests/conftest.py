@@ -68,6 +68,25 @@ def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def plays(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`plays(n)` is a user of `play` who asks for the next level when one has ended, and closes the window after n."""
+    import pygame
+
+    def user(n: int) -> None:
+        lines: list[str] = []
+
+        def read(line: str, flush: bool) -> None:
+            print(line, flush=flush)
+            lines.append(line)
+            letter = "n" if len(lines) < n else "q"
+            pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=ord(letter), unicode=letter, mod=0))
+
+        monkeypatch.setattr("maze_nca_gym.agents.rollouts.window.print", read, raising=False)
+
+    return user
+
+
+@pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs draw nothing, which takes longest; pictures have tests of their own."""
     for name in ("training.reports.Pictures.on_validation", "training.reports.Pictures.draw_curves"):

@@ -19,7 +19,7 @@ from PIL import Image
 from tables import for_each
 
 from maze_nca_gym import __version__, generation
-from maze_nca_gym.agents import list_policies, load, rollouts
+from maze_nca_gym.agents import list_policies, load, rollouts, solve
 from maze_nca_gym.agents.guarantees import Guarantees
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.registry import NAME_PARTS
@@ -133,7 +133,8 @@ class TestSolve:
         ],
     )
     def test_levels_of_files_and_by_name(self, words, levels):
-        assert main(["generate", "set", *SMALL, "--force"]) == 0
+        Path("set.npz").unlink(missing_ok=True)
+        assert main(["generate", "set", *SMALL]) == 0
         assert main(["solve", *words.split(), "--picture", "none"]) == 0
         steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in levels()]
         assert results()["metrics"]["mean_steps"] == pytest.approx(np.mean(steps))
@@ -232,9 +233,8 @@ class TestPicture:
 
     def test_a_level_can_be_chosen_and_a_long_episode_is_thinned_out(self, monkeypatch):
         lengths = [moves(canonical_shortest_path(level)) for level in small_levels()]
-        index = lengths.index(min(lengths))
-        assert main(["solve", *SMALL, "--picture-level", str(index)]) == 0
-        with Image.open("runs/solve/episode.gif") as image:
+        solved = solve(levels=small_levels())
+        with Image.open(solved.draw(Path("episode.gif"), lengths.index(min(lengths)))) as image:
             assert image.n_frames == 2 * min(lengths) + 3
         monkeypatch.setattr(solving, "LARGEST_ANIMATION", 5)
         assert main(["solve", *SMALL]) == 0
@@ -268,17 +268,15 @@ class TestGenerate:
             "version": __version__,
         }
         assert capsys.readouterr().out.startswith("sub/set.npz: 30 levels of 8 x 11 tiles, ")
-        assert main(["generate", "sub/set", *SMALL, *options, "--task", "diameter", "--force"]) == 0
-        np.testing.assert_array_equal(LevelSet.load("sub/set.npz").tiles, clear_endpoints(levels.tiles))
+        assert main(["generate", "ends", *SMALL, *options, "--task", "diameter"]) == 0
+        np.testing.assert_array_equal(LevelSet.load("ends.npz").tiles, clear_endpoints(levels.tiles))
 
-    def test_a_file_is_overwritten_only_by_force(self, capsys):
+    def test_a_file_is_not_overwritten(self, capsys):
         assert main(["generate", "set", *SMALL]) == 0
         before = Path("set.npz").read_bytes()
         assert main(["generate", "set.npz", *SMALL, "--seed", "1"]) == 2
         assert "set.npz exists already" in capsys.readouterr().err
         assert Path("set.npz").read_bytes() == before
-        assert main(["generate", "set.npz", *SMALL, "--seed", "1", "--force"]) == 0
-        assert Path("set.npz").read_bytes() != before
         assert files() == ["set.npz"]
 
 
@@ -435,8 +433,9 @@ class TestPolicies:
 
 
 class TestPlay:
-    def test_as_many_levels_as_asked_for(self, capsys):
-        assert main(["play", "--size", "3", "--episodes", "2", "--fps", "1000", "--seed", "4"]) == 0
+    def test_a_level_after_another(self, plays, capsys):
+        plays(2)
+        assert main(["play", "--size", "3", "--fps", "1000", "--seed", "4"]) == 0
         lines = capsys.readouterr().out.splitlines()
         rng = np.random.default_rng(4)
         levels = [generation.generate(rng, 1, 3)[0] for _ in range(2)]
@@ -447,8 +446,9 @@ class TestPlay:
         ("policy", "level", "said"),
         [("depth-first", "TS.", "all in reach visited"), ("diameter", "SmallCorridor", "optimal")],
     )
-    def test_other_policies(self, policy, level, said, capsys):
-        assert main(["play", policy, "--levels", level, "--episodes", "1", "--fps", "10000"]) == 0
+    def test_other_policies(self, policy, level, said, plays, capsys):
+        plays(1)
+        assert main(["play", policy, "--levels", level, "--fps", "10000"]) == 0
         assert re.fullmatch(rf"level 0: {said} after \d+ steps\n", capsys.readouterr().out)
 
     def test_closing_the_window_ends_it(self, monkeypatch, capsys):

@@ -105,7 +105,6 @@ WRONG = {
     "solve --generator cave": "Did you mean 'caves'?",
     "solve --device quantum": "unknown device 'quantum'",
     "solve --device cuda:99": "torch finds",
-    "solve --n 3 --picture-level 3": "--picture-level must be at most 2, got 3",
     "solve --levels nowhere": "neither a file, a known name nor a drawing",
     "solve --levels labirinth": "Did you mean 'Labyrinth'?",
     "solve --levels a-file": "a-file is no file of levels; those end in .txt",

@@ -39,7 +39,7 @@ NAMES = [
 ]
 SHORT = {
     "solve": ["--n", "4", "--size", "8"],
-    "play": ["--episodes", "1", "--size", "6", "--fps", "100000"],
+    "play": ["--size", "6", "--fps", "100000"],
     "evaluate": ["--families", "random,perfect", "--sizes", "6", "--n", "4"],
     "evolve": ["--n", "6", "--rounds", "2", "--n-offspring", "4", "--size", "6"],
     "policies show": [],
@@ -83,7 +83,8 @@ def test_the_policies_that_draw_no_single_path_end_as_the_readme_says():
 
 @pytest.mark.parametrize("command", SHORT)
 @pytest.mark.parametrize("name", NAMES)
-def test_any_command_takes_any_policy(name, command, capsys):
+def test_any_command_takes_any_policy(name, command, plays, capsys):
+    plays(1)
     assert main([*command.split(), name, *of_its_size(name, SHORT[command])]) == 0
     out, err = capsys.readouterr()
     assert "is exact, yet" not in err

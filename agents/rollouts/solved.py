@@ -118,13 +118,12 @@ class Solved(Tabular):
         names = ("level", "solution_length", *self.result._fields)
         return [dict(zip(names, row, strict=True)) for row in zip(range(len(lengths)), lengths, *columns, strict=True)]
 
-    def save(self, folder: str | Path, picture: str = "gif", index: int | None = None) -> list[Path]:
+    def save(self, folder: str | Path, picture: str = "gif") -> list[Path]:
         """Write `results.json`, `results.csv` and a picture of an episode; pictures of earlier results are deleted.
 
         Args:
             folder: the folder to write to.
-            picture: "gif" for every step, "png" for the last step, or "none".
-            index: index of the level in the picture, by default the one with the longest solution.
+            picture: "gif" for every step, "png" for the last step, or "none". It shows the longest solution.
 
         Returns:
             The files.
@@ -144,7 +143,7 @@ class Solved(Tabular):
         earlier = [path.name for path in folder.glob("episode.*")]
         path = save_results(folder, configuration, earlier, metrics=self.metrics, timing=timing)
         paths = [path, self.save_csv(path.with_suffix(".csv"))]
-        return paths if picture == "none" else [*paths, self.draw(folder / f"episode.{picture}", index)]
+        return paths if picture == "none" else [*paths, self.draw(folder / f"episode.{picture}")]
 
     def draw(self, path: Path, index: int | None = None) -> Path:
         """Write a picture of the episode on a level, by default the one with the longest solution; returns its path.

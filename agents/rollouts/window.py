@@ -13,8 +13,6 @@ from ..policy import Policy
 from .pytorch import threads
 from .session import Session
 
-_LINGER = 10
-"""Number of frames for which the end of an episode stays in view before the next level, at most a second's."""
 _ASK_EVERY = 8
 """Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
 
@@ -25,7 +23,6 @@ def open_window(
     *,
     name: str | None = None,
     fps: float = 10.0,
-    episodes: int | None = None,
     seed: int = 0,
     policies: Mapping[str, Callable[[], Policy]] | None = None,
     **options: Any,
@@ -36,8 +33,6 @@ def open_window(
         policy: a policy on the CPU.
         name: the policy's name in the title, by default that of its class.
         fps: the largest number of iterations per second, which the user can change.
-        episodes: the number of levels after which the window closes; levels then follow one another automatically. By
-            default the user asks for each.
         seed: the seed of the levels.
         policies: further policies that the user can choose, by name.
         options: which levels to show: `levels`, `size`, `generator` and so on, as for the environments.
@@ -53,7 +48,7 @@ def open_window(
     menus = {Action.POLICY: tuple(policies or ()), Action.LEVEL: tuple(GENERATORS)}
     window = Window(fps, "maze_nca_gym", menus, restarts=True)
     try:
-        _Player(session, window, policies or {}, episodes, round(min(_LINGER, fps))).run()
+        _Player(session, window, policies or {}).run()
     finally:
         window.close()
 
@@ -61,29 +56,14 @@ def open_window(
 class _Player:
     """Carries out the user's requests, and prints how each level ends."""
 
-    def __init__(
-        self,
-        session: Session,
-        window: Window,
-        policies: Mapping[str, Callable[[], Policy]],
-        episodes: int | None,
-        linger: int,
-    ) -> None:
+    def __init__(self, session: Session, window: Window, policies: Mapping[str, Callable[[], Policy]]) -> None:
         self._session, self._window, self._policies = session, window, policies
-        self._episodes, self._n_ended, self._linger = episodes, 0, linger
-        self._ended_for: int | None = None  # frames since the level's end
+        self._ended = False
 
     def run(self) -> None:
-        """Play until the user quits, or `episodes` levels have ended."""
+        """Play until the user quits."""
         notice = ""
         while (request := self._window.show(self._session.snapshot, notice, self._session.names)) is not Request.QUIT:
-            if self._ended_for is not None and self._episodes is not None and request is Request.CONTINUE:
-                self._ended_for += 1
-                if self._ended_for <= self._linger:
-                    continue
-                if self._n_ended >= self._episodes:
-                    return
-                request = Request.NEW_LEVEL
             notice = self._fulfil(request)
             self._report_end()
 
@@ -96,7 +76,7 @@ class _Player:
             return session.back()
         if request in (Request.CONTINUE, Request.STEP):
             return session.step()
-        unfinished = self._ended_for is None and session.snapshot.step > 0
+        unfinished = not self._ended and session.snapshot.step > 0
         left = self._line("left")
         try:
             self._session = self._begun(request)
@@ -104,7 +84,7 @@ class _Player:
             return f"not changed: {error}"
         if unfinished:
             print(left, flush=True)
-        self._ended_for = None
+        self._ended = False
         return ""
 
     def _begun(self, request: Request) -> Session:
@@ -127,7 +107,7 @@ class _Player:
 
     def _report_end(self) -> None:
         """Print how the level ended, once."""
-        if self._ended_for is not None:
+        if self._ended:
             return
         session = self._session
         step = session.snapshot.step
@@ -140,8 +120,7 @@ class _Player:
         else:
             return
         print(self._line(words), flush=True)
-        self._ended_for = 0
-        self._n_ended += 1
+        self._ended = True
 
     def _line(self, words: str) -> str:
         """Return the line about the level's end."""

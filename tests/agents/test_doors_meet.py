@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -326,8 +326,9 @@ OFTEN_ENOUGH = [  # each architecture and each task at least twice, and all that
 
 
 @pytest.fixture
-def further_tasks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Tasks of further kinds; and episodes of a moment, sweeps in this process, and no pictures."""
+def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None]) -> Iterator[None]:
+    """Tasks of further kinds; and episodes of a moment, sweeps in this process, a user of one level, no pictures."""
+    plays(1)
     register_task(DEAD_ENDS)
     register_task(SEVERAL_ANSWERS)
     own = {"MazeDeadEnds-v0": DEAD_ENDS.name, "MazePathAndRoom-v0": SEVERAL_ANSWERS.name}
@@ -361,7 +362,7 @@ def test_what_the_page_promises_of_an_architecture_on_a_task(row: str, column: s
     running = {
         "evaluate": lambda out: evaluate(file, families="random", sizes=5, n=4, steps=3, out=out),
         "solve": lambda out: solve(file, out=out, picture="none", **small),
-        "play": lambda out: play(file, episodes=1, size=5, fps=1e6),
+        "play": lambda out: play(file, size=5, fps=1e6),
         "evolve": lambda out: evolve(file, out=out, rounds=1, n_offspring=2, **small),
         **{kind: lambda out, kind=kind: export(file, out, kind) for kind in FORMATS if kind != "onnx"},
     }

@@ -239,13 +239,6 @@ class TestPlay:
         assert [shot.step for shot, _ in window.shown] == list(range(300))
         assert capsys.readouterr().out == "level 0: optimal after 6 steps\n"
 
-    def test_with_episodes_the_next_level_follows(
-        self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.run(episodes=2, fps=4.0)
-        assert capsys.readouterr().out == "level 0: optimal after 6 steps\nlevel 1: optimal after 6 steps\n"
-        assert [shot.step for shot, _ in window.shown] == [*range(7), 6, 6, 6, 6] * 2
-
     def test_wishes_are_fulfilled(self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]) -> None:
         window.patience = 12
         window.script = [
