@@ -261,18 +261,11 @@ class TestFamilies:
             assert row[4] == str(canonical_shortest_path(level).sum())
             assert row[5] == str(0 if record.edits is None else len(record.edits))
 
-    def test_the_pictures(self, capsys):
-        assert self.show("--family", "--png", "a/tree.png", "--gif", "a/line.gif") == 0
-        assert capsys.readouterr().out == "picture: a/tree.png\npicture: a/line.gif\n"
-        with Image.open("a/tree.png") as tree, Image.open("a/line.gif") as line:
-            assert tree.height > 400
-            assert line.n_frames >= len(self.line)
-
     @for_each(
         ("arguments", "message"),
         [
-            (["--gif", "a.gif"], "--gif shows a level's ancestors: it needs --family"),
-            (["--family", "--gif", "a.png"], "--gif must name a file that ends in .gif, got a.png"),
+            (["--family", "--png", "a.png"], "--family is a table: it goes without --png"),
+            (["--family", "--png", "a.gif"], "--png must name a file that ends in .png, got a.gif"),
             (["--family", "--index", "0,1"], "--family is for one level, got --index 0,1"),
         ],
     )

@@ -86,8 +86,11 @@ class TestAPack:
     def test_commands_take_it_by_its_name(self, name, command_line, capsys):
         assert main(["levels", "list", name]) == 0
         assert re.search(r"│ number of levels +│ 1,000 ", capsys.readouterr().out)
-        assert main(["levels", "show", name, "--family", "--png", "tree.png"]) == 0
-        assert Path("tree.png").stat().st_size > 1000
+        assert main(["levels", "show", name, "--png", "level.png"]) == 0
+        assert Path("level.png").stat().st_size > 1000
+        capsys.readouterr()
+        assert main(["levels", "show", name, "--family"]) == 0
+        assert "┃ level ┃ generation ┃" in capsys.readouterr().out
         policy = next(p for p in ("diameter", "shortest-path-bfs") if find_policy(p).task == PACKS[name][0])
         assert main(["solve", policy, "--levels", name, "--n", "20", "--picture", "none"]) == 0
         assert json.loads(Path("runs/solve/results.json").read_text())["metrics"]["solved"] == 1

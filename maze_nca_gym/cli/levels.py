@@ -69,29 +69,29 @@ def show_levels(
     family: bool = False,
     solution: bool = False,
     png: Annotated[Path | None, Shown("FILE.png")] = None,
-    gif: Annotated[Path | None, Shown("FILE.gif")] = None,
 ) -> int:
     """Show levels as text, coloured on a terminal, or as a picture.
 
     Args:
         source: name from `levels list`, a test set such as perfect-31, or a file written by `generate` or `evolve`.
         index: indices of the levels to show, from 0: 3, or 0,1,2.
-        family: show the ancestors of an evolved level: a table or, with --png, its family tree.
+        family: show the ancestors of an evolved level, as a table.
         solution: mark the shortest path or, in levels without source and target, the diameter; say where there is none.
         png: picture to write instead of text.
-        gif: animation to write, with --family: the first ancestor becomes the level, generation by generation.
 
     Raises:
         ValueError: no such level, a level with two sources or without a family, or a bad file name.
     """
-    _check_suffix("--png", png, ".png")
-    _check_suffix("--gif", gif, ".gif")
-    check(gif is None or family, "--gif shows a level's ancestors: it needs --family")
+    if png is not None and (png.suffix.lower() != ".png" or png.is_dir()):
+        raise ValueError(f"--png must name a file that ends in .png, got {png}")
+    check(png is None or not family, "--family is a table: it goes without --png")
     levels = load_levels(source)
     last = len(levels) - 1
     check(max(index) <= last, f"--index must be from 0 to {last} in {source}, got {max(index)}")
     if family:
-        return _show_family(source, index, png, gif)
+        check(len(index) == 1, f"--family is for one level, got --index {','.join(map(str, index))}")
+        _print_line(load_population(source), index[0])
+        return 0
     tiles = levels.tiles[list(index)]
     task = task_of_levels(tiles)
     paths = task.solve(tiles) if solution else np.zeros(tiles.shape, np.bool_)
@@ -106,26 +106,6 @@ def show_levels(
         print(printable(f"{source}, level {number} of {len(levels):,}"), file=sys.stderr)
         print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
     return 0
-
-
-def _show_family(source: str, index: tuple[int, ...], png: Path | None, gif: Path | None) -> int:
-    from maze_nca_gym.rendering.family_tree import save_line, save_tree
-
-    check(len(index) == 1, f"--family is for one level, got --index {','.join(map(str, index))}")
-    population = load_population(source)
-    id = int(population.members["id"][index[0]])
-    if png is None and gif is None:
-        _print_line(population, id)
-    for path, save in ((png, save_tree), (gif, save_line)):
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            tell(f"picture: {save(population, id, path)}")
-    return 0
-
-
-def _check_suffix(option: str, path: Path | None, suffix: str) -> None:
-    if path is not None and (path.suffix.lower() != suffix or path.is_dir()):
-        raise ValueError(f"{option} must name a file that ends in {suffix}, got {path}")
 
 
 def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
@@ -232,9 +212,9 @@ def load_population(source: str) -> LevelPopulation:
         return LevelPopulation.load(path)
 
 
-def _print_line(population: LevelPopulation, id: int) -> None:
+def _print_line(population: LevelPopulation, index: int) -> None:
     """Print a level and its ancestors, the oldest first, as a table."""
-    line = population.lineage.ancestors(id)
+    line = population.lineage.ancestors(int(population.members["id"][index]))
     solutions = find_task(population.config.task).solve_all(
         np.stack([population.lineage.tiles(record.id) for record in line])
     )
