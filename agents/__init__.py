@@ -23,29 +23,29 @@ if Path(__file__).parent.resolve() not in [
         "second copy: install the one that you mean (pip install -e), in an environment of its own if both are needed"
     )
 
-from .registry import PolicyInfo, find_policy, list_policies, load, make_env
+from .policies.registry import PolicyInfo, find_policy, list_policies, load, make_env
 
 if TYPE_CHECKING:
-    from .animation import animate
-    from .automata import Automaton, register_automaton
+    from .evaluation.leaderboard.run import bench
     from .evaluation.run import evaluate
-    from .evolution.run import evolve
-    from .exporting import export
-    from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
-    from .hinting.run import compile_automaton, learn_automaton
-    from .leaderboard.run import bench
-    from .levels import generate
-    from .policy import Policy
-    from .reproduction.run import reproduce
+    from .laboratory.automata import Automaton, register_automaton
+    from .laboratory.compiling.run import compile_automaton, learn_automaton
+    from .laboratory.evolution.run import evolve
+    from .laboratory.reproduction.run import reproduce
+    from .laboratory.sweeps.run import sweep
+    from .policies.handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
+    from .policies.policy import Policy
+    from .policies.weights import register_model
     from .rollouts import iterate, rollout
+    from .rollouts.animation import animate
+    from .rollouts.exporting import export
+    from .rollouts.levels import generate
+    from .rollouts.run import play, solve
     from .rollouts.symmetrised import Symmetrised
     from .runs.listing import list_runs
-    from .solving import play, solve
-    from .sweeps.run import sweep
     from .training import register_preset
     from .training.losses import register_loss
     from .training.run import train
-    from .weights import register_model
 
 __all__ = [
     "Automaton",
@@ -82,26 +82,26 @@ __all__ = [
 ]
 
 _LAZY = {
-    **dict.fromkeys(("Automaton", "register_automaton"), ".automata"),
-    "Policy": ".policy",
+    **dict.fromkeys(("Automaton", "register_automaton"), ".laboratory.automata"),
+    "Policy": ".policies.policy",
     "Symmetrised": ".rollouts.symmetrised",
     **dict.fromkeys(("iterate", "rollout"), ".rollouts"),
-    **dict.fromkeys(("DepthFirstNCA", "DiameterNCA", "ShortestPathNCA"), ".handcoded"),
-    "animate": ".animation",
-    "bench": ".leaderboard.run",
+    **dict.fromkeys(("DepthFirstNCA", "DiameterNCA", "ShortestPathNCA"), ".policies.handcoded"),
+    "animate": ".rollouts.animation",
+    "bench": ".evaluation.leaderboard.run",
     "evaluate": ".evaluation.run",
-    "evolve": ".evolution.run",
-    "export": ".exporting",
-    "generate": ".levels",
-    **dict.fromkeys(("play", "solve"), ".solving"),
-    "reproduce": ".reproduction.run",
+    "evolve": ".laboratory.evolution.run",
+    "export": ".rollouts.exporting",
+    "generate": ".rollouts.levels",
+    **dict.fromkeys(("play", "solve"), ".rollouts.run"),
+    "reproduce": ".laboratory.reproduction.run",
     "list_runs": ".runs.listing",
     "register_loss": ".training.losses",
-    "register_model": ".weights",
+    "register_model": ".policies.weights",
     "register_preset": ".training",
-    "sweep": ".sweeps.run",
+    "sweep": ".laboratory.sweeps.run",
     "train": ".training.run",
-    **dict.fromkeys(("compile_automaton", "learn_automaton"), ".hinting.run"),
+    **dict.fromkeys(("compile_automaton", "learn_automaton"), ".laboratory.compiling.run"),
 }
 
 

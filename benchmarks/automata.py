@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.nn.functional import conv2d, relu
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.handcoded.compiled import canonical_steps
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.agents.policies.handcoded.compiled import canonical_steps
+from maze_nca_gym.mazes import generate, one_hot
 
 from .job import Effort, Job, Peer, Work
 

@@ -19,14 +19,14 @@ from time import monotonic, perf_counter
 import torch
 import tyro
 
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.policy import EngineHints
-from maze_nca_gym.agents.precision import tf32
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import EngineHints
+from maze_nca_gym.agents.policies.precision import tf32
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import Request
 from maze_nca_gym.envs.vector import MazeVectorEnv
-from maze_nca_gym.files import write_all
-from maze_nca_gym.tables import Table
+from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.tables import Table
 
 from . import machine
 from .report import duration

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.mazes import Tile, Tiles
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,15 @@ from functools import partial
 
 import numpy as np
 
-from maze_nca_gym import solvers
-from maze_nca_gym.generation import generate
+from maze_nca_gym.mazes import generate, solvers
 
 from . import plainly
 from .job import Effort, Job, Peer, Work
 
 FIRST_USE = """
 import numpy as np
-from maze_nca_gym import solvers
-from maze_nca_gym.generation import generate
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes import generate
 levels = generate(np.random.default_rng(0), 1_000, size=16)
 solvers.shortest_path(levels)
 solvers.diameter(levels)

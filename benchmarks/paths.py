@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym import solvers
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.mazes import Tile, Tiles, generate, solvers
 
 from . import graphs, plainly
 from .job import Effort, Job, Peer, Work

@@ -9,7 +9,7 @@ from textwrap import fill, shorten
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from maze_nca_gym.agents.figures import BLUE, GREY, INK, figure, panels
+from maze_nca_gym.agents.evaluation.drawing import BLUE, GREY, INK, figure, panels
 
 from .timing import Comparison, Result
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.mazes import Tile, Tiles
 
 MOVES = ((-1, 0), (0, -1), (1, 0), (0, 1))
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.tables import Table
+from maze_nca_gym.support.tables import Table
 
 from . import picture
 from .timing import Comparison, Result

@@ -15,7 +15,7 @@ from typing import Literal
 import tyro
 from rich.progress import Progress
 
-from maze_nca_gym._kernels import compiling
+from maze_nca_gym.mazes._kernels import compiling
 
 from . import machine, report
 from .automata import automaton_jobs

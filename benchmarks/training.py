@@ -11,12 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, mse_loss, relu
 
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.rollouts.fused.vectors import MULTIPLIES_PAIRS
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes import generate, one_hot, shortest_path
 
 from .job import Effort, Job, Peer, Work
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from torch import Tensor
 
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 
 Weights: TypeAlias = tuple[Any, Any]
 """Those of live taps, (taps, T + C, C), and the (C,) bias."""

@@ -16,10 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym import solvers
 from maze_nca_gym.agents import Policy, iterate, load
-from maze_nca_gym.generation import GENERATORS, generate
-from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
+from maze_nca_gym.mazes import GENERATORS, Tile, Tiles, clear_endpoints, generate, one_hot, solvers
 from maze_nca_gym.rendering import Snapshot, captioned, contact_sheet, draw_level, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 

@@ -6,8 +6,8 @@ python docs/make_play.py
 from __future__ import annotations
 
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.exporting import PAGE, to_list, to_script
-from maze_nca_gym.files import atomic_write
+from maze_nca_gym.agents.rollouts.exporting import PAGE, to_list, to_script
+from maze_nca_gym.support.files import atomic_write
 
 FOLDER = PAGE / "policies"
 POLICIES = (

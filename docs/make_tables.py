@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.agents import Policy, list_policies, load
-from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees
-from maze_nca_gym.agents.pretrained import cards
+from maze_nca_gym.agents.policies.guarantees import DRAWINGS, Guarantees
+from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.training import TrainingConfig
-from maze_nca_gym.files import atomic_write
+from maze_nca_gym.support.files import atomic_write
 
 FILE = Path(__file__).parent / "policies.md"
 BEGIN, END = "<!-- table of policies -->\n", "<!-- end -->\n"

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.levels import parse
+from maze_nca_gym.mazes import parse, shortest_path
 from maze_nca_gym.rendering import draw_level, save_png
-from maze_nca_gym.solvers import shortest_path
 
 LEVEL = """
     S...#....

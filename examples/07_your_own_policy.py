@@ -10,10 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import Policy, rollout
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot
-from maze_nca_gym.scoring import score
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes import Tile, generate, one_hot, score, shortest_path
 
 STRENGTH = 10_000.0
 

@@ -12,7 +12,7 @@ from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.cells import Result
 from maze_nca_gym.agents.evaluation.figures import draw_iterations
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.families import test_levels
+from maze_nca_gym.mazes import test_levels
 
 name = sys.argv[1] if len(sys.argv) > 1 else "nca-shortest-path-exact-weights"
 policy = load(name)

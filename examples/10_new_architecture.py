@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from maze_nca_gym.agents import Policy, evaluate, train
-from maze_nca_gym.agents.weights import register_model
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.agents.policies.weights import register_model
+from maze_nca_gym.mazes import find_task
 
 
 @register_model

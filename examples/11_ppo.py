@@ -13,8 +13,7 @@ import torch
 from stable_baselines3 import PPO
 
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, draw_learning_curves, make_path_vec
-from maze_nca_gym.generation import generate
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes import generate, shortest_path
 
 n_steps, size = map(int, [*sys.argv[1:], *("2_000_000", "8")[len(sys.argv) - 1 :]])
 HELD_OUT = 1_000_000  # the seed of the mazes for evaluation, far from the seeds of training

@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 
 from maze_nca_gym.agents import load  # this import registers the environments too
+from maze_nca_gym.mazes import shortest_path
 from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
-from maze_nca_gym.solvers import shortest_path
 
 N_ENVS = 64
 SHOWN = [0, 40, 80, 120, 160, 199]

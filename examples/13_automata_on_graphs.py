@@ -20,9 +20,8 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.handcoded.base import sawtooth, step
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.agents.policies.handcoded.base import sawtooth, step
+from maze_nca_gym.mazes import Tile, generate, one_hot
 
 
 class Graphs(NamedTuple):

@@ -13,11 +13,9 @@ import numpy as np
 import torch
 
 from maze_nca_gym.agents import Automaton, compile_automaton, rollout
-from maze_nca_gym.agents.automata import GALLERY
-from maze_nca_gym.agents.automata.rules import around, at_least
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.agents.laboratory.automata import GALLERY
+from maze_nca_gym.agents.laboratory.automata.rules import around, at_least
+from maze_nca_gym.mazes import Tile, find_task, generate, one_hot
 
 
 class Signal(IntEnum):

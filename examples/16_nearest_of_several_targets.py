@@ -4,9 +4,8 @@ import sys
 
 import numpy as np
 
-from maze_nca_gym import register_environment, solvers
-from maze_nca_gym.levels import Tile
-from maze_nca_gym.tasks import Task, of_each, register_task
+from maze_nca_gym import register_environment
+from maze_nca_gym.mazes import Task, Tile, of_each, register_task, solvers
 
 
 def mark(rng, tiles):

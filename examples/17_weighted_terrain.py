@@ -6,10 +6,7 @@ import sys
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.guidance import STEPS, Guidance
-from maze_nca_gym.levels import KINDS, Kind, Tile
-from maze_nca_gym.orders import USUAL_ORDER
-from maze_nca_gym.tasks import Task, of_each, register_task
+from maze_nca_gym.mazes import KINDS, STEPS, USUAL_ORDER, Guidance, Kind, Task, Tile, of_each, register_task
 
 SAND, SWAMP = Kind("sand", "s", "#ecd9a8"), Kind("swamp", "w", "#9fbf9a")
 COSTS = np.array([1, 0, 1, 1, 3, 9])  # of entering a tile of each kind; a wall is never entered

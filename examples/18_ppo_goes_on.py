@@ -13,8 +13,8 @@ import torch
 from stable_baselines3 import PPO
 
 from maze_nca_gym.agents import evaluate, load
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
-from maze_nca_gym.agents.weights import save_model
 
 n_steps, size = map(int, [*sys.argv[1:], *("30_000", "12")[len(sys.argv) - 1 :]])
 NETWORK = "nca-shortest-path-small"

@@ -4,11 +4,19 @@ import sys
 
 import numpy as np
 
-from maze_nca_gym import register_environment, solvers
-from maze_nca_gym.guidance import STEPS, Guidance, first_steps
-from maze_nca_gym.levels import KINDS, Kind, Tile
-from maze_nca_gym.orders import USUAL_ORDER
-from maze_nca_gym.tasks import Task, register_task
+from maze_nca_gym import register_environment
+from maze_nca_gym.mazes import (
+    KINDS,
+    STEPS,
+    USUAL_ORDER,
+    Guidance,
+    Kind,
+    Task,
+    Tile,
+    first_steps,
+    register_task,
+    solvers,
+)
 
 KEY, DOOR = len(KINDS), len(KINDS) + 1
 LEGS = np.array(  # what empty, wall, source, target, key and door are on each leg: the door is a wall without the key

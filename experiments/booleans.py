@@ -21,15 +21,13 @@ import tyro
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Automaton
-from maze_nca_gym.agents.automata.proof import prove
-from maze_nca_gym.agents.automata.rules import Bits, View, at_least, threshold
-from maze_nca_gym.agents.automata.theorem import Picture, Theorem, implies, moved, shifted
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.neighbours import DIRECTIONS, Offset, offsets
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.agents.laboratory.automata.proof import prove
+from maze_nca_gym.agents.laboratory.automata.rules import Bits, View, at_least, threshold
+from maze_nca_gym.agents.laboratory.automata.theorem import Picture, Theorem, implies, moved, shifted
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, Offset, offsets
+from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.mazes import Tile, Tiles, generate, shortest_path
 
 N_CHAINS, N_LEVELS, LARGEST = 64, 24, 4
 COST, HEAT = 1e-4, 0.004

@@ -15,9 +15,7 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.solvers import distances
+from maze_nca_gym.mazes import Tile, Tiles, distances, test_levels
 
 MOVES = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """Rows and columns to move: down, right, up, left, in the order in which the paper's pebble prefers them."""

@@ -14,14 +14,14 @@ import torch
 import tyro
 from rich.progress import track
 
-from maze_nca_gym.agents.policy import PATH
+from maze_nca_gym.agents.policies.policy import PATH
 from maze_nca_gym.agents.rollouts import Batch, encode, rollout
 from maze_nca_gym.agents.runs import say
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed, preset
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import update
-from maze_nca_gym.scoring import paper_accuracy
-from maze_nca_gym.tables import Table
+from maze_nca_gym.mazes import paper_accuracy
+from maze_nca_gym.support.tables import Table
 
 CPU = torch.device("cpu")
 COLUMNS = ("channels", "learning rate", "last ReLU", "dead at the start", "dead in the end", "accuracy of the others")

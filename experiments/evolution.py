@@ -19,8 +19,8 @@ from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.runs import METRICS, read_metrics
 from maze_nca_gym.agents.training import TrainingConfig, changed, preset
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.mazes import test_levels
+from maze_nca_gym.support.random_streams import rng_for
 
 from .evolution_report import write_report
 from .kept import Record, all_kept

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from maze_nca_gym.agents.figures import COLOURS, bar_places, figure, fraction_axis, legend, panels
-from maze_nca_gym.files import write_all
-from maze_nca_gym.tables import Table
+from maze_nca_gym.agents.evaluation.drawing import COLOURS, bar_places, figure, fraction_axis, legend, panels
+from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.tables import Table
 
 Run = dict[str, Any]
 Runs = Sequence[Run]

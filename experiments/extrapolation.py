@@ -15,7 +15,7 @@ import tyro
 from benchmarks import machine
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.families import test_levels
+from maze_nca_gym.mazes import test_levels
 
 from .extrapolation_report import Measured, write_report
 from .kept import Record, all_kept

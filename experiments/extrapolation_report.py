@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.agents.figures import COLOURS, INK, curve, figure, fraction_axis, legend, panels, size_axis
-from maze_nca_gym.agents.statistics import Estimate
-from maze_nca_gym.files import write_all
-from maze_nca_gym.tables import Table
+from maze_nca_gym.agents.evaluation.drawing import COLOURS, INK, curve, figure, fraction_axis, legend, panels, size_axis
+from maze_nca_gym.agents.evaluation.statistics import Estimate
+from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.tables import Table
 
 
 @dataclass(frozen=True)

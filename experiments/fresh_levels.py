@@ -19,13 +19,11 @@ import tyro
 from benchmarks import machine
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.pretrained import cards
-from maze_nca_gym.families import FAMILIES, named_seed
-from maze_nca_gym.files import write_all
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tiles
-from maze_nca_gym.tables import Table
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.agents.policies.pretrained import cards
+from maze_nca_gym.mazes import Tiles, find_task, generate
+from maze_nca_gym.mazes.families import FAMILIES, named_seed
+from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.tables import Table
 
 from .kept import Record, all_kept
 

@@ -22,20 +22,17 @@ from numpy.typing import NDArray
 from stable_baselines3 import PPO
 
 from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation.statistics import spearman, student
 from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
 from maze_nca_gym.agents.rollouts import encode, rollout
 from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn, turn_back
-from maze_nca_gym.agents.statistics import spearman, student
-from maze_nca_gym.dynamics import initial, transition
-from maze_nca_gym.families import validation_levels
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tiles
-from maze_nca_gym.options import check
-from maze_nca_gym.population.members import measure
-from maze_nca_gym.random_streams import rng_for
-from maze_nca_gym.tables import Table
-from maze_nca_gym.tasks import SHORTEST_PATH
-from maze_nca_gym.wrappers.path_action import paths_of
+from maze_nca_gym.envs.dynamics import initial, transition
+from maze_nca_gym.envs.wrappers.path_action import paths_of
+from maze_nca_gym.mazes import SHORTEST_PATH, Tiles, generate, validation_levels
+from maze_nca_gym.mazes.population.members import measure
+from maze_nca_gym.support.options import check
+from maze_nca_gym.support.random_streams import rng_for
+from maze_nca_gym.support.tables import Table
 
 from .kept import Record, all_kept
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 from gymnasium import register, registry
 
-from maze_nca_gym.orders import split_order
+from maze_nca_gym.mazes.orders import split_order
 
 __version__ = version("maze-nca-gym")
 
@@ -69,7 +69,7 @@ for _id, (_task, _time_limit) in EVOLVING_ENVIRONMENTS.items():
     registry.pop(_id, None)
     register(
         _id,
-        entry_point="maze_nca_gym.wrappers.adversarial_evolution:make",
-        vector_entry_point="maze_nca_gym.wrappers.adversarial_evolution:make_vec",
+        entry_point="maze_nca_gym.envs.wrappers.adversarial_evolution:make",
+        vector_entry_point="maze_nca_gym.envs.wrappers.adversarial_evolution:make_vec",
         kwargs={"task": _task, "time_limit": _time_limit},  # Gymnasium's own limit would lie outside the evolution
     )

@@ -11,7 +11,7 @@ from typing import Any
 from maze_nca_gym.agents import train
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.cli.commands import COMMANDS, Command, Commands, parse
-from maze_nca_gym.options import options_of_call
+from maze_nca_gym.support.options import options_of_call
 
 RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
 """The command in a process of its own, to which its arguments are added."""

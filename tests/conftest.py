@@ -19,8 +19,8 @@ import torch
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from maze_nca_gym._kernels import registry
-from maze_nca_gym._kernels.compiling import kernels
+from maze_nca_gym.mazes._kernels import registry
+from maze_nca_gym.mazes._kernels.compiling import kernels
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
@@ -91,4 +91,4 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs draw nothing, which takes longest; pictures have tests of their own."""
     for name in ("training.reports.Pictures.on_validation", "training.reports.Pictures.draw_curves"):
         monkeypatch.setattr(f"maze_nca_gym.agents.{name}", lambda *_: None)
-    monkeypatch.setattr("maze_nca_gym.agents.evolution.loop.Evolution.draw", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.laboratory.evolution.loop.Evolution.draw", lambda *_: None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maze_nca_gym.agents.learned import MLP
+from maze_nca_gym.agents.policies.learned import MLP
 
 FRESH_MLP = "fresh_models:fresh_mlp"
 """No MLP ships: the paper's completes nothing."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import Tile
+from maze_nca_gym.mazes.levels import Tile
 
 Place = tuple[int, int]
 MOVES = ((-1, 0), (0, -1), (1, 0), (0, 1))

@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 
 import maze_nca_gym
-from maze_nca_gym.tasks import TASKS
+from maze_nca_gym.mazes.tasks import TASKS
 
 EXAMPLES = {
     "weighted-terrain": "17_weighted_terrain",

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from maze_nca_gym import transfer
+from maze_nca_gym.support import transfer
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 WAITS = {

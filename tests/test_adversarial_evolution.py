@@ -16,12 +16,12 @@ from gymnasium.wrappers import TimeLimit
 from tables import for_each
 
 from maze_nca_gym.envs.maze import MazeEnv
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, to_text
-from maze_nca_gym.mutation import mutate
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.envs.wrappers import AdversarialEvolution, PathAction, VectorAdversarialEvolution
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, to_text
+from maze_nca_gym.mazes.mutation import mutate
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.rendering.edits import Paint
-from maze_nca_gym.wrappers import AdversarialEvolution, PathAction, VectorAdversarialEvolution
 
 SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "n_offspring": 4, "evolve_every": 0, "evolve_below": None}
 """A small population that evolves all the time."""

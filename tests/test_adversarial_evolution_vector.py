@@ -19,10 +19,10 @@ from tables import for_each
 from test_adversarial_evolution import SMALL, arrays_of
 
 from maze_nca_gym.envs.vector import MazeVectorEnv
-from maze_nca_gym.generation import generate
-from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.transfer import read_back
-from maze_nca_gym.wrappers import VectorAdversarialEvolution
+from maze_nca_gym.envs.wrappers import VectorAdversarialEvolution
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.support.transfer import read_back
 
 ID = "MazeShortestPathEvolving-v0"
 OPTIONS: dict[str, Any] = {"size": 4, "n_channels": 1, "time_limit": 4}

@@ -16,24 +16,26 @@ import torch
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym import dynamics, register_environment, solvers
+from maze_nca_gym import register_environment
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.metrics import KINDS, measure
 from maze_nca_gym.agents.evaluation.stability import measure_stability
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.policy import Policy, asked
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import Policy, asked
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.symmetrised import Symmetrised
 from maze_nca_gym.agents.training import changed
 from maze_nca_gym.agents.training.losses import LOSSES, path_losses
+from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.backend_torch import DeviceBackend
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import parse, to_text
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.envs.wrappers import PathAction
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import parse, to_text
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.scoring import score, squared_errors
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, Task, register_task
 from maze_nca_gym.rendering import Snapshot, draw_level, palette
-from maze_nca_gym.scoring import score, squared_errors
-from maze_nca_gym.tasks import SHORTEST_PATH, TASKS, Task, register_task
-from maze_nca_gym.wrappers import PathAction
 
 TILES = generate(np.random.default_rng(2), 6, 5, wall_probability=0.2)
 ID = "MazePathAndRoom-v0"

@@ -13,7 +13,8 @@ import pytest
 from oracles import grid_graph, place_of
 from tables import for_each
 
-from maze_nca_gym.benchmark_sets import (
+from maze_nca_gym.cli import main
+from maze_nca_gym.mazes.benchmark_sets import (
     BENCHMARK_SETS,
     find_benchmark_set,
     hard,
@@ -23,13 +24,12 @@ from maze_nca_gym.benchmark_sets import (
     prim,
     streams,
 )
-from maze_nca_gym.benchmark_sets.tokens import to_tokens, write_csv
-from maze_nca_gym.cli import main
-from maze_nca_gym.families import is_reserved, reserved_hashes
-from maze_nca_gym.levels import Tile, has_border, to_text
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.tasks import SHORTEST_PATH
+from maze_nca_gym.mazes.benchmark_sets.tokens import to_tokens, write_csv
+from maze_nca_gym.mazes.families import is_reserved, reserved_hashes
+from maze_nca_gym.mazes.levels import Tile, has_border, to_text
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 EQR = {
     "maze-unique-30": (

@@ -17,10 +17,10 @@ from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
 from experiments import extrapolation, extrapolation_report, fresh_levels
 from experiments.kept import kept
-from maze_nca_gym import solvers
 from maze_nca_gym.agents import load
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.generation import generate
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.families import test_levels
+from maze_nca_gym.mazes.generation import generate
 
 SMALLEST = Effort(rounds=1, seconds=0, share=0.002)
 

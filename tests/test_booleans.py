@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from experiments.booleans import THEOREM, Signal, automaton_of, main, network_of
-from maze_nca_gym.agents.automata.proof import mistakes, prove
-from maze_nca_gym.agents.automata.theorem import broken_axioms
-from maze_nca_gym.agents.weights import load_model
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove
+from maze_nca_gym.agents.laboratory.automata.theorem import broken_axioms
+from maze_nca_gym.agents.policies.weights import load_model
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import one_hot, parse
 
 EVOLVED = np.zeros((2, 2, 7), np.float32)
 """What seed 3 evolves: kinds of tile, the two channels, the bias."""

@@ -18,21 +18,22 @@ from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
 from tables import for_each
 
-from maze_nca_gym import __version__, generation
+from maze_nca_gym import __version__
 from maze_nca_gym.agents import list_policies, load, rollouts, solve
-from maze_nca_gym.agents.guarantees import Guarantees
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.registry import NAME_PARTS
+from maze_nca_gym.agents.policies.guarantees import Guarantees
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.registry import NAME_PARTS
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.rollouts import solved as solving
 from maze_nca_gym.agents.rollouts.session import Session
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import COMMANDS
-from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
-from maze_nca_gym.loading import list_packs
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.tables import percent
+from maze_nca_gym.mazes import generation
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.mazes.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
+from maze_nca_gym.mazes.loading import list_packs
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.support.tables import percent
 
 pytestmark = pytest.mark.usefixtures("command_line")
 SMALL = ["--size", "6x9", "--n", "30"]

@@ -11,7 +11,7 @@ import pytest
 from tables import for_each
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
 from maze_nca_gym.cli import main
 
 pytestmark = pytest.mark.usefixtures("command_line")

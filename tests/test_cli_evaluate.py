@@ -24,14 +24,14 @@ from maze_nca_gym.agents import evaluate, load, rollout
 from maze_nca_gym.agents.evaluation import cells, iterations, metrics
 from maze_nca_gym.agents.evaluation.figures import FIGURES
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.guarantees import Guarantees
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.agents.policies.guarantees import Guarantees
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli import main
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import one_hot
-from maze_nca_gym.scoring import score
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes.families import test_levels
+from maze_nca_gym.mazes.levels import one_hot
+from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.mazes.solvers import shortest_path
 
 pytestmark = pytest.mark.usefixtures("command_line")
 

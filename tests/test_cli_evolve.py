@@ -16,15 +16,15 @@ from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evolution.loop import first_levels
-from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.agents.laboratory.evolution.loop import first_levels
+from maze_nca_gym.agents.laboratory.evolution.measure import EvaluatedPolicy, Regret
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli import main
-from maze_nca_gym.families import is_reserved, reserved_hashes, test_levels
-from maze_nca_gym.levels import LevelSet, level_hashes, one_hot
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.families import is_reserved, reserved_hashes, test_levels
+from maze_nca_gym.mazes.levels import LevelSet, level_hashes, one_hot
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 
 SMALL = ["--size", "6", "--n", "30", "--n-offspring", "8"]
 TINY = ["evolve", "model.safetensors", *SMALL, "--rounds", "6", "--picture-every", "2", "--steps", "5"]

@@ -15,12 +15,12 @@ from command_lines import files
 from tables import for_each
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.learned import MLP, NCA
-from maze_nca_gym.agents.weights import MODELS, load_model, register_model, save_model
+from maze_nca_gym.agents.policies.learned import MLP, NCA
+from maze_nca_gym.agents.policies.weights import MODELS, load_model, register_model, save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.reading import _metavar
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.options import Option
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.support.options import Option
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -154,7 +154,7 @@ WRONG = {
     "learn-automaton --families mazes": "unknown family of levels 'mazes'. Did you mean 'caves'? Known: random",
     "learn-automaton longest": "unknown automaton 'longest'; known: shortest-path, shortest-path-healing, ",
     "learn-automaton no_such:RULE": "the automaton no_such:RULE needs the module no_such, but there is no",
-    "learn-automaton maze_nca_gym.tasks:Task": "the module 'maze_nca_gym.tasks' has no Automaton 'Task'",
+    "learn-automaton maze_nca_gym.mazes.tasks:Task": "the module 'maze_nca_gym.mazes.tasks' has no Automaton 'Task'",
     "reproduce 13": "unknown table '13'",
     "reproduce 1.3 --submit timeout_min=3": "the launcher local takes no options, got timeout_min",
     "reproduce 1.3 --submit fast": "submit takes words such as timeout_min=600, got 'fast'",

@@ -167,7 +167,7 @@ class TestTrouble:
                 raise OSError(28, "No space left on device")
             replace_file(source, target)
 
-        monkeypatch.setattr("maze_nca_gym.files.os.replace", fail_later)
+        monkeypatch.setattr("maze_nca_gym.support.files.os.replace", fail_later)
         assert main([*TINY, *OFTEN, "--save-every", "0"]) == 1
         err = capsys.readouterr().err
         assert "No space left on device" in err

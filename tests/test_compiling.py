@@ -17,14 +17,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from maze_nca_gym import dynamics, solvers
-from maze_nca_gym._kernels import compiling
-from maze_nca_gym._kernels.compiling import Kernels, kernels
-from maze_nca_gym._kernels.registry import REGISTRY
-from maze_nca_gym.generation import GENERATORS, generate
-from maze_nca_gym.levels import clear_endpoints, parse
-from maze_nca_gym.mutation import MUTATIONS, mutate
-from maze_nca_gym.scoring import score
+from maze_nca_gym.envs import dynamics
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes._kernels import compiling
+from maze_nca_gym.mazes._kernels.compiling import Kernels, kernels
+from maze_nca_gym.mazes._kernels.registry import REGISTRY
+from maze_nca_gym.mazes.generation import GENERATORS, generate
+from maze_nca_gym.mazes.levels import clear_endpoints, parse
+from maze_nca_gym.mazes.mutation import MUTATIONS, mutate
+from maze_nca_gym.mazes.scoring import score
 
 Arrays = tuple[NDArray[Any], ...]
 

@@ -14,18 +14,18 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, register_automaton
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.sweeps.specification import read_sweep
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA, SHORTEST_PATH, register_automaton
+from maze_nca_gym.agents.laboratory.sweeps.specification import read_sweep
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import MODELS, register_model
 from maze_nca_gym.agents.training import PRESETS, changed, register_preset
 from maze_nca_gym.agents.training.losses import LOSSES, mse, register_loss
-from maze_nca_gym.agents.weights import MODELS, register_model
 from maze_nca_gym.cli import main
-from maze_nca_gym.families import FAMILIES, Family, register_family, validation_levels
-from maze_nca_gym.generation import GENERATORS, finish, perfect, register_generator
-from maze_nca_gym.levels import LevelSet, Tile
-from maze_nca_gym.names import Registry
-from maze_nca_gym.tasks import DIAMETER, TASKS, register_task
+from maze_nca_gym.mazes.families import FAMILIES, Family, register_family, validation_levels
+from maze_nca_gym.mazes.generation import GENERATORS, finish, perfect, register_generator
+from maze_nca_gym.mazes.levels import LevelSet, Tile
+from maze_nca_gym.mazes.tasks import DIAMETER, TASKS, register_task
+from maze_nca_gym.support.names import Registry
 
 
 def stripes(rng, n, size, *, gap=2, border=True, endpoints=True):
@@ -178,11 +178,11 @@ MODULE = """
 import numpy as np, torch
 from dataclasses import replace
 from maze_nca_gym.agents import register_automaton, register_loss, register_model, register_preset
-from maze_nca_gym.agents.automata import SHORTEST_PATH as AUTOMATON
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.families import Family, register_family
-from maze_nca_gym.generation import finish, register_generator
-from maze_nca_gym.tasks import SHORTEST_PATH, register_task
+from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH as AUTOMATON
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.mazes.families import Family, register_family
+from maze_nca_gym.mazes.generation import finish, register_generator
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, register_task
 
 def stripes(rng, n, size, *, gap: int = 2, border=True, endpoints=True):
     rows, cols = (size, size) if isinstance(size, int) else size

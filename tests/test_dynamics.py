@@ -10,12 +10,13 @@ import torch
 from numpy.typing import NDArray
 from tables import for_each
 
-from maze_nca_gym import dynamics, solvers
-from maze_nca_gym.dynamics import STATE_LIMIT, State
+from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.backend_torch import DeviceBackend, TensorState
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot, parse
-from maze_nca_gym.scoring import score
+from maze_nca_gym.envs.dynamics import STATE_LIMIT, State
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import one_hot, parse
+from maze_nca_gym.mazes.scoring import score
 
 DEVICE = DeviceBackend(torch.device("cpu"))
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from oracles import levels_with_endpoints
 from tables import for_each
 
-from maze_nca_gym.benchmark_sets.tokens import read_csv, to_tokens
 from maze_nca_gym.cli import main
-from maze_nca_gym.exchange import (
+from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tokens
+from maze_nca_gym.mazes.exchange import (
     FORMATS,
     from_jaxued,
     from_maze_dataset,
@@ -23,10 +23,10 @@ from maze_nca_gym.exchange import (
     to_maze_dataset,
     to_minigrid,
 )
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, parse, to_text
-from maze_nca_gym.loading import load_levels, save_levels
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import LevelSet, Tile, clear_endpoints, parse, to_text
+from maze_nca_gym.mazes.loading import load_levels, save_levels
+from maze_nca_gym.mazes.solvers import shortest_path
 
 HEADER = "source,question,answer,rating"
 LATTICE = np.stack([parse("#######\n#S..#.#\n###.#.#\n#...#.#\n#.#####\n#....T#\n#######"), parse("#######\n" * 7)])

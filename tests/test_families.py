@@ -11,8 +11,8 @@ import pytest
 from tables import for_each
 
 from maze_nca_gym.agents import evaluate, solve
-from maze_nca_gym.benchmark_sets import held_out_levels
-from maze_nca_gym.families import (
+from maze_nca_gym.mazes.benchmark_sets import held_out_levels
+from maze_nca_gym.mazes.families import (
     FAMILIES,
     find_test_set,
     is_reserved,
@@ -21,10 +21,10 @@ from maze_nca_gym.families import (
     test_levels,
     validation_levels,
 )
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, clear_endpoints, level_hashes
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, level_hashes
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.tasks import find_task
 
 PINNED = {
     "test-random-16": "a1555710821494d5",

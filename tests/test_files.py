@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from maze_nca_gym.files import atomic_write, os_error_context, remove_partial
+from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial
 
 
 def test_a_missing_folder_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:

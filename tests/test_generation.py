@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from oracles import canonical_shortest_path, grid_graph, is_connected, is_tree, mask_of
 from tables import for_each
 
-from maze_nca_gym import generation, solvers
-from maze_nca_gym.generation import GENERATORS, generate
-from maze_nca_gym.levels import Tile, clear_endpoints
+from maze_nca_gym.mazes import generation, solvers
+from maze_nca_gym.mazes.generation import GENERATORS, generate
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints
 
 SIZES: list[int | tuple[int, int]] = [5, 6, (5, 8), (8, 5), (3, 12), 16]
 NARROW = [(1, 9), (9, 1), (2, 3), (3, 2), (1, 3)]

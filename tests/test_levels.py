@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from oracles import canonical_shortest_path
 from tables import for_each
 
-from maze_nca_gym import levels
-from maze_nca_gym.levels import LevelSet, Tile, has_border, one_hot, parse, to_text
-from maze_nca_gym.loading import load_levels
+from maze_nca_gym.mazes import levels
+from maze_nca_gym.mazes.levels import LevelSet, Tile, has_border, one_hot, parse, to_text
+from maze_nca_gym.mazes.loading import load_levels
 
 TILES = hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=8), elements={"max_value": 3})
 

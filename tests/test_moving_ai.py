@@ -10,10 +10,10 @@ import pytest
 from tables import for_each
 
 from maze_nca_gym.cli import main
-from maze_nca_gym.levels import Tile, to_text
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.moving_ai import read_map, read_scenarios, scale, tiles_of
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes.levels import Tile, to_text
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.moving_ai import read_map, read_scenarios, scale, tiles_of
+from maze_nca_gym.mazes.solvers import shortest_path
 
 MAP = """type octile
 height 4

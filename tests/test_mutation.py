@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from oracles import grid_graph, levels_with_endpoints, mazes, place_of
 from tables import for_each
 
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, clear_endpoints, has_border, parse
-from maze_nca_gym.mutation import MUTATIONS, apply_edits, differences, draw_seeds, mutate, offspring
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, has_border, parse
+from maze_nca_gym.mazes.mutation import MUTATIONS, apply_edits, differences, draw_seeds, mutate, offspring
 
 Level = NDArray[np.uint8]
 EVERY = [

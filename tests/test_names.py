@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tables import for_each
 
-from maze_nca_gym.names import check_count, check_names, did_you_mean, find, unknown_name
+from maze_nca_gym.support.names import check_count, check_names, did_you_mean, find, unknown_name
 
 FRUIT = ("apple", "Orange")
 

@@ -15,13 +15,13 @@ from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.agents import animate, bench, evaluate, load
-from maze_nca_gym.agents.policy import facts as policy_facts
+from maze_nca_gym.agents.policies.policy import facts as policy_facts
 from maze_nca_gym.agents.rollouts.solved import solve_levels
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import COLOURS, LevelSet, Tile, prefab
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import COLOURS, LevelSet, Tile, prefab
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.tables import Table
+from maze_nca_gym.support.tables import Table
 
 SVG = "{http://www.w3.org/2000/svg}"
 

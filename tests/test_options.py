@@ -17,12 +17,13 @@ from command_lines import commands, files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import Command
 from maze_nca_gym.cli.reading import read_values
-from maze_nca_gym.options import (
+from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.support.options import (
     Above,
     Between,
     Further,
@@ -39,7 +40,6 @@ from maze_nca_gym.options import (
     to_json,
     unflattened,
 )
-from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 
 KINDS: dict[str, dict[str, int]] = {"round": {"radius": 1}, "square": {"side": 2}}
 
@@ -323,9 +323,9 @@ def test_commands_that_need_no_automaton_build_none():
         "    if words != 'learn-automaton':  # its defaults are those of the automaton\n"
         "        assert main([*words.split(), '--help']) == 0\n"
         "assert main(['policies', 'list']) == 0\n"
-        "print('built:', *(name for name in sys.modules if name.startswith('maze_nca_gym.agents.automata')))\n"
+        "print('built:', *(name for name in sys.modules if '.laboratory.automata' in name))\n"
         "assert main(['learn-automaton', '--help']) == 0\n"
-        "print('maze_nca_gym.agents.automata.gallery' in sys.modules)"
+        "print('maze_nca_gym.agents.laboratory.automata.gallery' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[1]

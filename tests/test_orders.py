@@ -16,20 +16,21 @@ from oracles import canonical_diameter, first_path_of_search
 from tables import for_each
 from torch import Tensor
 
-from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS, environment_id, solvers
+from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS, environment_id
 from maze_nca_gym.agents import Policy, bench, load, make_env, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.training import changed
 from maze_nca_gym.agents.training.session import changes
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.cli import main
-from maze_nca_gym.generation import generate
-from maze_nca_gym.guidance import first_steps
-from maze_nca_gym.levels import Tile, Tiles, parse
-from maze_nca_gym.orders import split_order, with_order
-from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH, TASKS, Task, find_task, register_task
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.guidance import first_steps
+from maze_nca_gym.mazes.levels import Tile, Tiles, parse
+from maze_nca_gym.mazes.orders import split_order, with_order
+from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.tasks import DIAMETER, SHORTEST_PATH, TASKS, Task, find_task, register_task
 
 ORDER = "DLRU"
 ORDERS = ["".join(order) for order in permutations("ULDR")]

@@ -16,19 +16,19 @@ from own_tasks import EXAMPLES, IDS, own_tasks
 from tables import for_each
 
 from maze_nca_gym.agents import evolve, generate, load, solve, train
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.cli import main
-from maze_nca_gym.families import test_levels as levels_to_test
-from maze_nca_gym.levels import KINDS, Kind, LevelSet, Tile, parse, to_text
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.mutation import MUTATIONS, mutate
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.envs.wrappers import AdversarialEvolution
+from maze_nca_gym.mazes.families import test_levels as levels_to_test
+from maze_nca_gym.mazes.levels import KINDS, Kind, LevelSet, Tile, parse, to_text
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.mutation import MUTATIONS, mutate
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.solvers import distances
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, find_task, of_each, register_task
 from maze_nca_gym.rendering import draw_level, palette
 from maze_nca_gym.rendering.edits import MoveEnd, Paint, Tool, begin_stroke
-from maze_nca_gym.solvers import distances
-from maze_nca_gym.tasks import SHORTEST_PATH, TASKS, find_task, of_each, register_task
-from maze_nca_gym.wrappers import AdversarialEvolution
 
 TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,), "threads": 1}
 OFTEN = {"log_every": 1, "validate_every": 2, "device": "cpu"}

@@ -215,7 +215,8 @@ def test_import_is_light_and_fast() -> None:
 
 
 def test_modules_of_the_core_load_no_heavy_library_and_imports_are_silent() -> None:
-    core = ["generation", "solvers", "scoring", "dynamics", "mutation", "population", "envs.vector", "wrappers"]
+    modules = ("mazes.generation", "mazes.solvers", "mazes.scoring", "mazes.mutation", "mazes.population")
+    core = [*modules, "envs.dynamics", "envs.vector", "envs.wrappers"]
     imports = ", ".join(f"maze_nca_gym.{module}" for module in core)
     names = "print(*{name.partition('.')[0] for name in sys.modules})"
     code = f"import sys, importlib, {imports}; importlib.reload(maze_nca_gym); {names}"
@@ -238,7 +239,7 @@ def test_the_core_of_one_copy_refuses_the_agents_of_another(tmp_path: Path) -> N
     link = tmp_path / "link"
     link.symlink_to(ROOT)
     for path, works in ((clone, False), (link, True), (ROOT, True)):
-        for module in ("maze_nca_gym.agents", "maze_nca_gym.agents.guarantees"):
+        for module in ("maze_nca_gym.agents", "maze_nca_gym.agents.policies.guarantees"):
             code = [sys.executable, "-c", f"import {module}"]
             environ = {**os.environ, "PYTHONPATH": str(path)}
             result = subprocess.run(code, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)

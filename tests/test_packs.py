@@ -12,13 +12,13 @@ import pytest
 from oracles import canonical_diameter, canonical_shortest_path
 
 from maze_nca_gym.agents import find_policy
-from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.levels import load_population
-from maze_nca_gym.families import is_reserved, reserved_hashes
-from maze_nca_gym.levels import LevelSet, level_hashes
-from maze_nca_gym.loading import list_packs, load_levels, pack_file
-from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.mazes.benchmark_sets import held_out_levels
+from maze_nca_gym.mazes.families import is_reserved, reserved_hashes
+from maze_nca_gym.mazes.levels import LevelSet, level_hashes
+from maze_nca_gym.mazes.loading import list_packs, load_levels, pack_file
+from maze_nca_gym.mazes.population import LevelPopulation
 from tools import publish_pack as publish
 
 PACKS = {

@@ -19,12 +19,12 @@ from oracles import canonical_shortest_path
 from own_tasks import EXAMPLES, own_tasks
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.exporting import export, to_json
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.rollouts.exporting import export, to_json
 from maze_nca_gym.agents.rollouts.solving import default_steps
-from maze_nca_gym.levels import one_hot, parse, to_text
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.levels import one_hot, parse, to_text
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.tasks import find_task
 
 ROOT = Path(__file__).parents[1]
 PAGE, HARNESS = ROOT / "docs" / "play", Path(__file__).parent / "play"

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from oracles import canonical_diameter, canonical_shortest_path
 from tables import for_each
 
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, clear_endpoints, parse
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.mutation import offspring
-from maze_nca_gym.population import Candidates, LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, parse
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.mutation import offspring
+from maze_nca_gym.mazes.population import Candidates, LevelPopulation, PopulationConfig
 
 TASKS = ["shortest-path", "diameter"]
 

@@ -15,9 +15,9 @@ from tables import for_each
 from test_levels import SOME, WRITERS
 from test_population import TASKS, evolved, rng, state_of
 
-from maze_nca_gym.levels import LevelSet
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.levels import LevelSet
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 
 Arrays = dict[str, Any]
 

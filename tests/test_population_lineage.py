@@ -9,9 +9,9 @@ import pytest
 from tables import for_each
 from test_population import TASKS, rng
 
-from maze_nca_gym.generation import generate
-from maze_nca_gym.mutation import offspring
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.mutation import offspring
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 
 
 def evolve(population: LevelPopulation, rounds: int, seed: int = 0) -> dict[int, tuple[int, np.ndarray]]:

@@ -7,8 +7,8 @@ import zlib
 import numpy as np
 from tables import for_each
 
-from maze_nca_gym import random_streams
-from maze_nca_gym.random_streams import scramble, words
+from maze_nca_gym.support import random_streams
+from maze_nca_gym.support.random_streams import scramble, words
 
 MASK = 2**64 - 1
 

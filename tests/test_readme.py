@@ -16,10 +16,10 @@ from oracles import place_of
 from tables import for_each
 
 from maze_nca_gym.agents import find_policy, list_policies, load
-from maze_nca_gym.agents.leaderboard.rows import published_beside
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.agents.evaluation.leaderboard.rows import published_beside
 from maze_nca_gym.cli import main
-from maze_nca_gym.levels import Tile, prefab
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.mazes.levels import Tile, prefab
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

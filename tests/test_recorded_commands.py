@@ -12,25 +12,25 @@ from command_lines import configuration, given
 from tables import for_each
 
 from maze_nca_gym.agents import evolve, train
-from maze_nca_gym.agents.hinting.config import HintConfig
-from maze_nca_gym.agents.hinting.config import changes as hint_changes
+from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
+from maze_nca_gym.agents.laboratory.compiling.config import changes as hint_changes
+from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import command_line
 from maze_nca_gym.agents.training import PRESETS, changed, preset
 from maze_nca_gym.agents.training.session import changes
-from maze_nca_gym.agents.weights import MODELS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.output import importing_from_here
-from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.tasks import TASKS
+from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.tasks import TASKS
 
 pytestmark = pytest.mark.usefixtures("command_line", "without_pictures")
 
 MODULE = '''
 import numpy as np
-from maze_nca_gym import solvers
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.weights import register_model
-from maze_nca_gym.tasks import SHORTEST_PATH, register_task
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import register_model
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, register_task
 from dataclasses import replace
 
 

@@ -18,7 +18,7 @@ from experiments.scaling.automata import AUTOMATA, automaton
 from experiments.scaling.families import draw
 from experiments.scaling.measure import Effort, Results, describe, measure, run_level
 from experiments.scaling.report import markdown, spread, write
-from maze_nca_gym.levels import Tile, parse
+from maze_nca_gym.mazes.levels import Tile, parse
 
 SMALLEST = scaling.Arguments(max_size=8, levels=1)
 LEVEL = parse("""

@@ -21,9 +21,9 @@ from oracles import (
 )
 from tables import for_each
 
-from maze_nca_gym import solvers
-from maze_nca_gym.levels import Tile, parse
-from maze_nca_gym.scoring import paper_accuracy, score
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.levels import Tile, parse
+from maze_nca_gym.mazes.scoring import paper_accuracy, score
 
 FLOATS = st.floats(-2, 3, width=32)
 SOME_LEVEL = levels_with_endpoints(largest=6) | mazes(largest=6)

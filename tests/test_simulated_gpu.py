@@ -13,7 +13,7 @@ from tables import for_each
 from torch import nn
 from torch.nn import functional as F
 
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.support.transfer import read_back, upload
 
 
 def test_tensors_are_where_they_were_made_for(gpu: SimulatedGpu) -> None:

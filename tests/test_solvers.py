@@ -32,9 +32,9 @@ from oracles import (
 from scipy.stats import chisquare
 from tables import for_each
 
-from maze_nca_gym import solvers
-from maze_nca_gym.levels import Tile, parse, to_text
-from maze_nca_gym.scoring import score
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.levels import Tile, parse, to_text
+from maze_nca_gym.mazes.scoring import score
 
 UNSOLVABLE = parse("S.#T")
 NO_FREE_TILE = parse("##\n##")

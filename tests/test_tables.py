@@ -8,7 +8,7 @@ import io
 import pytest
 from tables import for_each
 
-from maze_nca_gym.tables import Table, percent
+from maze_nca_gym.support.tables import Table, percent
 
 TABLE = Table(
     ("policy", "mean ± sd"), [("a_b", "1.0 ± 0.1"), ("c", "<50 %\n0 to 90")], numbers=("mean ± sd",), title="T"

@@ -14,12 +14,13 @@ import torch
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym import dynamics, register_environment, solvers
+from maze_nca_gym import register_environment
 from maze_nca_gym.agents import Policy, load, make_env, train
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.evolution.loop import first_levels
-from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.laboratory.evolution.loop import first_levels
+from maze_nca_gym.agents.laboratory.evolution.measure import EvaluatedPolicy, Regret
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.solved import solve_levels
@@ -27,15 +28,15 @@ from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.processes import Workers
 from maze_nca_gym.agents.training.updates import update
-from maze_nca_gym.agents.weights import load_model, save_model
+from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.backend_torch import DeviceBackend
-from maze_nca_gym.families import test_levels as levels_to_test
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import KINDS, LevelSet, Tile, Tiles, parse
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.rendering.edits import Paint
-from maze_nca_gym.scoring import minibatch_accuracies, score
-from maze_nca_gym.tasks import (
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.families import test_levels as levels_to_test
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import KINDS, LevelSet, Tile, Tiles, parse
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.scoring import minibatch_accuracies, score
+from maze_nca_gym.mazes.tasks import (
     DIAMETER,
     SHORTEST_PATH,
     TASKS,
@@ -45,6 +46,7 @@ from maze_nca_gym.tasks import (
     task_of_levels,
     usual_task,
 )
+from maze_nca_gym.rendering.edits import Paint
 
 ROOM = parse("#####\n#...#\n#...#\n#...#\n#####")
 DEAD_END = parse("#####\n#..##\n#..##\n##.##\n#####")

@@ -25,12 +25,18 @@ from safetensors.numpy import load_file
 
 from maze_nca_gym.agents import evolve, iterate, list_policies, load, train
 from maze_nca_gym.agents.rollouts.engines import STEPPING, preferring
-from maze_nca_gym.benchmark_sets import find_benchmark_set, list_benchmark_sets
-from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
-from maze_nca_gym.generation import GENERATORS, generate
-from maze_nca_gym.levels import one_hot
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes import (
+    FAMILIES,
+    GENERATORS,
+    find_benchmark_set,
+    find_task,
+    generate,
+    list_benchmark_sets,
+    one_hot,
+    shortest_path,
+    test_levels,
+    validation_levels,
+)
 
 N_UPDATES = 20
 PRESETS = {

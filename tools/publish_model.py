@@ -17,11 +17,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.agents import pretrained
 from maze_nca_gym.agents.evaluation.iterations import find_iterations, with_iterations
+from maze_nca_gym.agents.policies import pretrained
+from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.runs import read_last
-from maze_nca_gym.agents.weights import load_model, save_model
-from maze_nca_gym.files import atomic_write
+from maze_nca_gym.support.files import atomic_write
 
 FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maze_nca_gym
-from maze_nca_gym.files import save_arrays
-from maze_nca_gym.names import check_count
-from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.mazes import LevelPopulation
+from maze_nca_gym.support.files import save_arrays
+from maze_nca_gym.support.names import check_count
 
-FOLDER = Path(str(maze_nca_gym.__file__)).parent / "packs"
+FOLDER = Path(str(maze_nca_gym.__file__)).parent / "mazes" / "packs"
 FIGURES = {"regret": "mean_fitness", "solution length": "mean_solution_length", "complete": "complete"}
 """Measurement in a pack's description -> name of the statistic."""
 PER_LEVEL = ("tiles", "id", "last_seen", "n_seen", "completed", "fitness")

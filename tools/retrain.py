@@ -21,13 +21,13 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import load, train
-from maze_nca_gym.agents.hinting.config import HintConfig
-from maze_nca_gym.agents.hinting.run import learn_automaton
-from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.pretrained import cards
+from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
+from maze_nca_gym.agents.laboratory.compiling.run import learn_automaton
+from maze_nca_gym.agents.policies.policy import Policy
+from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.runs import versions
 from maze_nca_gym.agents.training import TrainingConfig
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.support.names import unknown_name
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.families import most_levels
-from maze_nca_gym.levels import LevelSet, Tiles, has_border
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.families import most_levels
+from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.mazes.tasks import find_task
 
-from ..environments import border_warning
-from ..levels import describe_source, first_levels
-from ..policy import Policy
+from ..policies.environments import border_warning
+from ..policies.policy import Policy
 from ..rollouts import Batch, default_steps, label, try_out
+from ..rollouts.levels import describe_source, first_levels
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability

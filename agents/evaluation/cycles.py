@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.levels import level_hashes
-from maze_nca_gym.scoring import as_one_map
-from maze_nca_gym.transfer import read_back
+from maze_nca_gym.mazes.levels import level_hashes
+from maze_nca_gym.mazes.scoring import as_one_map
+from maze_nca_gym.support.transfer import read_back
 
-from ..policy import Policy
+from ..policies.policy import Policy
 from ..rollouts import iterate, path_of
 
 WINDOW = 64

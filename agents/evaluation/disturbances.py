@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.families import named_seed
-from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.solvers import distances
-from maze_nca_gym.tasks import Task
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.mazes.families import named_seed
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.solvers import distances
+from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.support.transfer import read_back, upload
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
 """Fractions of a state's entries that are corrupted."""

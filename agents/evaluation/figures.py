@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from ..figure_options import FigureWidth
-from ..figures import (
+from .cells import Result
+from .drawing import (
     COLOURS,
     GREY,
     INK,
@@ -26,10 +26,10 @@ from ..figures import (
     panels,
     size_axis,
 )
-from ..statistics import Estimate
-from .cells import Result
+from .figure_options import FigureWidth
 from .metrics import Metrics, Point
 from .stability import LONGER, Stability
+from .statistics import Estimate
 
 MARKERS = "o^sDvP*"
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)))

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from maze_nca_gym.families import most_levels, validation_levels
-from maze_nca_gym.options import check
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.families import most_levels, validation_levels
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.options import check
 
-from ..guarantees import USUAL_SIZE
-from ..policy import Policy
-from ..registry import MODEL_FILE, by_label
+from ..policies.guarantees import USUAL_SIZE
+from ..policies.policy import Policy
+from ..policies.registry import MODEL_FILE, by_label
+from ..policies.weights import save_model
 from ..rollouts import curve_steps, default_steps
 from ..runs import say
-from ..weights import save_model
 from .metrics import measure
 
 GAIN = 0.001

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import LevelSet, Tile, Tiles
-from maze_nca_gym.scoring import Scores, lengths_of, minibatch_accuracies
-from maze_nca_gym.tasks import Task, find_task
+from maze_nca_gym.mazes.levels import LevelSet, Tile, Tiles
+from maze_nca_gym.mazes.scoring import Scores, lengths_of, minibatch_accuracies
+from maze_nca_gym.mazes.tasks import Task, find_task
 
-from ..policy import Policy
+from ..policies.policy import Policy
 from ..rollouts import (
     ERROR,
     LENGTH,
@@ -32,7 +32,7 @@ from ..rollouts import (
     path_of,
     score_paths,
 )
-from ..statistics import Estimate, mean, proportion
+from .statistics import Estimate, mean, proportion
 
 KINDS = {
     "canonical": "the path that exact search returns",

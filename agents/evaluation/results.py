@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from maze_nca_gym.options import checked
-from maze_nca_gym.tables import Table, Tabular
+from maze_nca_gym.support.options import checked
+from maze_nca_gym.support.tables import Table, Tabular
 
-from ..figure_options import FIGURE_FORMATS, FigureFormat, FigureWidth
 from ..runs import save_results
-from ..statistics import as_record
 from .cells import Result
+from .figure_options import FIGURE_FORMATS, FigureFormat, FigureWidth
 from .figures import FIGURES, draw
+from .statistics import as_record
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from maze_nca_gym.families import FAMILIES, most_levels, test_levels
-from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.options import Between, OneOf, Shown, Stored, check, checked
+from maze_nca_gym.mazes.families import FAMILIES, most_levels, test_levels
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
 
-from ..figure_options import FigureFormat, FigureWidth
-from ..registry import named_policies
+from ..policies.registry import named_policies
 from ..runs import RESULTS, check_folder, naming_memory, say
 from . import DEFAULT_N
+from .figure_options import FigureFormat, FigureWidth
 
 if TYPE_CHECKING:
-    from ..policy import Policy
+    from ..policies.policy import Policy
     from .results import Results
 
 
@@ -81,7 +81,7 @@ def evaluate(
         OSError: a file could not be written.
         KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
     """
-    from ..policy import common_task
+    from ..policies.policy import common_task
     from .cells import measure_cell, on_device, own_levels, prepare
     from .iterations import keep_iterations
     from .results import Results

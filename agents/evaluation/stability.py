@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.scoring import OPTIMAL
-from maze_nca_gym.tasks import Task, find_task
-from maze_nca_gym.transfer import upload
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.scoring import OPTIMAL
+from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.support.transfer import upload
 
-from ..policy import Policy
+from ..policies.policy import Policy
 from ..rollouts import (
     Batch,
     Report,
@@ -31,10 +31,10 @@ from ..rollouts import (
     run_to_end,
     score_paths,
 )
-from ..statistics import Estimate, proportion
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from .metrics import Metrics, Point
+from .statistics import Estimate, proportion
 
 LONGER = 10
 """Factor by which the long run exceeds the usual number of iterations."""

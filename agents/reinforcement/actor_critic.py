@@ -14,13 +14,13 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
-from maze_nca_gym.options import check
-from maze_nca_gym.orders import split_order
+from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.support.options import check
 
-from ..guarantees import USUAL_SIZE, Guarantees
-from ..learned.path_actor import PathActor
-from ..policy import Policy, asked
-from ..registry import load
+from ..policies.guarantees import USUAL_SIZE, Guarantees
+from ..policies.learned.path_actor import PathActor
+from ..policies.policy import Policy, asked
+from ..policies.registry import load
 
 N_HIDDEN = 64
 """Width of the critic's hidden layer."""

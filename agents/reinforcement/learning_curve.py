@@ -15,8 +15,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
-from ..figures import COLOURS, GREY, count_axis, curve, figure, panels
-from ..learned.base import check_count
+from ..evaluation.drawing import COLOURS, GREY, count_axis, curve, figure, panels
+from ..policies.learned.base import check_count
 
 
 class Point(NamedTuple):

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from maze_nca_gym.levels import parse
-from maze_nca_gym.wrappers import PathAction
-from maze_nca_gym.wrappers.path_action import path_spaces, paths_of
+from maze_nca_gym.envs.wrappers import PathAction
+from maze_nca_gym.envs.wrappers.path_action import path_spaces, paths_of
+from maze_nca_gym.mazes.levels import parse
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]]
 Infos: TypeAlias = list[dict[str, Any]]

@@ -8,32 +8,44 @@
     score_paths         the scores of the paths that a policy outputs on a `Batch`
 
 The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function.
+Importing it does not load torch; the functions do.
 """
 
-from .iterating import iterate, rollout
-from .pytorch import threads
-from .scores import (
-    ERROR,
-    LENGTH,
-    Batch,
-    batches,
-    encode,
-    label,
-    path_of,
-    score_paths,
-)
-from .solving import (
-    Report,
-    SolveResult,
-    check_steps,
-    curve_steps,
-    default_steps,
-    find_paths,
-    run_to_end,
-    run_until_solved,
-    step_limit,
-    try_out,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .iterating import (
+        iterate,
+        rollout,
+    )
+    from .pytorch import (
+        threads,
+    )
+    from .scores import (
+        ERROR,
+        LENGTH,
+        Batch,
+        batches,
+        encode,
+        label,
+        path_of,
+        score_paths,
+    )
+    from .solving import (
+        Report,
+        SolveResult,
+        check_steps,
+        curve_steps,
+        default_steps,
+        find_paths,
+        run_to_end,
+        run_until_solved,
+        step_limit,
+        try_out,
+    )
 
 __all__ = [
     "ERROR",
@@ -58,3 +70,30 @@ __all__ = [
     "threads",
     "try_out",
 ]
+
+_LAZY = {
+    **dict.fromkeys(("iterate", "rollout"), ".iterating"),
+    **dict.fromkeys(("threads",), ".pytorch"),
+    **dict.fromkeys(("ERROR", "LENGTH", "Batch", "batches", "encode", "label", "path_of", "score_paths"), ".scores"),
+    **dict.fromkeys(
+        (
+            "Report",
+            "SolveResult",
+            "check_steps",
+            "curve_steps",
+            "default_steps",
+            "find_paths",
+            "run_to_end",
+            "run_until_solved",
+            "step_limit",
+            "try_out",
+        ),
+        ".solving",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name], __name__), name)

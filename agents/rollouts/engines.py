@@ -13,7 +13,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from ..policy import Policy
+from ..policies.policy import Policy
 from .machine_code import MachineCode
 from .pytorch import PyTorch, Request, Stepping
 

@@ -15,10 +15,10 @@ from typing import overload
 import torch
 from torch import Tensor
 
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.transfer import read_back
 
-from ..policy import Policy
+from ..policies.policy import Policy
 from .engines import engine_for
 from .pytorch import Request
 

@@ -7,8 +7,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ..policy import Policy
-from ..program import RELU
+from ..policies.policy import Policy
+from ..policies.program import RELU
 from .pytorch import Request, needs_gradients
 
 

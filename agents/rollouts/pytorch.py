@@ -11,10 +11,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
 
-from ..policy import Policy
-from ..precision import tf32
+from ..policies.policy import Policy
+from ..policies.precision import tf32
 
 Iteration = Callable[[Tensor, int], Tensor]
 """A function from a (B, C, H, W) state and its step to the next state."""

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.levels import LevelSet, Tile, Tiles, one_hot
-from maze_nca_gym.scoring import OPTIMAL, check_numbers, lengths_of, score, squared_errors
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.mazes.levels import LevelSet, Tile, Tiles, one_hot
+from maze_nca_gym.mazes.scoring import OPTIMAL, check_numbers, lengths_of, score, squared_errors
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.transfer import read_back, upload
 
-from ..guarantees import DRAWINGS
-from ..policy import Policy
+from ..policies.guarantees import DRAWINGS
+from ..policies.policy import Policy
 
 ERROR, LENGTH = OPTIMAL + 1, OPTIMAL + 2
 """Indices of two more columns of scores: `squared_errors` of the path, and the number of tiles wanted."""

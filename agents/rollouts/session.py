@@ -10,18 +10,18 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.level_source import LevelSource
-from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.scoring import ACCURACY, OPTIMAL
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.controls import Action
 from maze_nca_gym.rendering.edits import Edit
 from maze_nca_gym.rendering.snapshots import History
-from maze_nca_gym.scoring import ACCURACY, OPTIMAL
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back
+from maze_nca_gym.support.random_streams import rng_for
+from maze_nca_gym.support.transfer import read_back
 
-from ..guarantees import DRAWINGS
-from ..policy import Policy
+from ..policies.guarantees import DRAWINGS
+from ..policies.policy import Policy
 from .iterating import finished, rollout
 from .scores import encode, label, score_paths
 from .solving import step_limit

@@ -13,19 +13,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym import notebooks
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.mazes.scoring import lengths_of, score
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.scoring import lengths_of, score
-from maze_nca_gym.tables import Table, Tabular, percent
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back
+from maze_nca_gym.support import notebooks
+from maze_nca_gym.support.tables import Table, Tabular, percent
+from maze_nca_gym.support.transfer import read_back
 
-from ..environments import border_warning
-from ..guarantees import DRAWINGS
-from ..policy import Policy
+from ..policies.environments import border_warning
+from ..policies.guarantees import DRAWINGS
+from ..policies.policy import Policy
 from ..runs import ProgressBar, naming_memory, save_results, say
 from .iterating import iterate
 from .pytorch import threads

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
-from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.scoring import OPTIMAL, lengths_of
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.scoring import OPTIMAL, lengths_of
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.transfer import read_back, upload
 
-from ..guarantees import USUAL_SIZE
-from ..policy import Policy
+from ..policies.guarantees import USUAL_SIZE
+from ..policies.policy import Policy
 from .iterating import finished, iterate, rollout
 from .pytorch import threads
 from .scores import Batch, batches, encode, label, path_of, score_paths

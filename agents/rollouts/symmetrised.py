@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.transfer import read_back, upload
 
-from ..guarantees import DRAWINGS
-from ..policy import PATH, EngineHints, Policy
+from ..policies.guarantees import DRAWINGS
+from ..policies.policy import PATH, EngineHints, Policy
 from .engines import ENGINES
 from .iterating import rollout
 from .pytorch import Request

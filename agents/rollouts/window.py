@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from maze_nca_gym.generation import GENERATORS
+from maze_nca_gym.mazes.generation import GENERATORS
 from maze_nca_gym.rendering import Action, Request, Window
 
-from ..guarantees import DRAWINGS
-from ..policy import Policy
+from ..policies.guarantees import DRAWINGS
+from ..policies.policy import Policy
 from .pytorch import threads
 from .session import Session
 

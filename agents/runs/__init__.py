@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.names import Registry
-from maze_nca_gym.options import flag
+from maze_nca_gym.support.names import Registry
+from maze_nca_gym.support.options import flag
 
 from .folder import (
     CHECKPOINT,

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from maze_nca_gym.files import atomic_write, os_error_context, remove_partial, validated_read
+from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial, validated_read
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -195,7 +195,7 @@ class RunFolder:
             ValueError: a tensor holds floats that are not finite, or of half precision.
             OSError: it could not be written; the previous one is unchanged.
         """
-        from ..tensor_files import save_tensors
+        from ..policies.tensor_files import save_tensors
 
         if self.writes:
             tensors = {f"{part}.{name}": tensor for part, some in parts.items() for name, tensor in some.items()}
@@ -214,7 +214,7 @@ class RunFolder:
             ValueError: the file is no checkpoint, damaged, or of another configuration, or the product exists without a
                 checkpoint; the message says what to do.
         """
-        from ..tensor_files import load_tensors
+        from ..policies.tensor_files import load_tensors
 
         path = self.path / CHECKPOINT
         if not path.exists():

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from maze_nca_gym.files import validated_read
-from maze_nca_gym.options import Shown, check, checked
-from maze_nca_gym.tables import Table
+from maze_nca_gym.support.files import validated_read
+from maze_nca_gym.support.options import Shown, check, checked
+from maze_nca_gym.support.tables import Table
 
 from .folder import DESCRIPTION, METRICS, read_metrics
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from maze_nca_gym.names import printable
+from maze_nca_gym.support.names import printable
 
 PLAIN_EVERY = 10.0
 """Seconds between two lines where there is no terminal."""

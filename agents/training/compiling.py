@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import torch
 
-from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.support.random_streams import rng_for
 
 from ..rollouts.engines import PYTORCH, engine_for
 from .data import LevelStream

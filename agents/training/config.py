@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from maze_nca_gym.files import OTHER_VERSION
-from maze_nca_gym.guidance import Guidance
-from maze_nca_gym.levels import Tiles, has_border
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.mutation import MUTATIONS, find_mutation
-from maze_nca_gym.options import (
+from maze_nca_gym.mazes.guidance import Guidance
+from maze_nca_gym.mazes.levels import Tiles, has_border
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
+from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.mazes.population.config import PAPER_BREEDING, PAPER_POPULATION
+from maze_nca_gym.mazes.tasks import TASKS, find_task
+from maze_nca_gym.support.files import OTHER_VERSION
+from maze_nca_gym.support.options import (
     Between,
     OneOf,
     Option,
@@ -28,11 +31,8 @@ from maze_nca_gym.options import (
     unflattened,
     with_defaults,
 )
-from maze_nca_gym.population import BreedingSchedule, PopulationConfig
-from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION
-from maze_nca_gym.tasks import TASKS, find_task
 
-from ..guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
+from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
 from .options import (
     MODEL_OPTIONS,
     LevelsConfig,
@@ -45,7 +45,7 @@ from .options import (
 from .presets import PRESETS
 
 if TYPE_CHECKING:
-    from ..policy import Policy
+    from ..policies.policy import Policy
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
 _OF_MUTATIONS = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
@@ -128,7 +128,7 @@ class TrainingConfig:
 
     def _check_model(self) -> Policy:
         """Check the model's options; return the model of one iteration, with shapes but no memory for its weights."""
-        from ..weights import made_again
+        from ..policies.weights import made_again
         from .model import begin_with, shapes_of
 
         sizes, model = self.levels.sizes, self.model

@@ -11,20 +11,20 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.benchmark_sets import held_out_levels
-from maze_nca_gym.families import (
+from maze_nca_gym.mazes.benchmark_sets import held_out_levels
+from maze_nca_gym.mazes.families import (
     FAMILIES,
     is_reserved,
     most_levels,
     reserved_hashes,
     validation_levels,
 )
-from maze_nca_gym.levels import Tiles, level_hashes
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.options import check
-from maze_nca_gym.random_streams import rng_for
-from maze_nca_gym.scoring import lengths_of
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.levels import Tiles, level_hashes
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.scoring import lengths_of
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.options import check
+from maze_nca_gym.support.random_streams import rng_for
 
 from ..rollouts import Batch
 from .config import TrainingConfig

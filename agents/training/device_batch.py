@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from maze_nca_gym.guidance import Guidance
-from maze_nca_gym.levels import Tiles
-from maze_nca_gym.transfer import upload
+from maze_nca_gym.mazes.guidance import Guidance
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.support.transfer import upload
 
 from ..rollouts import Batch
 

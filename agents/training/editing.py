@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.mutation import mutate
-from maze_nca_gym.tasks import Task
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.mutation import mutate
+from maze_nca_gym.mazes.tasks import Task
 
 FEW, MOST = 2, 40
 """Smallest and largest number of edits of a level: new walls, gaps, sources or targets."""

@@ -17,13 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.population.members import measure
-from maze_nca_gym.random_streams import rng_for
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.population.members import measure
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.random_streams import rng_for
+from maze_nca_gym.support.transfer import read_back
 
-from ..policy import PATH, Policy
+from ..policies.policy import PATH, Policy
 from ..rollouts import Batch, rollout
 from .config import TrainingConfig
 from .data import LevelStream, concatenate, held_out

@@ -12,14 +12,23 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from maze_nca_gym.families import validation_levels
+from maze_nca_gym.mazes.families import validation_levels
+from maze_nca_gym.mazes.scoring import Scores, lengths_of, score
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.scoring import Scores, lengths_of, score
-from maze_nca_gym.tasks import find_task
 
-from ..figures import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, fraction_axis
-from ..policy import Policy
+from ..evaluation.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    VERMILION,
+    count_axis,
+    curve,
+    figure,
+    fraction_axis,
+)
+from ..policies.policy import Policy
 from ..rollouts import Batch, default_steps, encode, iterate, path_of
 from ..runs import Line
 from .config import TrainingConfig

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from maze_nca_gym.scoring import score
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.mazes.tasks import find_task
 
-from ..policy import Policy
-from ..precision import tf32
+from ..policies.policy import Policy
+from ..policies.precision import tf32
+from ..policies.weights import save_model
 from ..rollouts import Batch, default_steps, find_paths
 from ..runs import Line, RunFolder, asked_to_stop
-from ..weights import save_model
 from .data import LevelStream, made_ahead, validation_batch
 from .processes import Workers
 from .state import MODEL, TrainingState

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from maze_nca_gym.names import Registry
-from maze_nca_gym.scoring import answer_of
+from maze_nca_gym.mazes.scoring import answer_of
+from maze_nca_gym.support.names import Registry
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(B, H, W) paths and float targets -> (B,) losses of the levels. Answers of K channels come as (B, K H, W)."""
@@ -94,7 +94,7 @@ def guidance_losses(states: Sequence[Tensor], guidance: Tensor, counted: Tensor,
 
     Args:
         states: states of a rollout.
-        guidance: (B, G, H, W) floats, see `maze_nca_gym.guidance`.
+        guidance: (B, G, H, W) floats, see `maze_nca_gym.mazes.guidance`.
         counted: (K, B, H, W) bool, the tiles that count; the loss of the others is 0.
         first: the first channel of the guidance in a state, the number of those of an answer.
     """

@@ -8,16 +8,16 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from maze_nca_gym.options import check
-from maze_nca_gym.orders import split_order
-from maze_nca_gym.random_streams import torch_rng_for
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.options import check
+from maze_nca_gym.support.random_streams import torch_rng_for
 
-from ..guarantees import Guarantees
-from ..policy import Policy
-from ..program import RELU
-from ..registry import load
-from ..weights import arguments_of, model_class, without_memory
+from ..policies.guarantees import Guarantees
+from ..policies.policy import Policy
+from ..policies.program import RELU
+from ..policies.registry import load
+from ..policies.weights import arguments_of, model_class, without_memory
 from .options import ModelConfig
 
 FIRST_BIAS = 0.3

@@ -12,10 +12,19 @@ from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Annotated, Any, cast
 
-from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.names import did_you_mean, with_known
-from maze_nca_gym.options import REQUIRED, Between, Further, OneOf, Option, check, check_options, options_of_call
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.names import did_you_mean, with_known
+from maze_nca_gym.support.options import (
+    REQUIRED,
+    Between,
+    Further,
+    OneOf,
+    Option,
+    check,
+    check_options,
+    options_of_call,
+)
 
 from .editing import EDITS
 
@@ -43,7 +52,7 @@ class ModelConfig:
         ValueError: a value out of range, or an option that the model's constructor does not take.
     """
 
-    model: Annotated[str, OneOf(_registry("..weights", "MODELS"))] = "NCA"
+    model: Annotated[str, OneOf(_registry("..policies.weights", "MODELS"))] = "NCA"
     """Class of the model: NCA, GCN, GAT or MLP."""
     n_channels: Annotated[int, Between(1, 2**16)] = 32
     """Number of channels of the state; the first is the predicted path."""
@@ -90,7 +99,7 @@ class ModelConfig:
     """Further keyword arguments of the model's constructor, for a model of your own."""
 
     def __post_init__(self) -> None:
-        from ..weights import model_class
+        from ..policies.weights import model_class
 
         check_options(self)
         check(
@@ -113,7 +122,7 @@ class ModelConfig:
 
     def arguments(self, task: str, size: int) -> dict[str, Any]:
         """Return all keyword arguments of the constructor, except the generator, for levels of an inner size."""
-        from ..weights import arguments_of, model_class
+        from ..policies.weights import arguments_of, model_class
 
         given = {"n_tiles": find_task(task).n_tiles, "n_channels": self.n_channels}
         taken = arguments_of(model_class(self.model))
@@ -134,7 +143,7 @@ def constructor_options(model: str) -> Mapping[str, Option]:
     Raises:
         ValueError: unknown model.
     """
-    from ..weights import model_class
+    from ..policies.weights import model_class
 
     constructor: Any = model_class(model)
     return options_of_call(constructor, leave_out=GIVEN)
@@ -142,7 +151,7 @@ def constructor_options(model: str) -> Mapping[str, Option]:
 
 def options_of_model(model: Any) -> Mapping[str, Option]:
     """Return the options of a model's constructor by name; none for an unknown model, which is rejected elsewhere."""
-    from ..weights import MODELS
+    from ..policies.weights import MODELS
 
     return constructor_options(model) if isinstance(model, str) and model in MODELS else {}
 

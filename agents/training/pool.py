@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.scoring import answer_of
-from maze_nca_gym.solvers import is_optimal
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.mazes.scoring import answer_of
+from maze_nca_gym.mazes.solvers import is_optimal
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.transfer import read_back, upload
 
 from ..rollouts import Batch
 from .config import TrainingConfig

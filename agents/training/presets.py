@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maze_nca_gym.names import Registry
+from maze_nca_gym.support.names import Registry
 
 _PUBLISHED: dict[str, dict[str, Any]] = {
     "NCA": {"learning_rate": 5e-5, "pool_before_activation": True},

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.files import os_error_context
+from maze_nca_gym.support.files import os_error_context
 
-from ..policy import Policy
+from ..policies.policy import Policy
 from ..runs import Line, ProgressBar, RunFolder
 from .config import TrainingConfig
 from .loop import COLUMNS, Report

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from maze_nca_gym.options import Between, Further, OneOf, Shown, check, checked
+from maze_nca_gym.support.options import Between, Further, OneOf, Shown, check, checked
 
 from ..runs import Line, check_folder, naming_memory
 from .config import TrainingConfig, changed, options_of_run
 from .presets import PRESETS
 
 if TYPE_CHECKING:
-    from ..policy import Policy
+    from ..policies.policy import Policy
 
 FOLDER = Path("runs/train")
 """Default folder of runs, each in a folder with the name of its preset."""

@@ -12,13 +12,21 @@ from typing import Any, Literal
 
 import torch
 
-from maze_nca_gym.names import printable
-from maze_nca_gym.options import differences
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import differences
 
-from ..policy import Policy
+from ..policies.policy import Policy
+from ..policies.weights import load_model
 from ..rollouts import threads as torch_threads
-from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, command_line, duration, import_option
-from ..weights import load_model
+from ..runs import (
+    CHECKPOINT,
+    Line,
+    RunFolder,
+    asked_to_stop,
+    command_line,
+    duration,
+    import_option,
+)
 from .compiling import check_compile, compile_if_faster
 from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from ..policy import Policy
+from ..policies.policy import Policy
 from ..runs import Line, RunFolder
 from .config import TrainingConfig
 from .evolving_levels import EvolvingLevels

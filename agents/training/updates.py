@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from maze_nca_gym.random_streams import rng_for, torch_rng_for
-from maze_nca_gym.solvers import best_path
-from maze_nca_gym.tasks import find_task
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.mazes.solvers import best_path
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
+from maze_nca_gym.support.transfer import read_back, upload
 
-from ..policy import PATH
+from ..policies.policy import PATH
 from ..rollouts import Batch, rollout
 from .data import LevelStream
 from .device_batch import DeviceBatch, solution_lengths

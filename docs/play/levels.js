@@ -244,7 +244,7 @@
     return Number(found[1]);
   }
 
-  /** Return the rows of a drawing as maze_nca_gym.levels.parse reads them: spaces are empty tiles, at the end of a row too, but
+  /** Return the rows of a drawing as maze_nca_gym.mazes.levels.parse reads them: spaces are empty tiles, at the end of a row too, but
    * blank lines around the drawing and the indentation of all rows are none. */
   function drawnRows(lines) {
     const isDrawn = (line) => line.trim() !== "", end = lines.findLastIndex(isDrawn) + 1;
@@ -255,7 +255,7 @@
 
   /** Return the level that a text draws: `#.ST` and the letters of further kinds, or an octile map of grid benchmarks, where `.`, `G` and `S` are free.
    *
-   * `S` is swamp, passable from regular terrain, and `W` water, passable from water only, as maze_nca_gym.moving_ai reads them.
+   * `S` is swamp, passable from regular terrain, and `W` water, passable from water only, as maze_nca_gym.mazes.moving_ai reads them.
    */
   function parse(text, seed, policy = SHORTEST_PATH) {
     const isOctile = /^\s*type\s+octile/.test(text);

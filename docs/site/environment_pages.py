@@ -20,8 +20,8 @@ from writing import table
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
 from maze_nca_gym.agents import load
 from maze_nca_gym.envs.maze import MazeEnv
-from maze_nca_gym.population import BreedingSchedule, PopulationConfig
-from maze_nca_gym.wrappers import AdversarialEvolution
+from maze_nca_gym.envs.wrappers import AdversarialEvolution
+from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
 
 POLICIES = {"shortest-path": "shortest-path-bfs", "diameter": "diameter"}
 """Task -> the policy that is shown in its environment."""

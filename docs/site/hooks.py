@@ -20,14 +20,14 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from maze_nca_gym.agents.registry import ROLES
+from maze_nca_gym.agents.policies.registry import ROLES
 
 ROOT = Path(__file__).parents[2]
 COPIED = {
     "ARCHITECTURE.md": "project/architecture.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changes.md",
-    "agents/pretrained/LOG.md": "research/log.md",
+    "agents/policies/pretrained/LOG.md": "research/log.md",
     "experiments/EVOLUTION.md": "research/evolution.md",
     "experiments/EXTRAPOLATION.md": "research/extrapolation.md",
     "experiments/FRESH_LEVELS.md": "research/fresh-levels.md",

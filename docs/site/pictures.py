@@ -11,12 +11,12 @@ import torch
 
 from maze_nca_gym.agents import Policy, iterate
 from maze_nca_gym.agents.rollouts import default_steps, label, run_until_solved, threads
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tiles, one_hot
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tiles, one_hot
+from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot, gif_bytes
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.scoring import score
-from maze_nca_gym.tasks import find_task
 
 SEED = 4
 """Seed of the levels that are shown."""

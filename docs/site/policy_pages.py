@@ -12,14 +12,14 @@ import pictures
 from writing import details, facts, sentence, table
 
 from maze_nca_gym.agents import Policy, PolicyInfo, list_policies, load
-from maze_nca_gym.agents.automata import diameter as hinted_diameter
-from maze_nca_gym.agents.automata import healing as hinted_healing
-from maze_nca_gym.agents.automata import shortest_path as hinted_shortest_path
-from maze_nca_gym.agents.exact_weights import diameter_weights, shortest_path_weights
-from maze_nca_gym.agents.handcoded import canonical, depth_first, diameter, dijkstra
-from maze_nca_gym.agents.policy import facts as policy_facts
-from maze_nca_gym.agents.pretrained import cards
-from maze_nca_gym.agents.registry import NAME_PARTS
+from maze_nca_gym.agents.laboratory.automata import diameter as hinted_diameter
+from maze_nca_gym.agents.laboratory.automata import healing as hinted_healing
+from maze_nca_gym.agents.laboratory.automata import shortest_path as hinted_shortest_path
+from maze_nca_gym.agents.policies.exact_weights import diameter_weights, shortest_path_weights
+from maze_nca_gym.agents.policies.handcoded import canonical, depth_first, diameter, dijkstra
+from maze_nca_gym.agents.policies.policy import facts as policy_facts
+from maze_nca_gym.agents.policies.pretrained import cards
+from maze_nca_gym.agents.policies.registry import NAME_PARTS
 
 METRICS = {
     "complete": "complete",

@@ -30,9 +30,8 @@ print(len(population), "levels")
 import numpy as np
 from IPython.display import Image
 
-from maze_nca_gym.generation import generate
+from maze_nca_gym.mazes import generate, shortest_path
 from maze_nca_gym.rendering import contact_sheet, draw_level, png_bytes
-from maze_nca_gym.solvers import shortest_path
 
 
 def sheet(levels):

@@ -10,7 +10,7 @@
 # and `T` the target.
 
 # %%
-from maze_nca_gym.levels import parse
+from maze_nca_gym.mazes import parse
 
 LEVEL = """
     S...#....
@@ -29,7 +29,7 @@ tiles.shape, tiles.dtype
 # first of up, left, down, right that is on any of them.
 
 # %%
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes import shortest_path
 
 path = shortest_path(tiles)
 print(int(path.sum()), "tiles on the path")

@@ -50,7 +50,7 @@ for name, model in {"tiny": policy, "nca-shortest-path": "nca-shortest-path"}.it
 import numpy as np
 
 from maze_nca_gym.agents import animate
-from maze_nca_gym.generation import generate
+from maze_nca_gym.mazes import generate
 
 animate(policy, generate(np.random.default_rng(3), n=1, size=6), n_iterations=16, fps=4)
 

@@ -5,8 +5,8 @@
 # the diameter. Here is a third: *which tiles can be reached from the source?*
 
 # %%
-from maze_nca_gym import register_environment, solvers
-from maze_nca_gym.tasks import Task, register_task
+from maze_nca_gym import register_environment
+from maze_nca_gym.mazes import Task, register_task, solvers
 
 
 def solve(tiles):
@@ -47,7 +47,7 @@ print(info["solution_length"], "tiles can be reached")
 import torch
 
 from maze_nca_gym.agents import Policy
-from maze_nca_gym.levels import Tile
+from maze_nca_gym.mazes import Tile
 
 
 class Flood(Policy):
@@ -115,8 +115,7 @@ for name, model in {"flood": Flood(), "learned": learned}.items():
 # %%
 import numpy as np
 
-from maze_nca_gym.levels import KINDS, Kind
-from maze_nca_gym.tasks import of_each
+from maze_nca_gym.mazes import KINDS, Kind, of_each
 
 GATE = len(KINDS)
 

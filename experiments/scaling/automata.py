@@ -10,11 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym import solvers
 from maze_nca_gym.agents import Policy, ShortestPathNCA, load
-from maze_nca_gym.agents.handcoded import depth_first, diameter
-from maze_nca_gym.agents.handcoded.shortest_path import FORMS
-from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
+from maze_nca_gym.agents.policies.handcoded import depth_first, diameter
+from maze_nca_gym.agents.policies.handcoded.shortest_path import FORMS
+from maze_nca_gym.mazes import Tile, Tiles, clear_endpoints, one_hot, solvers
 
 
 class Guarantee(Protocol):

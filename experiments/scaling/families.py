@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.mazes import Tile, Tiles, generate
 
 Family = Callable[[np.random.Generator, int, int], Tiles]
 

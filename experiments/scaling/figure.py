@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents.figures import BLUE, GREY, VERMILION, figure, panels
+from maze_nca_gym.agents.evaluation.drawing import BLUE, GREY, VERMILION, figure, panels
 
 from .measure import Results
 

@@ -8,9 +8,8 @@ from time import process_time
 import numpy as np
 import torch
 
-from maze_nca_gym import solvers
 from maze_nca_gym.agents import Policy
-from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
+from maze_nca_gym.mazes import Tile, Tiles, clear_endpoints, solvers
 
 from .automata import AUTOMATA, Guarantee, automaton
 from .families import draw

@@ -13,8 +13,8 @@ from textwrap import fill
 import numpy as np
 import torch
 
-from maze_nca_gym.files import write_all
-from maze_nca_gym.tables import Table
+from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.tables import Table
 
 from .families import ALWAYS_EQUAL
 from .figure import draw

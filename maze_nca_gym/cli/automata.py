@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import compile_automaton, learn_automaton
 from maze_nca_gym.cli.output import FAILED, complain, tell
-from maze_nca_gym.tables import Table
+from maze_nca_gym.support.tables import Table
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Automaton
-    from maze_nca_gym.agents.hinting.certificate import Certificate
-    from maze_nca_gym.agents.learned import NCA
+    from maze_nca_gym.agents.laboratory.compiling.certificate import Certificate
+    from maze_nca_gym.agents.policies.learned import NCA
 
 
 def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
-    from maze_nca_gym.agents.hinting.config import find_automaton
+    from maze_nca_gym.agents.laboratory.compiling.config import find_automaton
     from maze_nca_gym.agents.runs import METRICS, duration, read_last
 
     model, certificate = learn_automaton(automaton, out=out, **options)
@@ -30,7 +30,7 @@ def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-
 
 def run_compile(*, automaton: str = "shortest-path", out: Path = Path("runs/compile-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
-    from maze_nca_gym.agents.hinting.config import find_automaton
+    from maze_nca_gym.agents.laboratory.compiling.config import find_automaton
 
     model, certificate = compile_automaton(automaton, out=out, **options)
     followed = find_automaton(automaton, options.get("order"))
@@ -41,7 +41,7 @@ def _summarise(
     automaton: Automaton, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
     """Print what came out, and where it is; return the exit code."""
-    from maze_nca_gym.agents.hinting.certificate import worst_patch
+    from maze_nca_gym.agents.laboratory.compiling.certificate import worst_patch
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 

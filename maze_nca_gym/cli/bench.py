@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import bench
 from maze_nca_gym.cli.output import tell
-from maze_nca_gym.tables import Table
+from maze_nca_gym.support.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.leaderboard.rows import Row
+    from maze_nca_gym.agents.evaluation.leaderboard.rows import Row
 
 
 def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "png", **options: Any) -> int:
     """Print a table for each set."""
-    from maze_nca_gym.agents.leaderboard.board import BOARD, PAGE, PICTURE
+    from maze_nca_gym.agents.evaluation.leaderboard.board import BOARD, PAGE, PICTURE
 
     board = bench(out=out, plot=plot, format=format, **options)
     for name, rows in board.by_set().items():
@@ -28,7 +28,7 @@ def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "pn
 
 def _print_set(name: str, rows: Sequence[Row]) -> None:
     """Print a table of one set, measured and published, narrow enough for a terminal of 80 columns."""
-    from maze_nca_gym.agents.leaderboard.rows import lines_of, published_beside, scores_of
+    from maze_nca_gym.agents.evaluation.leaderboard.rows import lines_of, published_beside, scores_of
 
     others = published_beside(name)
     scores, lines = scores_of(rows, others), lines_of(rows, others)

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from maze_nca_gym import agents
-from maze_nca_gym.agents.registry import import_own
+from maze_nca_gym.agents.policies.registry import import_own
 from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
 from maze_nca_gym.cli.reading import named, pairs, read_values
-from maze_nca_gym.names import unknown_name
-from maze_nca_gym.options import Option, Shown, further_options, options_of_call
+from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.options import Option, Shown, further_options, options_of_call
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import evaluate
 from maze_nca_gym.agents.evaluation import DEFAULT_N
-from maze_nca_gym.agents.guarantees import DRAWINGS
-from maze_nca_gym.agents.registry import named_policies
+from maze_nca_gym.agents.policies.guarantees import DRAWINGS
+from maze_nca_gym.agents.policies.registry import named_policies
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.output import FAILED, complain, tell
-from maze_nca_gym.scoring import MINIBATCH
-from maze_nca_gym.tables import Table, percent
+from maze_nca_gym.mazes.scoring import MINIBATCH
+from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.evaluation.cells import Result
     from maze_nca_gym.agents.evaluation.stability import Stability
-    from maze_nca_gym.agents.statistics import Estimate
+    from maze_nca_gym.agents.evaluation.statistics import Estimate
 
 
 def run(
@@ -37,7 +37,7 @@ def run(
     """
     check_folder("--out", out)
     from maze_nca_gym.agents.evaluation.figures import FIGURES
-    from maze_nca_gym.agents.policy import cost_note
+    from maze_nca_gym.agents.policies.policy import cost_note
 
     found = named_policies(policies)
     results = evaluate(policies, out=out, format=format, **options)

@@ -7,14 +7,14 @@ from typing import Any
 
 from maze_nca_gym.agents import evolve
 from maze_nca_gym.cli.output import tell
-from maze_nca_gym.tables import Table, percent
+from maze_nca_gym.support.tables import Table, percent
 
 
 def run(*, out: Path = Path("runs/evolve"), **options: Any) -> int:
     """Print how the levels changed, and where the files are."""
-    from maze_nca_gym.agents.evolution.loop import CURVES, HARDEST, POPULATION, ROUND, hardest
+    from maze_nca_gym.agents.laboratory.evolution.loop import CURVES, HARDEST, POPULATION, ROUND, hardest
     from maze_nca_gym.agents.runs import METRICS, read_metrics
-    from maze_nca_gym.population import LevelPopulation
+    from maze_nca_gym.mazes.population import LevelPopulation
 
     evolve(out=out, **options)
     lines = read_metrics(out / METRICS, ROUND)

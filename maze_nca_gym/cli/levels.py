@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import generate
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.cli.output import print_level, tell
-from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.generation import GENERATORS, options_of
-from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
-from maze_nca_gym.loading import levels_path, list_packs, load_levels, pack_file
-from maze_nca_gym.names import printable
-from maze_nca_gym.options import Between, Shown, check, flag
-from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.scoring import lengths_of
-from maze_nca_gym.solvers import diameter, shortest_path
-from maze_nca_gym.tables import Table
-from maze_nca_gym.tasks import find_task, task_of_levels
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
+from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.generation import GENERATORS, options_of
+from maze_nca_gym.mazes.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
+from maze_nca_gym.mazes.loading import levels_path, list_packs, load_levels, pack_file
+from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.scoring import lengths_of
+from maze_nca_gym.mazes.solvers import diameter, shortest_path
+from maze_nca_gym.mazes.tasks import find_task, task_of_levels
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import Between, Shown, check, flag
+from maze_nca_gym.support.tables import Table
 
 _FIGURES = ("regret", "solution length")
 """Figures in a pack's description, before and after its levels evolved."""

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from maze_nca_gym.names import printable
+from maze_nca_gym.support.names import printable
 
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from maze_nca_gym.agents import PolicyInfo, export, find_policy, list_policies, load
-from maze_nca_gym.agents.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
-from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
+from maze_nca_gym.agents.policies.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
+from maze_nca_gym.agents.policies.registry import MAIN, NAME_PARTS
 from maze_nca_gym.cli.output import tell
-from maze_nca_gym.options import Shown
-from maze_nca_gym.tables import Table, percent
+from maze_nca_gym.support.options import Shown
+from maze_nca_gym.support.tables import Table, percent
 
 
 def list_them(*, all: bool = False, details: bool = False) -> int:
@@ -111,7 +111,7 @@ def show(*, name: Annotated[str, Shown("NAME|FILE", positional=True)]) -> int:
     Raises:
         ValueError: an unknown name, or no model file.
     """
-    from maze_nca_gym.agents.policy import facts
+    from maze_nca_gym.agents.policies.policy import facts
 
     policy = load(name)
     info = find_policy(name)

@@ -13,13 +13,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from maze_nca_gym.options import (
-    REQUIRED,
-    Option,
-    flag,
-    meant,
-    type_name,
-)
+from maze_nca_gym.support.options import REQUIRED, Option, flag, meant, type_name
 
 _FIELD = "option_"
 """Prefix of the fields that tyro parses, since some names of options are Python keywords."""

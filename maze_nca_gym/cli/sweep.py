@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import list_runs, reproduce, sweep
 from maze_nca_gym.cli.output import FAILED, complain, tell
-from maze_nca_gym.names import printable
-from maze_nca_gym.tables import Table, percent
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.sweeps.jobs import Job
-    from maze_nca_gym.agents.sweeps.series import Progress
+    from maze_nca_gym.agents.laboratory.sweeps.jobs import Job
+    from maze_nca_gym.agents.laboratory.sweeps.series import Progress
 
 PLAIN_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""

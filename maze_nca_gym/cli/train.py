@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import train
-from maze_nca_gym.agents.figure_options import FigureFormat, FigureWidth
+from maze_nca_gym.agents.evaluation.figure_options import FigureFormat, FigureWidth
 from maze_nca_gym.agents.training.run import folder_of
 from maze_nca_gym.cli import sweep
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, tell
-from maze_nca_gym.options import check, flag, options_of_call
-from maze_nca_gym.tables import Table, percent
+from maze_nca_gym.support.options import check, flag, options_of_call
+from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy

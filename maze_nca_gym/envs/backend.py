@@ -7,17 +7,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym import dynamics
+from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.spaces import check_action
-from maze_nca_gym.levels import Tiles
-from maze_nca_gym.scoring import IsOptimal
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.scoring import IsOptimal
 
 
 def host_array(values: Any) -> Any:
     """Return a tensor as an array of its dtype, (...), and anything else as it is: NumPy does not read from a GPU."""
     if not hasattr(values, "detach"):
         return values
-    from maze_nca_gym.transfer import read_back  # torch, which is there if there are tensors
+    from maze_nca_gym.support.transfer import read_back  # torch, which is there if there are tensors
 
     return read_back(values)
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from maze_nca_gym import dynamics
-from maze_nca_gym.dynamics import NOT_FINITE, STATE_LIMIT
+from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.backend import NumpyBackend
-from maze_nca_gym.levels import Tiles
-from maze_nca_gym.scoring import IsOptimal, Scores, answer_of, lengths_of, score
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.envs.dynamics import NOT_FINITE, STATE_LIMIT
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.scoring import IsOptimal, Scores, answer_of, lengths_of, score
+from maze_nca_gym.support.transfer import read_back, upload
 
 
 def find_device(name: str) -> torch.device:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.generation import GENERATORS, Size, check_size, find_generator, options_of
-from maze_nca_gym.levels import LevelSet, Tiles, has_border, read_tiles
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.names import check_keywords
-from maze_nca_gym.tasks import Task
+from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, find_generator, options_of
+from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border, read_tiles
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.support.names import check_keywords
 
 Draw = Callable[[NDArray[np.intp]], Tiles]
 """(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""

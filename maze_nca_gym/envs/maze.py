@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym import dynamics
-from maze_nca_gym.dynamics import State, StepResult
+from maze_nca_gym.envs import dynamics
+from maze_nca_gym.envs.dynamics import State, StepResult
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
 from maze_nca_gym.envs.spaces import (
     check_action,
@@ -23,11 +23,11 @@ from maze_nca_gym.envs.spaces import (
     state_space,
 )
 from maze_nca_gym.envs.view import View
-from maze_nca_gym.generation import Size
-from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.random_streams import rng_for
-from maze_nca_gym.scoring import Scores
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.generation import Size
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.scoring import Scores
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.random_streams import rng_for
 
 if TYPE_CHECKING:
     from maze_nca_gym.rendering.edits import Edit

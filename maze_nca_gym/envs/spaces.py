@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
-from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.levels import as_contiguous
-from maze_nca_gym.names import check_count, check_names
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
+from maze_nca_gym.mazes.levels import as_contiguous
+from maze_nca_gym.support.names import check_count, check_names
 
 _FLOAT32 = np.dtype(np.float32)
 

@@ -23,10 +23,10 @@ from maze_nca_gym.envs.spaces import (
     state_space,
 )
 from maze_nca_gym.envs.view import View
-from maze_nca_gym.generation import Size
-from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.names import check_count
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.generation import Size
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.names import check_count
 
 Infos = dict[str, Any]
 _MOST_SHOWN = 16

@@ -10,10 +10,10 @@ import numpy as np
 from gymnasium import logger
 from numpy.typing import NDArray
 
-from maze_nca_gym.dynamics import State
-from maze_nca_gym.levels import Tiles
-from maze_nca_gym.names import unknown_name
-from maze_nca_gym.tasks import SHORTEST_PATH, Task
+from maze_nca_gym.envs.dynamics import State
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task
+from maze_nca_gym.support.names import unknown_name
 
 if TYPE_CHECKING:
     from maze_nca_gym.rendering.edits import Edit

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import Tile, Tiles, has_border
+from maze_nca_gym.mazes.levels import Tile, Tiles, has_border
 
 Place: TypeAlias = tuple[int, int]
 """(row, col) of a tile."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maze_nca_gym.files import atomic_write
 from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.support.files import atomic_write
 
 _COLOURS = 255
 """One less than the palette holds: the last index stands for pixels that did not change."""

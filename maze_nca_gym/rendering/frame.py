@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.levels import KINDS, Kind, Tile, Tiles, as_tiles
+from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, Tiles, as_tiles
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.layout import HEADER, KEY_LINE, MARGIN, Layout, Panel, frame_layout
 from maze_nca_gym.rendering.palette import Frame

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from maze_nca_gym.levels import KINDS, Kind, Tile, Tiles
+from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, Tiles
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.layout import MARGIN, Box, Caption, Layout, Panel
 from maze_nca_gym.rendering.palette import RGB, Frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from maze_nca_gym.levels import Tile
+from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.frame import Snapshot, draw_header
 from maze_nca_gym.rendering.layout import EDGE, STATUS, WINDOW_HEADER, Box, Layout, Panel, menu_layout

@@ -17,7 +17,7 @@ from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from maze_nca_gym.levels import parse
+from maze_nca_gym.mazes.levels import parse
 from maze_nca_gym.rendering.controls import Action, Request
 from maze_nca_gym.rendering.edits import Edit
 from maze_nca_gym.rendering.frame import Snapshot, draw_level

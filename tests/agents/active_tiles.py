@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 
 ROWS, COLS = (-1, 0, 0, 0, 1), (0, -1, 0, 1, 0)
 """Of the taps of a kernel without corners."""

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, iterate
-from maze_nca_gym.agents.handcoded.depth_first import DepthFirstNCA
-from maze_nca_gym.agents.handcoded.diameter import DiameterNCA
-from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
-from maze_nca_gym.levels import clear_endpoints, one_hot, parse
+from maze_nca_gym.agents.policies.handcoded.depth_first import DepthFirstNCA
+from maze_nca_gym.agents.policies.handcoded.diameter import DiameterNCA
+from maze_nca_gym.agents.policies.handcoded.shortest_path import FORMS, ShortestPathNCA
+from maze_nca_gym.mazes.levels import clear_endpoints, one_hot, parse
 
 FOLDER = Path(__file__).parent / "golden"
 MAZES = {

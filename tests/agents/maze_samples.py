@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import Tile
+from maze_nca_gym.mazes.levels import Tile
 
 Tiles = NDArray[np.uint8]
 

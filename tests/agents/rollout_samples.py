@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.agents.rollouts import engines
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.mazes.levels import one_hot
 
 
 def network(n_channels: int, seed: int = 0, gain: float = 1.7, n_tiles: int = 4, **arguments: Any) -> NCA:

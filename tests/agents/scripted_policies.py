@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import Policy
-from maze_nca_gym.levels import Tile
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.solvers import shortest_path
 
 
 def exact_path(maze: Tensor) -> Tensor:

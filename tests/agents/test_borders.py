@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from maze_nca_gym import solvers
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import one_hot
 
 GUIDED = "nca-shortest-path"
 

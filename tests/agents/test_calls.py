@@ -11,11 +11,11 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, train
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import MODELS, load_model
 from maze_nca_gym.agents.training import TrainingConfig, changed
-from maze_nca_gym.agents.weights import MODELS, load_model
 from maze_nca_gym.cli import main
-from maze_nca_gym.levels import LevelSet, parse
+from maze_nca_gym.mazes.levels import LevelSet, parse
 
 TINY = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "n_updates": 4, "batch_size": 8}
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tables import for_each
 
 from maze_nca_gym.agents import iterate, load
-from maze_nca_gym.agents.automata import DIAMETER, HEALING, SHORTEST_PATH
-from maze_nca_gym.agents.automata.shortest_path import ENTER, NEAR, Signal
-from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.laboratory.automata.shortest_path import ENTER, NEAR, Signal
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
+from maze_nca_gym.mazes.tasks import find_task
 
 Held = Mapping[IntEnum, tuple[str, ...]]
 """Signal -> the channels whose sum it is; those after a minus sign are subtracted."""

@@ -9,8 +9,8 @@ import pytest
 from oracles import depth_first_order, distance_grid
 
 from experiments import collisions
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, parse
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, parse
 
 TWO_ARMS = """
     ....

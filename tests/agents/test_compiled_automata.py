@@ -16,22 +16,22 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
-from maze_nca_gym.agents.automata import AUTOMATA, BOTH, DIAMETER, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
-from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
-from maze_nca_gym.agents.automata.rules import at_least
-from maze_nca_gym.agents.guarantees import StepBound
-from maze_nca_gym.agents.hinting.certificate import certify
-from maze_nca_gym.agents.hinting.linear import separated
-from maze_nca_gym.agents.hinting.run import learn_automaton
-from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, DIAMETER, SHORTEST_PATH, Automaton
+from maze_nca_gym.agents.laboratory.automata.automaton import NEIGHBOURHOODS
+from maze_nca_gym.agents.laboratory.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
+from maze_nca_gym.agents.laboratory.automata.rules import at_least
+from maze_nca_gym.agents.laboratory.compiling.certificate import certify
+from maze_nca_gym.agents.laboratory.compiling.linear import separated
+from maze_nca_gym.agents.laboratory.compiling.run import learn_automaton
+from maze_nca_gym.agents.policies.guarantees import StepBound
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli import main
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, clear_endpoints, one_hot
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.tasks import DIAMETER as DIAMETER_TASK
-from maze_nca_gym.tasks import SHORTEST_PATH as SHORTEST_PATH_TASK
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import DIAMETER as DIAMETER_TASK
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH as SHORTEST_PATH_TASK
+from maze_nca_gym.mazes.tasks import find_task
 
 N_STEPS = 40
 FAST = {

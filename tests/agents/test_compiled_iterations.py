@@ -15,13 +15,14 @@ import torch
 from rollout_samples import assert_near, gradients, mazes, network
 from torch import Tensor, nn
 
-from maze_nca_gym.agents import learned, sweep, train
-from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents import sweep, train
+from maze_nca_gym.agents.policies import learned
+from maze_nca_gym.agents.policies.policy import Policy
+from maze_nca_gym.agents.policies.weights import MODELS, register_model
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import Request
 from maze_nca_gym.agents.training import compiling, loop, session
 from maze_nca_gym.agents.training.compiling import check_compile
-from maze_nca_gym.agents.weights import MODELS, register_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
 N_STEPS = 12

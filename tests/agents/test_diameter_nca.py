@@ -6,10 +6,10 @@ import torch
 from maze_samples import FAMILIES, Tiles
 from oracles import canonical_diameter, eccentricity_grid
 
-from maze_nca_gym import solvers
 from maze_nca_gym.agents import iterate
-from maze_nca_gym.agents.handcoded.diameter import Channel, DiameterNCA
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.agents.policies.handcoded.diameter import Channel, DiameterNCA
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
 SIZES = [(1, 7, 8), (3, 3, 16), (4, 7, 12), (9, 5, 8), (11, 14, 2)]
 """Height, width and mazes of each family."""

@@ -6,8 +6,8 @@ import torch
 from rollout_samples import assert_near, gradients, mazes, network, noise
 from torch import Tensor
 
-from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.program import Program
+from maze_nca_gym.agents.policies.policy import Policy
+from maze_nca_gym.agents.policies.program import Program
 from maze_nca_gym.agents.rollouts import engines, rollout
 from maze_nca_gym.agents.rollouts.pytorch import Request
 

@@ -13,12 +13,12 @@ from gymnasium.envs.registration import EnvSpec
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
-from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees, StepBound
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.policy import facts
+from maze_nca_gym.agents.policies.guarantees import DRAWINGS, Guarantees, StepBound
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import facts
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.training.config import changed
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.levels import parse
+from maze_nca_gym.mazes.levels import parse
 
 TWO_ROWS = "S..\n..T"
 """A level without a border."""

@@ -10,7 +10,7 @@ from oracles import all_shortest_paths, depth_first_order
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, iterate
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
 PATH_SLIPS = {
     literal.PathStepOfZero: "TS#",

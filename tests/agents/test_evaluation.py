@@ -14,16 +14,16 @@ from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of, measure
-from maze_nca_gym.agents.guarantees import Guarantees, StepBound
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.levels import first_levels
+from maze_nca_gym.agents.evaluation.statistics import Estimate, mean, proportion
+from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import check_steps, curve_steps, default_steps
-from maze_nca_gym.agents.statistics import Estimate, mean, proportion
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
-from maze_nca_gym.scoring import paper_accuracy, score
-from maze_nca_gym.solvers import diameter, shortest_path
-from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH
+from maze_nca_gym.agents.rollouts.levels import first_levels
+from maze_nca_gym.mazes.families import test_levels
+from maze_nca_gym.mazes.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
+from maze_nca_gym.mazes.scoring import paper_accuracy, score
+from maze_nca_gym.mazes.solvers import diameter, shortest_path
+from maze_nca_gym.mazes.tasks import DIAMETER, SHORTEST_PATH
 
 SMALL = test_levels("random", 8, "shortest-path", 60)
 TWO_WAYS = parse("S..\n.#.\n..T")

@@ -20,12 +20,12 @@ from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from maze_nca_gym.agents.evaluation.stability import effort, measure_stability
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import default_steps
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import Tile, one_hot, parse
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH
+from maze_nca_gym.mazes.families import test_levels
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import DIAMETER, SHORTEST_PATH
 
 SMALL = test_levels("loops", 9, "shortest-path", 30)
 

@@ -16,16 +16,16 @@ from maze_samples import FAMILIES, Tiles, sample
 from tables import for_each
 from torch.nn import functional as F
 
-from maze_nca_gym import generation
 from maze_nca_gym.agents import iterate, load, rollout
-from maze_nca_gym.agents.exact_weights import NETWORKS
-from maze_nca_gym.agents.exact_weights.diameter_weights import Channel
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.exact_weights import NETWORKS
+from maze_nca_gym.agents.policies.exact_weights.diameter_weights import Channel
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.rollouts import engines
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import one_hot, parse
-from maze_nca_gym.solvers import diameter, eccentricities, shortest_path
+from maze_nca_gym.mazes import generation
+from maze_nca_gym.mazes.families import test_levels
+from maze_nca_gym.mazes.levels import one_hot, parse
+from maze_nca_gym.mazes.solvers import diameter, eccentricities, shortest_path
 
 TINY = [
     parse("."),

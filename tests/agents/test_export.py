@@ -17,14 +17,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.exporting import KIND, export
-from maze_nca_gym.agents.handcoded import ShortestPathNCA
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.agents.policies.handcoded import ShortestPathNCA
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import Policy
+from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.agents.rollouts.exporting import KIND, export
 from maze_nca_gym.cli import main
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import one_hot
 
 HELD = [name for name in list_policies(all=True) if "-baseline" not in name] + ["nca-shortest-path-baseline"]
 

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from tables import for_each
 
 from maze_nca_gym.agents import bench, evaluate, reproduce, sweep
-from maze_nca_gym.agents.figures import (
+from maze_nca_gym.agents.evaluation.drawing import (
     COLOURS,
     bar_places,
     count_axis,
@@ -25,7 +25,7 @@ from maze_nca_gym.agents.figures import (
     size_axis,
     strip,
 )
-from maze_nca_gym.options import options_of_call
+from maze_nca_gym.support.options import options_of_call
 
 LONG = "runs/sweeps/guided-lr=0.003-channels=32-seed={}-with-a-name-as-long-as-that/model.safetensors"
 

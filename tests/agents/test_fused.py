@@ -18,10 +18,10 @@ from tables import for_each
 from torch import Tensor
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
 from maze_nca_gym.agents.rollouts import engines, machine_code, threads
 from maze_nca_gym.agents.rollouts.fused import layout
-from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
 
 KEEP = (2, 5, 9)
 KERNELS: list[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from rollout_samples import assert_near, gradients, in_double, in_machine_code, 
 from torch import Tensor
 from torch.nn import functional as F
 
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import machine_code as engine
 from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.rollouts.fused import blocks, layout, vectors

@@ -10,9 +10,9 @@ from maze_samples import FAMILIES, sample
 from tables import for_each
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.learned import GAT, GCN
-from maze_nca_gym.agents.learned.graph_policy import TileGraphs
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.agents.policies.learned import GAT, GCN
+from maze_nca_gym.agents.policies.learned.graph_policy import TileGraphs
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
 
 def plain_edges(tiles: np.ndarray, traversable_only: bool) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:

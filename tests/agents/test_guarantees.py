@@ -11,16 +11,16 @@ from oracles import optimal_shortest_paths
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Trembles
 from tables import for_each
 
-from maze_nca_gym import solvers
 from maze_nca_gym.agents import find_policy, load, rollout
-from maze_nca_gym.agents.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
-from maze_nca_gym.agents.hinting.config import HintConfig
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.pretrained import cards, load_pretrained
+from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
+from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.rollouts.iterating import finished
 from maze_nca_gym.agents.training.config import TrainingConfig
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.families import test_levels
+from maze_nca_gym.mazes.levels import one_hot, parse
 
 SHIPPED = {name: card for name, card in cards().items() if "unshipped" not in card}
 

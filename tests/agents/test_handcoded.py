@@ -10,8 +10,8 @@ from maze_samples import FAMILIES, sample
 from tables import for_each
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.handcoded.base import HandcodedNCA
-from maze_nca_gym.levels import clear_endpoints, one_hot
+from maze_nca_gym.agents.policies.handcoded.base import HandcodedNCA
+from maze_nca_gym.mazes.levels import clear_endpoints, one_hot
 
 LOSSES = {"depth-first": "stack_rank", "diameter": "eccentricity"}
 """Channels whose sum is differentiated; the path for all others."""

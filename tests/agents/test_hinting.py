@@ -15,12 +15,12 @@ from maze_samples import sample
 from tables import for_each
 
 from maze_nca_gym.agents import iterate, load, rollout
-from maze_nca_gym.agents.automata import DIAMETER, HEALING, SHORTEST_PATH
-from maze_nca_gym.agents.hinting.bounds import Network
-from maze_nca_gym.agents.hinting.certificate import automaton_of, certify, counterexamples, worst_patch
-from maze_nca_gym.agents.hinting.config import HintConfig, changes, find_automaton
-from maze_nca_gym.agents.hinting.learning import learn
-from maze_nca_gym.agents.hinting.patches import (
+from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.laboratory.compiling.bounds import Network
+from maze_nca_gym.agents.laboratory.compiling.certificate import automaton_of, certify, counterexamples, worst_patch
+from maze_nca_gym.agents.laboratory.compiling.config import HintConfig, changes, find_automaton
+from maze_nca_gym.agents.laboratory.compiling.learning import learn
+from maze_nca_gym.agents.laboratory.compiling.patches import (
     KIND_BITS,
     distinct,
     kinds_of,
@@ -31,14 +31,14 @@ from maze_nca_gym.agents.hinting.patches import (
     signals_of,
     tile_codes,
 )
-from maze_nca_gym.agents.hinting.run import compile_automaton, learn_automaton
-from maze_nca_gym.agents.hinting.worlds import find_worlds
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.families import test_levels as named_levels
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
-from maze_nca_gym.solvers import diameter, shortest_path
+from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton, learn_automaton
+from maze_nca_gym.agents.laboratory.compiling.worlds import find_worlds
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.families import test_levels as named_levels
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
+from maze_nca_gym.mazes.solvers import diameter, shortest_path
 
 AUTOMATA = [SHORTEST_PATH, HEALING, DIAMETER]
 NAMES = {automaton: f"nca-{automaton.name}-hinted" for automaton in AUTOMATA}

@@ -12,12 +12,12 @@ from maze_samples import sample
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
-from maze_nca_gym.families import test_levels as named_levels
-from maze_nca_gym.levels import one_hot, parse
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.agents.laboratory.automata.healing import FOUND, HEALING, S
+from maze_nca_gym.mazes.families import test_levels as named_levels
+from maze_nca_gym.mazes.levels import one_hot, parse
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import find_task
 
 NAME = "nca-shortest-path-healing-hinted"
 ALARMS = [*FOUND, S.ALARM, S.RESET]

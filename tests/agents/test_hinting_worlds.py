@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from maze_samples import sample
 
-from maze_nca_gym.agents.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.automata.rules import Rule, View, around
-from maze_nca_gym.agents.hinting import worlds
-from maze_nca_gym.agents.hinting.patches import KIND_BITS, labels, mask_of, patches_seen
-from maze_nca_gym.agents.hinting.worlds import World, find_worlds
-from maze_nca_gym.levels import Tile
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH, Automaton
+from maze_nca_gym.agents.laboratory.automata.rules import Rule, View, around
+from maze_nca_gym.agents.laboratory.compiling import worlds
+from maze_nca_gym.agents.laboratory.compiling.patches import KIND_BITS, labels, mask_of, patches_seen
+from maze_nca_gym.agents.laboratory.compiling.worlds import World, find_worlds
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.tasks import find_task
 
 
 class Signal(IntEnum):

@@ -18,8 +18,8 @@ from scripted_policies import Scripted
 from tables import for_each
 
 from maze_nca_gym.agents import bench, load, rollout
-from maze_nca_gym.agents.leaderboard import entrants, figures
-from maze_nca_gym.agents.leaderboard.answers import (
+from maze_nca_gym.agents.evaluation.leaderboard import entrants, figures
+from maze_nca_gym.agents.evaluation.leaderboard.answers import (
     CANONICAL,
     EXACT,
     FIRST_MOVE,
@@ -31,20 +31,27 @@ from maze_nca_gym.agents.leaderboard.answers import (
     judge_moves,
     judge_tokens,
 )
-from maze_nca_gym.agents.leaderboard.board import Board
-from maze_nca_gym.agents.leaderboard.entrants import reused_paths
-from maze_nca_gym.agents.leaderboard.predictions import read_predictions
-from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, WHOLE, lines_of, published, published_beside
-from maze_nca_gym.agents.pretrained import cards
-from maze_nca_gym.agents.statistics import Estimate
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, original
-from maze_nca_gym.benchmark_sets.cells import from_every_tile
-from maze_nca_gym.benchmark_sets.tokens import to_tokens
+from maze_nca_gym.agents.evaluation.leaderboard.board import Board
+from maze_nca_gym.agents.evaluation.leaderboard.entrants import reused_paths
+from maze_nca_gym.agents.evaluation.leaderboard.predictions import read_predictions
+from maze_nca_gym.agents.evaluation.leaderboard.rows import (
+    RESTARTED,
+    REUSED,
+    WHOLE,
+    lines_of,
+    published,
+    published_beside,
+)
+from maze_nca_gym.agents.evaluation.statistics import Estimate
+from maze_nca_gym.agents.policies.pretrained import cards
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli import main
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot, parse
-from maze_nca_gym.solvers import distances, is_optimal, shortest_path
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, original
+from maze_nca_gym.mazes.benchmark_sets.cells import from_every_tile
+from maze_nca_gym.mazes.benchmark_sets.tokens import to_tokens
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
+from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
 
 LABEL = partial(shortest_path, order="RDLU")
 SMALL = BenchmarkSet(
@@ -299,7 +306,7 @@ class TestPolicies:
         ]
 
     def test_classes_policies_and_mappings_are_taken(self, small):
-        name = "maze_nca_gym.agents.handcoded:ShortestPathNCA"
+        name = "maze_nca_gym.agents.policies.handcoded:ShortestPathNCA"
         rows = [
             *bench("small-9", policies=name).rows,
             *bench("small-9", policies=load("shortest-path-bfs")).rows,

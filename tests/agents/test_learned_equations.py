@@ -11,8 +11,8 @@ import torch
 from maze_samples import Tiles, sample
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
-from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.mazes.levels import Tile, one_hot
 
 Map = NDArray[np.float64]
 """(C, H, W), the state of a maze."""

@@ -17,9 +17,9 @@ from maze_samples import sample
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, iterate, rollout
-from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
 from maze_nca_gym.agents.rollouts.engines import PYTORCH, preferring
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.mazes.levels import one_hot
 
 MODELS: dict[str, Callable[..., Policy]] = {
     "GCN": GCN,
@@ -257,13 +257,13 @@ import sys
 sys.modules["torch_geometric"] = None
 import torch
 from gymnasium.error import DependencyNotInstalled
-from maze_nca_gym.agents.learned import MLP, NCA
+from maze_nca_gym.agents.policies.learned import MLP, NCA
 maze = torch.zeros(1, 4, 5, 5)
 for policy in (NCA(4, 3), MLP(4, 3, size=3)):
     policy(maze, maze[:, :3])
 for name in ("GCN", "GAT"):
     try:
-        exec(f"from maze_nca_gym.agents.learned import {name}")
+        exec(f"from maze_nca_gym.agents.policies.learned import {name}")
     except DependencyNotInstalled as error:
         print(error)
 """
@@ -282,6 +282,6 @@ def test_models_without_graphs_need_no_torch_geometric():
 
 
 def test_torch_geometric_is_imported_late_and_silently():
-    code = "import sys, maze_nca_gym.agents.learned as learned; print('torch_geometric' in sys.modules); "
+    code = "import sys, maze_nca_gym.agents.policies.learned as learned; print('torch_geometric' in sys.modules); "
     code += "print(learned.GCN(4, 5).n_channels, learned.GAT(4, 6).n_channels)"
     assert run_python(code).split() == ["False", "5", "6"]

@@ -13,20 +13,20 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import evolve, load
-from maze_nca_gym.agents.evolution.loop import Evolution
-from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
-from maze_nca_gym.agents.evolution.run import options_of_evolution
+from maze_nca_gym.agents.laboratory.evolution.loop import Evolution
+from maze_nca_gym.agents.laboratory.evolution.measure import EvaluatedPolicy, Regret
+from maze_nca_gym.agents.laboratory.evolution.run import options_of_evolution
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.evolving_levels import measured_by
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv
-from maze_nca_gym.levels import parse
-from maze_nca_gym.population import BreedingSchedule, PopulationConfig
-from maze_nca_gym.population.config import MEASURES
-from maze_nca_gym.scoring import score
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.wrappers import AdversarialEvolution, VectorAdversarialEvolution
+from maze_nca_gym.envs.wrappers import AdversarialEvolution, VectorAdversarialEvolution
+from maze_nca_gym.mazes.levels import parse
+from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.mazes.population.config import MEASURES
+from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.mazes.solvers import shortest_path
 
 FORK = parse("#####\n#S..#\n#.#.#\n#..T#\n#####")
 """A level with two shortest paths, one of which is canonical."""

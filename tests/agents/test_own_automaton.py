@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import evaluate, evolve, load, rollout
-from maze_nca_gym.agents.exporting import export
-from maze_nca_gym.agents.guarantees import StepBound
-from maze_nca_gym.agents.handcoded.base import HandcodedNCA, step
-from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable
+from maze_nca_gym.agents.policies.guarantees import StepBound
+from maze_nca_gym.agents.policies.handcoded.base import HandcodedNCA, step
+from maze_nca_gym.agents.policies.handcoded.weight_table import Weight, WeightTable
+from maze_nca_gym.agents.policies.weights import MODELS, load_model, register_model, save_model
+from maze_nca_gym.agents.rollouts.exporting import export
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
-from maze_nca_gym.agents.weights import MODELS, load_model, register_model, save_model
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, one_hot
 
 
 class Channel(IntEnum):

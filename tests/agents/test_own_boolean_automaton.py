@@ -14,14 +14,14 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
-from maze_nca_gym.agents.automata.rules import around
-from maze_nca_gym.agents.hinting.certificate import certify
-from maze_nca_gym.agents.hinting.run import compile_automaton, learn_automaton
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
+from maze_nca_gym.agents.laboratory.automata.rules import around
+from maze_nca_gym.agents.laboratory.compiling.certificate import certify
+from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton, learn_automaton
 from maze_nca_gym.cli import main
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot
-from maze_nca_gym.solvers import distances
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, one_hot
+from maze_nca_gym.mazes.solvers import distances
 
 
 class Signal(IntEnum):

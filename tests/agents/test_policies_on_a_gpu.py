@@ -13,11 +13,11 @@ from simulated_gpu import GPU, SimulatedGpu
 from simulated_gpu import gpu as gpu
 
 from maze_nca_gym.agents import bench, evaluate, evolve, list_policies, load, rollout
-from maze_nca_gym.agents.learned import GAT, GCN
+from maze_nca_gym.agents.policies.learned import GAT, GCN
 from maze_nca_gym.agents.rollouts.solved import solve_levels
-from maze_nca_gym.families import test_levels as policy_levels
-from maze_nca_gym.levels import one_hot
-from maze_nca_gym.transfer import read_back
+from maze_nca_gym.mazes.families import test_levels as policy_levels
+from maze_nca_gym.mazes.levels import one_hot
+from maze_nca_gym.support.transfer import read_back
 
 SEVERAL = ("nca-shortest-path", "nca-shortest-path-healing-hinted", "shortest-path-bfs", "depth-first")
 GRAPHS = {"GCN": GCN, "GAT": GAT}

@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import Policy, Symmetrised, iterate, list_policies, load, rollout
-from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.agents.policies.weights import MODELS, load_model, save_model
 from maze_nca_gym.agents.rollouts.engines import STEPPING, preferring
-from maze_nca_gym.agents.weights import MODELS, load_model, save_model
-from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.generation import GENERATORS, generate
-from maze_nca_gym.levels import one_hot
-from maze_nca_gym.scoring import score
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
+from maze_nca_gym.mazes.generation import GENERATORS, generate
+from maze_nca_gym.mazes.levels import one_hot
+from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.mazes.tasks import find_task
 
 
 class Own(Policy):

@@ -15,11 +15,11 @@ from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.guarantees import Guarantees, StepBound
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.precision import tf32
-from maze_nca_gym.levels import clear_endpoints, one_hot
+from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import Policy
+from maze_nca_gym.agents.policies.precision import tf32
+from maze_nca_gym.mazes.levels import clear_endpoints, one_hot
 
 
 def mazes(n_tiles, n=3, height=6, width=7):

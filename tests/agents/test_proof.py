@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.automata import AUTOMATA, BOTH, DIAMETER, HEALING, SHORTEST_PATH, proof
-from maze_nca_gym.agents.automata.automaton import MapView
-from maze_nca_gym.agents.automata.diameter import S as D
-from maze_nca_gym.agents.automata.gallery import (
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, DIAMETER, HEALING, SHORTEST_PATH, proof
+from maze_nca_gym.agents.laboratory.automata.automaton import MapView
+from maze_nca_gym.agents.laboratory.automata.diameter import S as D
+from maze_nca_gym.agents.laboratory.automata.gallery import (
     DEAD_ENDS,
     FIRST_PASSAGE,
     GALLERY,
@@ -27,16 +27,16 @@ from maze_nca_gym.agents.automata.gallery import (
     Passing,
     Reached,
 )
-from maze_nca_gym.agents.automata.healing import S as H
-from maze_nca_gym.agents.automata.proof import mistakes, proof_in_words, prove
-from maze_nca_gym.agents.automata.rules import any_on, around, at_least
-from maze_nca_gym.agents.automata.shortest_path import CANONICAL, NEAR, Signal
-from maze_nca_gym.agents.automata.theorem import Claim, Theorem, broken_axioms
-from maze_nca_gym.agents.guarantees import StepBound
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, parse
-from maze_nca_gym.solvers import distances, shortest_path
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.agents.laboratory.automata.healing import S as H
+from maze_nca_gym.agents.laboratory.automata.proof import mistakes, proof_in_words, prove
+from maze_nca_gym.agents.laboratory.automata.rules import any_on, around, at_least
+from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, NEAR, Signal
+from maze_nca_gym.agents.laboratory.automata.theorem import Claim, Theorem, broken_axioms
+from maze_nca_gym.agents.policies.guarantees import StepBound
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, parse
+from maze_nca_gym.mazes.solvers import distances, shortest_path
+from maze_nca_gym.mazes.tasks import find_task
 from tests.tables import for_each
 
 WITH_THEOREMS = [automaton for automaton in AUTOMATA.values() if automaton.theorem is not None]

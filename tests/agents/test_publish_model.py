@@ -14,8 +14,8 @@ from tables import for_each
 
 from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.cli import main
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import LevelSet
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import LevelSet
 from tools import publish_model as publish
 
 TRAIN = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]

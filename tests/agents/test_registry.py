@@ -11,12 +11,13 @@ import torch
 from tables import for_each
 
 from maze_nca_gym import agents
-from maze_nca_gym.agents import Policy, find_policy, learned, list_policies, load
-from maze_nca_gym.agents.learned import MLP, NCA
-from maze_nca_gym.agents.pretrained import cards
-from maze_nca_gym.agents.registry import NAME_PARTS
+from maze_nca_gym.agents import Policy, find_policy, list_policies, load
+from maze_nca_gym.agents.policies import learned
+from maze_nca_gym.agents.policies.learned import MLP, NCA
+from maze_nca_gym.agents.policies.pretrained import cards
+from maze_nca_gym.agents.policies.registry import NAME_PARTS
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.training import TrainingConfig
-from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 
 

@@ -27,8 +27,9 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from maze_nca_gym.agents import evaluate, export, load, reinforcement, rollout
-from maze_nca_gym.agents.guarantees import Guarantees
-from maze_nca_gym.agents.policy import asked
+from maze_nca_gym.agents.policies.guarantees import Guarantees
+from maze_nca_gym.agents.policies.policy import asked
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.reinforcement import (
     LearningCurve,
     NCAActorCriticPolicy,
@@ -36,11 +37,10 @@ from maze_nca_gym.agents.reinforcement import (
     draw_learning_curves,
     make_path_vec,
 )
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, level_hashes, one_hot, parse
-from maze_nca_gym.solvers import shortest_path
-from maze_nca_gym.wrappers import PathAction
+from maze_nca_gym.envs.wrappers import PathAction
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, level_hashes, one_hot, parse
+from maze_nca_gym.mazes.solvers import shortest_path
 
 SHORTEST_PATH = "MazeShortestPath-v0"
 EVOLVING = "MazeShortestPathEvolving-v0"

@@ -23,26 +23,26 @@ import pytest
 from child_processes import Brief, die_once, die_or_live
 from tables import for_each
 
-from maze_nca_gym.agents.reproduction import columns, figures, run, tables
-from maze_nca_gym.agents.reproduction.effects import EFFECTS, find_effects
-from maze_nca_gym.agents.reproduction.results import Cell, Results, RowResult, _cell
-from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, run_name
-from maze_nca_gym.agents.reproduction.rows import tables as tables_by_number
-from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, shrink
+from maze_nca_gym.agents.evaluation.statistics import spearman
+from maze_nca_gym.agents.laboratory.reproduction import columns, figures, run, tables
+from maze_nca_gym.agents.laboratory.reproduction.effects import EFFECTS, find_effects
+from maze_nca_gym.agents.laboratory.reproduction.results import Cell, Results, RowResult, _cell
+from maze_nca_gym.agents.laboratory.reproduction.rows import configurations, find_rows, run_name
+from maze_nca_gym.agents.laboratory.reproduction.rows import tables as tables_by_number
+from maze_nca_gym.agents.laboratory.reproduction.scales import SCALES, Scale, shrink
+from maze_nca_gym.agents.laboratory.sweeps import jobs, series
+from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
+from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.rollouts import find_paths
 from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.runs.executors import LocalExecutor
-from maze_nca_gym.agents.statistics import spearman
-from maze_nca_gym.agents.sweeps import jobs, series
-from maze_nca_gym.agents.sweeps import run as sweeps_run
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.model import shapes_of
-from maze_nca_gym.agents.weights import load_model
 from maze_nca_gym.cli import main
-from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.scoring import paper_accuracy
-from maze_nca_gym.tasks import SHORTEST_PATH
+from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.scoring import paper_accuracy
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 ROWS = find_rows(["all"])
 LEAST = Scale("least", size=4, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)

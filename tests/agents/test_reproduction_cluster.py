@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 from test_reproduction import make_jobs, processes_of, wait_for
 
-from maze_nca_gym.agents.reproduction import figures, run
-from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
+from maze_nca_gym.agents.laboratory.reproduction import figures, run
+from maze_nca_gym.agents.laboratory.reproduction.scales import SCALES, Scale
+from maze_nca_gym.agents.laboratory.sweeps import jobs
+from maze_nca_gym.agents.laboratory.sweeps.series import run_all
 from maze_nca_gym.agents.runs import executors
 from maze_nca_gym.agents.runs.executors import OutOfTime, SubmititExecutor
-from maze_nca_gym.agents.sweeps import jobs
-from maze_nca_gym.agents.sweeps.series import run_all
 from maze_nca_gym.cli import main
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")

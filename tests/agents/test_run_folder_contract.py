@@ -15,13 +15,13 @@ import torch
 from command_lines import RUN, files
 
 from maze_nca_gym.agents import evolve, learn_automaton, reproduce, train
-from maze_nca_gym.agents.evolution.measure import Regret
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.laboratory.evolution.measure import Regret
+from maze_nca_gym.agents.laboratory.sweeps import run as sweeps
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import RunFolder
-from maze_nca_gym.agents.sweeps import run as sweeps
 from maze_nca_gym.agents.training import loop
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.mazes.population import LevelPopulation
 
 OUT = Path("run")
 TRAINING = {"n_channels": 4, "n_iterations": 3, "sizes": (5,), "batch_size": 4, "device": "cpu", "threads": 1}
@@ -119,7 +119,7 @@ def _folder_without_pictures(command_line, without_pictures, monkeypatch):
     """The runs of a reproduction have tests of their own too."""
     monkeypatch.setattr(sweeps, "run_all", lambda *_: None)
     for name in ("draw_published", "draw_behaviour"):
-        monkeypatch.setattr(f"maze_nca_gym.agents.reproduction.figures.{name}", lambda *_: None)
+        monkeypatch.setattr(f"maze_nca_gym.agents.laboratory.reproduction.figures.{name}", lambda *_: None)
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
 
 

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.learned import MLP
+from maze_nca_gym.agents.policies.learned import MLP
 from maze_nca_gym.agents.rollouts import window as window_module
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.window import open_window
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import LevelSet, Tile, one_hot, parse
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import LevelSet, Tile, one_hot, parse
 from maze_nca_gym.rendering import Action, Request, Snapshot
 from maze_nca_gym.rendering.edits import Damage, Edit, MoveEnd, Paint
 

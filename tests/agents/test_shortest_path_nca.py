@@ -8,8 +8,8 @@ from oracles import all_shortest_paths, canonical_shortest_path
 from tables import for_each
 
 from maze_nca_gym.agents import iterate, rollout
-from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.agents.policies.handcoded.shortest_path import FORMS, ShortestPathNCA
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
 NAMES = [(ties, form) for ties, forms in FORMS.items() for form in forms]
 

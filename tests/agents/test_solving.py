@@ -13,9 +13,9 @@ from maze_nca_gym.agents.rollouts.scores import encode, label, score_paths
 from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.runs import progress
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import LevelSet, parse
-from maze_nca_gym.tasks import Task
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import LevelSet, parse
+from maze_nca_gym.mazes.tasks import Task
 
 CORRIDOR = parse("#####\n#S.T#\n#####")
 SQUARE = parse("####\n#S.#\n#.T#\n####")

@@ -26,20 +26,20 @@ from tables import for_each
 from test_reproduction import Here
 
 from maze_nca_gym.agents import list_runs, sweep, train
-from maze_nca_gym.agents.statistics import student
-from maze_nca_gym.agents.sweeps import jobs
-from maze_nca_gym.agents.sweeps import run as sweeps_run
-from maze_nca_gym.agents.sweeps.effects import find_effects
-from maze_nca_gym.agents.sweeps.jobs import Error
-from maze_nca_gym.agents.sweeps.results import Cell, RowResult
-from maze_nca_gym.agents.sweeps.run import Launch
-from maze_nca_gym.agents.sweeps.specification import as_folder, read_sweep
+from maze_nca_gym.agents.evaluation.statistics import student
+from maze_nca_gym.agents.laboratory.sweeps import jobs
+from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
+from maze_nca_gym.agents.laboratory.sweeps.effects import find_effects
+from maze_nca_gym.agents.laboratory.sweeps.jobs import Error
+from maze_nca_gym.agents.laboratory.sweeps.results import Cell, RowResult
+from maze_nca_gym.agents.laboratory.sweeps.run import Launch
+from maze_nca_gym.agents.laboratory.sweeps.specification import as_folder, read_sweep
+from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.training import TrainingConfig, reports
 from maze_nca_gym.agents.training.updates import Diverged
-from maze_nca_gym.agents.weights import load_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.sweep import _table
-from maze_nca_gym.families import validation_levels
+from maze_nca_gym.mazes.families import validation_levels
 
 TINY = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 4, "batch_size": 4}
 """Options of a run of a moment."""
@@ -436,7 +436,7 @@ class TestStatistics:
 
 
 def test_watching_shows_a_line_for_each_run(done):
-    from maze_nca_gym.agents.sweeps.series import Progress
+    from maze_nca_gym.agents.laboratory.sweeps.series import Progress
 
     progress = Progress(read_sweep(SWEEP).jobs(done[0].out, "cpu"))
     progress.running = [progress.jobs[0]]

@@ -16,16 +16,16 @@ from scripted_policies import Oracle, Scripted, exact_path
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, Symmetrised, bench, export, find_policy, load, rollout, solve
-from maze_nca_gym.agents.leaderboard.entrants import learned_from
-from maze_nca_gym.agents.learned import MLP, NCA
-from maze_nca_gym.agents.policy import facts
+from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
+from maze_nca_gym.agents.policies.learned import MLP, NCA
+from maze_nca_gym.agents.policies.policy import facts
 from maze_nca_gym.agents.rollouts.engines import STEPPING, engine_for, preferring
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.symmetrised import EachOrientation
 from maze_nca_gym.cli import main
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot, parse
-from maze_nca_gym.tasks import SHORTEST_PATH, TASKS, find_task
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, find_task
 
 TURNS = [partial(np.rot90, k=k, axes=(-2, -1)) for k in range(4)]
 EIGHT = {

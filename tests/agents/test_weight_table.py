@@ -8,9 +8,9 @@ from tables import for_each
 from torch import relu
 from torch.nn import functional as F
 
-from maze_nca_gym.agents.handcoded.base import sawtooth, step
-from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable, convolve, taps
-from maze_nca_gym.agents.neighbours import offsets
+from maze_nca_gym.agents.policies.handcoded.base import sawtooth, step
+from maze_nca_gym.agents.policies.handcoded.weight_table import Weight, WeightTable, convolve, taps
+from maze_nca_gym.agents.policies.neighbours import offsets
 
 
 class Input(IntEnum):

@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 from tables import for_each
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.weights import KIND, load_model, save_model
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import KIND, load_model, save_model
 
 
 def contents(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:

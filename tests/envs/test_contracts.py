@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym import families, generation, levels
 from maze_nca_gym.agents import load
-from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.envs.maze import MazeEnv
-from maze_nca_gym.levels import LevelSet, Tile, one_hot, parse, to_text
+from maze_nca_gym.mazes import families, generation, levels
+from maze_nca_gym.mazes.levels import LevelSet, Tile, one_hot, parse, to_text
+from maze_nca_gym.mazes.tasks import TASKS, find_task
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.tasks import TASKS, find_task
 
 PLAIN = list(maze_nca_gym.ENVIRONMENTS)
 IDS = [*PLAIN, *maze_nca_gym.EVOLVING_ENVIRONMENTS]

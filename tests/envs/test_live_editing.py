@@ -10,12 +10,13 @@ import pytest
 from numpy.typing import NDArray
 from tables import for_each
 
-from maze_nca_gym import rendering, solvers
+from maze_nca_gym import rendering
 from maze_nca_gym.envs.maze import MazeEnv
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.levels import Tile, one_hot, parse
+from maze_nca_gym.mazes.scoring import score
 from maze_nca_gym.rendering import Request, Snapshot
 from maze_nca_gym.rendering.edits import Damage, Edit, MoveEnd, Paint
-from maze_nca_gym.scoring import score
 
 LEVEL = parse(
     """

@@ -15,9 +15,9 @@ from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym.agents import load
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import one_hot
-from maze_nca_gym.wrappers import PathAction
+from maze_nca_gym.envs.wrappers import PathAction
+from maze_nca_gym.mazes.families import test_levels
+from maze_nca_gym.mazes.levels import one_hot
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 

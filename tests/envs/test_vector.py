@@ -22,9 +22,9 @@ from tables import for_each
 import maze_nca_gym
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.envs.vector import MazeVectorEnv
-from maze_nca_gym.levels import one_hot, parse, to_text
-from maze_nca_gym.transfer import read_back
-from maze_nca_gym.wrappers import PathAction
+from maze_nca_gym.envs.wrappers import PathAction
+from maze_nca_gym.mazes.levels import one_hot, parse, to_text
+from maze_nca_gym.support.transfer import read_back
 
 N = 5
 SETTINGS: dict[str, dict[str, Any]] = {

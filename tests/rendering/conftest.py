@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maze_nca_gym import levels
+from maze_nca_gym.mazes import levels
 from maze_nca_gym.rendering import Snapshot
 
 

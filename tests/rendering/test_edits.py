@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from tables import for_each
 
-from maze_nca_gym.levels import Tile, Tiles, parse
+from maze_nca_gym.mazes.levels import Tile, Tiles, parse
 from maze_nca_gym.rendering.edits import Damage, Edit, MoveEnd, Paint, Tool, begin_stroke, line
 
 LEVEL = parse(

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from tables import for_each
 
-from maze_nca_gym import levels
+from maze_nca_gym.mazes import levels
 from maze_nca_gym.rendering import Panel, Snapshot, captioned, contact_sheet, draw_level, palette
 from maze_nca_gym.rendering import frame as frame_module
 from maze_nca_gym.rendering.layout import Box, Layout, frame_layout

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from tables import for_each
 
-from maze_nca_gym.levels import Tile
+from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.rendering import Action, Request, Snapshot, palette, snapshots
 from maze_nca_gym.rendering.controls import CONTROLS, Control
 from maze_nca_gym.rendering.edits import Damage, MoveEnd, Paint

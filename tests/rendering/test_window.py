@@ -18,7 +18,7 @@ from tables import for_each
 
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
 from maze_nca_gym.cli import main
-from maze_nca_gym.levels import Tile
+from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.rendering import Action, NoScreenError, Request, Snapshot, Window
 from maze_nca_gym.rendering.edits import Paint
 

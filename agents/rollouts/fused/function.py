@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym._kernels.compiling import jit_within
+from maze_nca_gym.mazes._kernels.compiling import jit_within
 
 from . import blocks, kernels, sparse, vectors
 from .layout import Floats, Integers, Layout, zeros

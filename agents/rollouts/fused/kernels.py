@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
 
 from . import blocks, sparse
 from .blocks import HEIGHT

@@ -23,7 +23,6 @@ import torch
 import torch._dynamo  # what Adam imports at its first step
 from training_runs import ACCEL, ALONE, CPU, POOL, loaded, opened, tiny
 
-from maze_nca_gym._kernels.compiling import compile_all
 from maze_nca_gym.agents.rollouts.fused.function import compiled
 from maze_nca_gym.agents.runs import CHECKPOINT, asked_to_stop
 from maze_nca_gym.agents.training import (
@@ -33,6 +32,7 @@ from maze_nca_gym.agents.training import (
     data,
     run_updates,
 )
+from maze_nca_gym.mazes._kernels.compiling import compile_all
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
 CONFIGS = {

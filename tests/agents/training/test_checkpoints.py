@@ -9,9 +9,9 @@ import torch
 from tables import for_each
 from training_runs import ACCEL, ALONE, EVOLVING, POOL, content, loaded, make_updates, opened, started, train_in
 
+from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION
 from maze_nca_gym.agents.training import MODEL, Intervals, run_updates
-from maze_nca_gym.agents.weights import load_model
 
 RUNS = {
     "fresh levels": {},

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tables import for_each
 
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.training import (
     PRESETS,
     LevelsConfig,
@@ -21,7 +21,7 @@ from maze_nca_gym.agents.training import (
 )
 from maze_nca_gym.agents.training.config import DEFAULTS, OPTIONS
 from maze_nca_gym.agents.training.presets import published_recipe
-from maze_nca_gym.options import type_name
+from maze_nca_gym.support.options import type_name
 
 POOL = {"pool_size": 64, "n_iterations": None}
 VARIED = changed(

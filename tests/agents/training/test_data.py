@@ -13,15 +13,15 @@ import pytest
 from tables import for_each
 from training_runs import POOL, tiny
 
-from maze_nca_gym import levels, solvers
 from maze_nca_gym.agents import train
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed, data
 from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead, validation_batch
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, held_out_levels
-from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
-from maze_nca_gym.generation import generate
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes import levels, solvers
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, held_out_levels
+from maze_nca_gym.mazes.families import FAMILIES, test_levels, validation_levels
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.solvers import shortest_path
 
 
 def contents(batch: Batch) -> list[bytes]:

@@ -12,9 +12,9 @@ from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.device_batch import DeviceBatch, solution_lengths
 from maze_nca_gym.agents.training.editing import EDITS, FEW, MOST
 from maze_nca_gym.agents.training.pool import Patience, StatePool
-from maze_nca_gym.levels import Tile
-from maze_nca_gym.solvers import distances
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.solvers import distances
+from maze_nca_gym.mazes.tasks import find_task
 
 N, N_REPLACED, N_OPENED, N_CLOSED = 60, 18, 24, 9
 

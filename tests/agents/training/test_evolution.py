@@ -20,7 +20,6 @@ from training_runs import (
     train_in,
 )
 
-from maze_nca_gym import mutation
 from maze_nca_gym.agents.rollouts import Batch, rollout
 from maze_nca_gym.agents.training import (
     LEVELS,
@@ -30,10 +29,11 @@ from maze_nca_gym.agents.training import (
 )
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
-from maze_nca_gym.levels import level_hashes, one_hot
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.mazes import mutation
+from maze_nca_gym.mazes.levels import level_hashes, one_hot
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.solvers import shortest_path
 
 
 def tiles_of(state: TrainingState) -> set[bytes]:
@@ -174,7 +174,7 @@ def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
         offspring.append(plain(*arguments, **options))
         return offspring[-1]
 
-    monkeypatch.setattr("maze_nca_gym.population.population.offspring", noted)
+    monkeypatch.setattr("maze_nca_gym.mazes.population.population.offspring", noted)
     options = {**EVOLVING, "task": task, "capacity": 40, "n_levels": 20, "n_updates": 3}
     free = started(**options)
     make_updates(free, 3)

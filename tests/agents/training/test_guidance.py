@@ -11,12 +11,12 @@ from training_runs import POOL, make_updates, started, tiny
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.losses import guidance_losses
-from maze_nca_gym.families import test_levels as policy_levels
-from maze_nca_gym.generation import generate
-from maze_nca_gym.guidance import STEPS, branches, first_steps
-from maze_nca_gym.levels import Tile, Tiles, one_hot
-from maze_nca_gym.solvers import distances, eccentricities, is_optimal, shortest_path
-from maze_nca_gym.tasks import DIAMETER, TASKS
+from maze_nca_gym.mazes.families import test_levels as policy_levels
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.guidance import STEPS, branches, first_steps
+from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot
+from maze_nca_gym.mazes.solvers import distances, eccentricities, is_optimal, shortest_path
+from maze_nca_gym.mazes.tasks import DIAMETER, TASKS
 
 
 def with_source_at(tiles: Tiles, tile: tuple[int, int]) -> Tiles:

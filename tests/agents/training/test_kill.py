@@ -18,6 +18,7 @@ import interrupted_run
 import pytest
 from training_runs import ALONE, content, loaded, opened, started, train_in
 
+from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION, Line, asked_to_stop, stopping
 from maze_nca_gym.agents.training import (
     LEVELS,
@@ -30,7 +31,6 @@ from maze_nca_gym.agents.training import (
     run_updates,
 )
 from maze_nca_gym.agents.training.reports import reporting
-from maze_nca_gym.agents.weights import load_model
 
 PROGRAM = [sys.executable, str(Path(interrupted_run.__file__))]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # nothing that a fork could break

@@ -11,8 +11,8 @@ from maze_nca_gym.agents.rollouts import Batch, rollout
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import _nearest_optima
-from maze_nca_gym.levels import one_hot, parse
-from maze_nca_gym.solvers import best_path, is_optimal, shortest_path
+from maze_nca_gym.mazes.levels import one_hot, parse
+from maze_nca_gym.mazes.solvers import best_path, is_optimal, shortest_path
 
 OPEN = parse("S..\n...\n..T")
 CANONICAL, OTHER = shortest_path(OPEN), np.array([[1, 1, 1], [0, 0, 1], [0, 0, 1]], bool)

@@ -10,6 +10,7 @@ import torch
 from training_runs import CPU, POOL, loaded, tiny, train_in
 
 from maze_nca_gym.agents import load
+from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.training import (
     MODEL,
     Intervals,
@@ -18,14 +19,13 @@ from maze_nca_gym.agents.training import (
     TrainingState,
     changed,
 )
-from maze_nca_gym.agents.weights import MODELS
 
 MODULE = """
 import torch
 from torch import nn
 
-from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.weights import register_model
+from maze_nca_gym.agents.policies.policy import Policy
+from maze_nca_gym.agents.policies.weights import register_model
 
 
 @register_model

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from training_runs import ACCEL, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym.agents import train as train_by_name
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
 from maze_nca_gym.agents.training.data import LevelStream

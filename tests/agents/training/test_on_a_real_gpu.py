@@ -15,10 +15,10 @@ import torch
 from gpu_runs import assert_alike, run, small, trained
 from training_runs import CPU, content, loaded
 
+from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.training import TrainingState, Workers, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import read_losses, update
-from maze_nca_gym.agents.weights import load_model
 
 pytestmark = [
     pytest.mark.gpu,

@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 from tables import for_each
 
-from maze_nca_gym import files
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.runs import RunFolder, duration, read_metrics
 from maze_nca_gym.agents.training import TrainingConfig, changed, figures, reports
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import LevelSet
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import LevelSet
 from maze_nca_gym.rendering import captioned, draw_level
+from maze_nca_gym.support import files
 
 CONFIG = changed(TrainingConfig(), n_channels=4, n_iterations=8, sizes=(5,), n_updates=100)
 SCORES = {"valid_loss": 0.05, "accuracy": 0.25, "complete": 0.125, "optimal": 0.5}

@@ -9,11 +9,11 @@ from tables import for_each
 from training_runs import tiny
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.training.config import TrainingConfig, changed
-from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.families import validation_levels
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.mazes.families import validation_levels
+from maze_nca_gym.mazes.levels import one_hot
 
 EXACT = "nca-shortest-path-exact-weights"
 CONFIG = changed("extrapolate", n_channels=16, start_from=EXACT)

@@ -22,7 +22,7 @@ from maze_nca_gym.agents.training.losses import LOSSES, counted_iterations, had_
 from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import normalise, update
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.mazes.levels import one_hot
 
 
 def test_gradients_are_divided_by_their_own_norms():

@@ -14,9 +14,9 @@ import shared_runs
 import torch
 from training_runs import ALONE, CPU, loaded, make_updates
 
+from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION
 from maze_nca_gym.agents.training import LEVELS, MODEL, TrainingState, Workers
-from maze_nca_gym.agents.weights import load_model
 
 pytest.importorskip("lightning_fabric")
 CONFIGS = shared_runs.CONFIGS

@@ -1,0 +1,356 @@
+"""How every figure is drawn: one style, panels, curves with intervals, axes, legends that fit, strips, and files.
+
+matplotlib is imported here, without its global state: figures are drawn on a canvas of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
+from math import ceil
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.path import Path as Path2D
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.transforms import Bbox
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.names import find, unknown_name
+
+from .figure_options import FIGURE_FORMATS, WIDTHS, FigureWidth
+
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
+COLOURS = (*_OKABE_ITO, "#882255", "#999933", "#332288", "#A0522D")
+"""Okabe and Ito's colours, which the colour-blind can distinguish, and behind them four of Tol's and a brown."""
+INK, GREY = "#212529", "#6c757d"
+STYLE: dict[Any, Any] = {
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "figure.titlesize": 14,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e9ecef",
+    "legend.frameon": False,
+    "svg.hashsalt": "maze-nca-gym",  # without it every file has other names of its parts
+}
+"""Settings for `matplotlib.rc_context`."""
+PRINTED: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "figure.titlesize": 9,
+    "axes.linewidth": 0.6,
+    "axes.labelpad": 2,
+    "legend.columnspacing": 1.2,
+    "pdf.fonttype": 42,  # as text that can be selected and edited, which some publishers ask for
+}
+"""Settings for `matplotlib.rc_context` of figures in print, whose text is as small as a caption's."""
+_ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130, 75, 105)]
+"""Where a text is tried around its point: right, left, below and above first."""
+_TRIES = 30
+"""How often all texts are placed anew, in another order, while some line crosses something."""
+_UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+"""Format -> metadata without which the same figure is the same file tomorrow."""
+
+
+@contextmanager
+def figure(
+    path: str | Path,
+    width: float,
+    height: float,
+    title: str = "",
+    *,
+    dpi: int = 120,
+    style: dict[Any, Any] | None = None,
+    printed: FigureWidth = None,
+) -> Iterator[Figure]:
+    """Yield an empty figure, which is written to a file, atomically, when the block ends without an error.
+
+    Args:
+        path: the file, whose suffix is one of `FIGURE_FORMATS`.
+        width, height: in inches, on a screen.
+        title: a line above the panels.
+        dpi: pixels per inch, where the format has pixels.
+        style: settings that go before those of `STYLE`.
+        printed: width in print, to which the figure shrinks, with the text of `PRINTED`.
+
+    Raises:
+        ValueError: another suffix, or an unknown name of a width.
+        OSError: the file could not be written.
+    """
+    path = Path(path)
+    kind = path.suffix.removeprefix(".")
+    if kind not in FIGURE_FORMATS:
+        raise ValueError(unknown_name("format of figures", kind, FIGURE_FORMATS))
+    in_print = find("width of figures", printed, WIDTHS) if isinstance(printed, str) else printed
+    with mpl.rc_context({**STYLE, **(PRINTED if in_print else {}), **(style or {})}):
+        if in_print:  # a little higher, since text shrinks less than panels
+            width, height, dpi = in_print, 1.25 * height * in_print / width, 300
+        drawn = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+        FigureCanvasAgg(drawn)
+        if title:
+            drawn.suptitle(wrapped(title, width, float(mpl.rcParams["figure.titlesize"])), color=INK)
+        yield drawn
+        with atomic_write(path) as file:
+            drawn.savefig(file, format=kind, metadata=_UNDATED.get(kind))
+
+
+def panels(drawn: Figure, n: int, columns: int, narrowest: float = 1.6, **options: Any) -> list[Axes]:
+    """Return n panels, row by row; the rest of the last row stays empty.
+
+    Args:
+        drawn: the figure, which gets higher if it is too narrow for that many columns.
+        n: at least 1.
+        columns: panels in a row, at the most; exactly so many if they share horizontal axes.
+        narrowest: width of a panel, in inches, below which there are fewer columns.
+        options: of `Figure.subplots`, such as `sharey`.
+    """
+    columns = min(n, columns)
+    if "sharex" not in options:
+        wanted, columns = columns, max(1, min(columns, int(drawn.get_figwidth() / narrowest)))
+        drawn.set_figheight(drawn.get_figheight() * ceil(n / columns) / ceil(n / wanted) * wanted / columns)
+    made = list(drawn.subplots(ceil(n / columns), columns, squeeze=False, **options).flat)
+    for axes in made[n:]:
+        axes.set_visible(False)
+    return made[:n]
+
+
+def panel_width(axes: Axes) -> float:
+    """Return the width of a panel, its labels included, in inches."""
+    return axes.get_figure().get_figwidth() / axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
+
+
+def curve(
+    axes: Axes,
+    x: Sequence[float] | NDArray[Any],
+    y: Sequence[float] | NDArray[Any],
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    *,
+    color: str,
+    end: float = 0.0,
+    **options: Any,
+) -> None:
+    """Draw a line of (N,) points.
+
+    Args:
+        axes: where to.
+        x, y: the points.
+        low, high: ends of their intervals, drawn as a band; None for no band.
+        color: the line's.
+        end: size of a dot on the last point; 0 for none.
+        options: of `Axes.plot`.
+    """
+    if low is not None and high is not None:
+        axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+    thickness = 0.15 * mpl.rcParams["font.size"]
+    axes.plot(x, y, color=color, **{"linewidth": thickness, "markeredgecolor": "white", **options})
+    if end:
+        axes.plot(x[-1:], y[-1:], "o", color=color, markersize=end, markeredgecolor="white", zorder=3)
+
+
+def bar_places(axes: Axes, labels: Sequence[str], n: int) -> tuple[NDArray[np.float64], float]:
+    """Label groups of n bars each; return the (n, len(labels)) middles of the bars, and the width of each.
+
+    Labels that would overlap in print are turned.
+    """
+    width = 0.8 / n
+    axes.set_xticks(range(len(labels)), labels)
+    size, room = float(mpl.rcParams["font.size"]), panel_width(axes) / len(labels)
+    if size == PRINTED["font.size"] and max(map(len, "\n".join(labels).split("\n"))) > room * 72 / (0.5 * size):
+        axes.set_xticks(range(len(labels)), [label.replace("\n", " ") for label in labels], rotation=90)
+    axes.grid(axis="x", visible=False)
+    return np.arange(len(labels)) + width * (np.arange(n)[:, None] - (n - 1) / 2), 0.9 * width
+
+
+def count_axis(axis: Axis, n_ticks: int | None = None) -> None:
+    """Write the numbers of an axis with commas between the thousands.
+
+    Args:
+        axis: of whole numbers.
+        n_ticks: the number of ticks, at the most, each on a whole number; None to leave them where they are.
+    """
+    if n_ticks is not None:
+        axis.set_major_locator(MaxNLocator(n_ticks, integer=True, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+
+
+def fraction_axis(axes: Axes) -> None:
+    """Write the vertical axis in percent, from 0 to 100; where what is drawn is negative, from there, at least -100."""
+    axes.set_ylim(max(-1.0, min(-0.03, axes.dataLim.y0)), 1.03)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+
+
+def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
+    """Make the horizontal axis one of sizes, logarithmic, with a tick at each of them."""
+    axes.set(xlabel="size", xscale="log")
+    axes.xaxis.set_major_locator(FixedLocator(sizes))
+    axes.xaxis.set_minor_locator(NullLocator())
+    count_axis(axes.xaxis)
+
+
+def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
+    """Draw a legend above the panels, in as many columns as fit, and make the figure higher by as much.
+
+    Long labels go on in further lines: nothing of them is left out.
+
+    Args:
+        drawn: the figure.
+        handles: label -> what has it; by default all that has a label in any panel, each label once.
+    """
+    found = dict(handles) if handles is not None else _labelled(drawn)
+    if not found:
+        return
+    labels = [wrapped(label, drawn.get_figwidth() - 0.8) or " " for label in found]
+    renderer = drawn.canvas.get_renderer()  # type: ignore[attr-defined]  # Agg's
+    room = drawn.bbox.width - 0.2 * drawn.dpi
+    counts = dict.fromkeys(ceil(len(found) / rows) for rows in range(1, len(found) + 1))  # rows as full as can be
+    for columns in counts:
+        made = drawn.legend(found.values(), labels, loc="outside upper center", ncols=columns)
+        box = made.get_window_extent(renderer)
+        if box.width <= room or columns == 1:
+            break
+        made.remove()
+    drawn.set_figheight(drawn.get_figheight() + box.height / drawn.dpi)
+
+
+def _labelled(drawn: Figure) -> dict[str, Artist]:
+    found: dict[str, Artist] = {}
+    for axes in drawn.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in found}
+    return found
+
+
+def wrapped(text: str, inches: float, size: float | None = None) -> str:
+    """Return a text in lines that are surely no wider than that, in letters of a size, by default the usual one."""
+    return "\n".join(wrap(text, max(8, int(inches * 72 / (0.62 * (size or mpl.rcParams["font.size"]))))))
+
+
+def label_points(drawn: Figure, axes: Axes, texts: Sequence[str]) -> None:
+    """Write a text beside each of the points that were drawn with `Axes.plot`, so that no two texts overlap.
+
+    A text takes the nearest free place around its point, and a thin line leads to it if it is far. No line crosses a
+    text or another point, unless there is no such place. The figure's layout is fixed by this, so it comes last.
+
+    Args:
+        drawn: the figure.
+        axes: its panel.
+        texts: one for each point, in the order of drawing.
+    """
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
+    points = [axes.transData.transform(np.asarray(line.get_xydata())[0]) for line in axes.lines[: len(texts)]]
+    scale = 0.1 * mpl.rcParams["font.size"]
+    look: dict[str, Any] = {"size": 8.5 * scale, "color": INK, "va": "center"}
+    labels = [axes.text(0, 0, text, transform=axes.transAxes, ha="center", **look) for text in texts]
+    for label in labels:
+        label.set_path_effects([withStroke(linewidth=2, foreground="white")])  # lines of the grid stay behind it
+    sizes = [label.get_window_extent(drawn.canvas.get_renderer()).size for label in labels]  # type: ignore[attr-defined]  # Agg's
+    inside, unit = axes.get_window_extent(), scale * drawn.dpi / 72
+    rng, tries, n = np.random.default_rng(0), list[list[_Placed]](), len(texts)
+    while len(tries) < _TRIES and (not tries or any(each.n_crossed for each in tries[-1])):
+        order, placed = rng.permutation(n) if tries else range(n), dict[int, _Placed]()
+        for i in [*order, *order]:
+            others = [each for j, each in placed.items() if j != i]
+            placed[i] = _place(i, sizes[i], points, inside, unit, others)
+        tries.append([placed[i] for i in range(n)])
+    best = min(tries, key=lambda placed: sum(each.n_crossed for each in placed))
+    fractions = axes.transAxes.inverted()  # pixels are others in a PDF or SVG
+    for label, place in zip(labels, best, strict=True):
+        label.set_position(tuple(fractions.transform(place.box.corners().mean(axis=0))))
+        axes.plot(*fractions.transform(place.line).T, color=GREY, linewidth=0.6, transform=axes.transAxes, zorder=1)
+
+
+class _Placed(NamedTuple):
+    """Where a text is, in pixels: its box, its (K, 2) line, and how many things that crosses or box and lines cross."""
+
+    box: Bbox
+    line: NDArray[np.float64]
+    n_crossed: int
+
+
+def _place(
+    i: int,
+    size: NDArray[np.float64],
+    points: Sequence[NDArray[np.float64]],
+    inside: Bbox,
+    unit: float,
+    others: Sequence[_Placed],
+) -> _Placed:
+    """Return the nearest free place of a text beside point i where as little as can be is crossed."""
+    marks = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
+    far = [each for each in marks if not each.overlaps(marks[i])]
+    found = None
+    for distance, angle in product((11, 18, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
+        across, up = distance * math.cos(angle), distance * math.sin(angle)
+        x, y = end = points[i] + unit * np.array([across, up])
+        left = x - size[0] * (0 if across > 0.1 else 1 if across < -0.1 else 0.5)
+        box = Bbox.from_bounds(left, y - size[1] / 2, *size).padded(1.5 * unit)
+        if any(map(box.overlaps, (*marks, *(each.box for each in others)))) or inside.count_contains(box.corners()) < 4:
+            continue
+        line = np.linspace(points[i], end, 100 if distance > 18 else 0)
+        line = np.array([each for each in line if not box.contains(*each)]).reshape(-1, 2)
+        n_crossed = sum(each.count_contains(line) > 0 for each in far) + sum(
+            each.box.count_contains(line) > 0 or box.count_contains(each.line) > 0 or _cross(line, each.line)
+            for each in others
+        )
+        if not len(line):  # then it must not be nearer to another point
+            n_crossed += any(math.dist(end, point) < 0.99 * distance * unit for point in points)
+        if found is None or n_crossed < found.n_crossed:
+            found = _Placed(box, line, n_crossed)
+        if not n_crossed:
+            break
+    return found or _Placed(box, np.empty((0, 2)), 1)  # the latter: no room at all
+
+
+def _cross(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Return whether two straight lines of up to 100 points cross, apart from their beginnings."""
+    return min(len(one), len(other)) > 20 and Path2D(one[[20, -1]]).intersects_path(Path2D(other[[20, -1]]))
+
+
+def strip(
+    path: str | Path, pictures: Sequence[NDArray[Any]], captions: Sequence[str], title: str, printed: FigureWidth = None
+) -> Path:
+    """Write pictures beside each other, a line of text above each, as one figure; return its path.
+
+    Args:
+        path: the file, whose suffix is one of `FIGURE_FORMATS`.
+        pictures: (H, W, 3) uint8 each.
+        captions: one for each.
+        title: a line above them.
+        printed: width in print, where they take as many rows as they need.
+
+    Raises:
+        ValueError: another suffix.
+        OSError: the file could not be written.
+    """
+    with figure(path, 2.7 * len(pictures), 3.3, title, dpi=110, printed=printed) as drawn:
+        shown = panels(drawn, len(pictures), len(pictures), 1.0)
+        for axes, picture, caption in zip(shown, pictures, captions, strict=True):
+            axes.imshow(picture, interpolation="nearest")
+            axes.set_title(caption, fontsize="medium")
+            axes.set_axis_off()
+    return Path(path)

@@ -1,0 +1,93 @@
+"""Scores of answers to benchmark mazes: whether a path is the label, an equally short one, or at least a valid one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.benchmark_sets.tokens import PATH, to_tokens
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.solvers import distances, is_valid, shortest_path
+
+EXACT, CANONICAL, VALID, OPTIMAL = SCORES = ("exact label", "canonical", "valid", "valid and optimal")
+"""Names of the scores."""
+FIRST_MOVE, FOLLOWED = "first move", "moves followed"
+"""Scores of mazes whose source is on every tile in turn: the first move of each answer, and these moves in a row."""
+
+
+def judge(
+    tiles: Tiles, paths: NDArray[np.bool_], labels: NDArray[np.bool_], canonical: NDArray[np.bool_] | None = None
+) -> dict[str, NDArray[np.bool_]]:
+    """Return which answers are right, by each of `SCORES`.
+
+    An answer is exact if it equals the set's label, and canonical if it equals the canonical solution. It is valid if
+    its tiles form one line of free tiles from source to target: without gaps or forks, and adjacent tiles always follow
+    one another on the line. It is optimal if no line is shorter. Where there is no route, all of these are an answer
+    without any tile.
+
+    Args:
+        tiles: (N, H, W) uint8.
+        paths: (N, H, W) bool, the answers, both ends included.
+        labels: (N, H, W) bool, from the set's `label`.
+        canonical: (N, H, W) bool, the canonical solutions in the policy's order of directions; by default those of
+            `solvers.shortest_path` in the usual one.
+
+    Returns:
+        Score -> (N,) bool.
+    """
+    canonical = shortest_path(tiles) if canonical is None else canonical
+    empty = ~(canonical | paths).any(axis=(1, 2))
+    valid = np.asarray(is_valid(tiles, paths)) & canonical.any(axis=(1, 2)) | empty
+    return {
+        EXACT: (paths == labels).all(axis=(1, 2)),
+        CANONICAL: (paths == canonical).all(axis=(1, 2)),
+        VALID: valid,
+        OPTIMAL: valid & (paths.sum(axis=(1, 2)) == canonical.sum(axis=(1, 2))),
+    }
+
+
+def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Return which first moves are right: along the answers, from the source to the one tile of the path beside it.
+
+    A first move is right if it comes nearer to the target. Followed, it is right if all first moves on the way are that
+    begin with it: each is that of the level whose source is where the last one led.
+
+    Args:
+        tiles: (N, H, W) uint8, mazes with their source on every tile from which there is a way to their target.
+        paths: (N, H, W) bool, the answers, both ends included.
+
+    Returns:
+        `FIRST_MOVE` and `FOLLOWED` -> (N,) bool.
+    """
+    source, target = (np.argwhere(tiles == end)[:, 1:] for end in (Tile.SOURCE, Tile.TARGET))
+    beside = source[:, None] + [(-1, 0), (0, -1), (0, 1), (1, 0)]
+    # a frame around each level, for sources at its edge
+    at = (np.arange(len(tiles))[:, None], *(beside + 1).transpose(2, 0, 1))
+    frame = ((0, 0), (1, 1), (1, 1))
+    drawn = np.pad(paths, frame)[at]
+    moves = distances(tiles, target)
+    left = moves[tiles == Tile.SOURCE]
+    right = (drawn.sum(axis=1) == 1) & (
+        drawn & (np.pad(moves, frame, constant_values=-1)[at] == left[:, None] - 1)
+    ).any(1)
+    mazes = [np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level).tobytes() for level in tiles]
+    places = {(maze, *place): i for i, (maze, place) in enumerate(zip(mazes, source.tolist(), strict=True))}
+    followed = right.copy()
+    for i in np.argsort(left, kind="stable"):  # nearest first, so that the next tile's answer is known
+        if right[i] and left[i] > 1:
+            followed[i] = followed[places[(mazes[i], *beside[i, drawn[i].argmax()].tolist())]]
+    return {FIRST_MOVE: right, FOLLOWED: followed}
+
+
+def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Return what `judge` does, for tokens; an exact answer has every token right, walls and free tiles included.
+
+    The path is every tile with the token of a path, and the two ends of the maze, whatever token they have.
+
+    Args:
+        tiles: (N, H, W) uint8, solvable.
+        tokens: (N, H * W) uint8, from 1 to 5: see `benchmark_sets.tokens`.
+        labels: (N, H, W) bool, from the set's `label`.
+    """
+    paths = (tokens == PATH).reshape(tiles.shape) | (tiles >= Tile.SOURCE)
+    return {**judge(tiles, paths, labels), EXACT: (tokens == to_tokens(tiles, labels)).all(axis=1)}

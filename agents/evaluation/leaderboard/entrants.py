@@ -1,0 +1,174 @@
+"""The entrants of the benchmark (policies and files of predictions), and their scores on a set."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from glob import glob
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.scoring import check_numbers
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
+
+from ...policies.policy import Policy, cost_note
+from ...policies.pretrained import cards
+from ...policies.registry import MODEL_FILE, by_label, list_policies, load, split_prefix
+from ...rollouts import encode, find_paths, path_of, run_to_end
+from ...runs import DESCRIPTION
+from ..cells import Cell
+from ..statistics import proportion
+from .answers import OPTIMAL, judge, judge_moves
+from .predictions import SUFFIXES
+from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Row
+
+
+def find_entrants(
+    given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
+) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
+    """Return what to measure, policies or files of predictions by name, and what each learned from (`learned_from`).
+
+    Raises:
+        ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
+    """
+    entrants: dict[str, Policy | Path]
+    sources: dict[str, str] = {}
+    if isinstance(given, Mapping):
+        entrants = dict(given)
+    elif isinstance(given, Policy):
+        entrants = {type(given).__name__: given}
+    else:
+        named = by_label(map(str, [given] if isinstance(given, str | Path) else given))
+        sources = {label: file for name, source in named.items() for label, file in _seeds(name, source)}
+        entrants = {name: _entrant(source) for name, source in sources.items()}
+    if not entrants:
+        raise ValueError("name at least one policy, or file of predictions (*.csv, *.npy)")
+    for name, what in entrants.items():
+        if isinstance(what, Policy) and split_order(what.task)[0] != SHORTEST_PATH.name:
+            raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
+    return entrants, {name: learned_from(sources.get(name)) for name in entrants}
+
+
+def _seeds(name: str, source: str) -> list[tuple[str, str]]:
+    """Return names and files of all seeds of one training, if a pattern with * stands for them."""
+    if "*" not in source:
+        return [(name, source)]
+    found = sorted(glob(source))
+    if not found:
+        raise ValueError(f"no file matches {source}")
+    return [(f"{name}{SEED}{i}", file) for i, file in enumerate(found)]
+
+
+def _entrant(name: str) -> Policy | Path:
+    if not name.lower().endswith(SUFFIXES):
+        return load(name)
+    if not Path(name).is_file():
+        raise ValueError(f"there is no file of predictions {name}")
+    return Path(name)
+
+
+def learned_from(name: str | None) -> tuple[str, str]:
+    """Return what a policy's weights come from, one of `SUPERVISIONS`, and on which mazes, in words.
+
+    Its card says so or, for a model file, the description of its run.
+    """
+    name = split_prefix(name or "")[1]
+    try:
+        if name in list_policies() and name not in cards():
+            return "by hand", "no mazes"
+        if name in cards():
+            about = cards()[name]
+        elif name.lower().endswith(MODEL_FILE):
+            about = json.loads((Path(name).parent / DESCRIPTION).read_text(encoding="utf-8"))
+        else:
+            return UNSTATED, UNSTATED
+        options, data = about.get("configuration"), str(about["data"])
+        if options is None:
+            return "by hand", "no mazes"
+        taught = "guidance" if options.get("guidance") else "answers"
+        return "rule" if "certificate" in about else taught, data
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run's folder, or one that does not say it
+        return UNSTATED, UNSTATED
+
+
+def measure(
+    benchmark: BenchmarkSet, cell: Cell, labels: NDArray[np.bool_], lesson: tuple[str, str], batch: int | None
+) -> Row:
+    """Return the scores of a policy on a set.
+
+    Args:
+        benchmark: the set.
+        cell: the policy with levels of the set.
+        labels: (N, H, W) bool, the set's labels of these levels.
+        lesson: what the policy learned from, as `learned_from` returns it.
+        batch: levels that run at once, by default as many as keep the state small.
+    """
+    policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
+    begin = time.perf_counter()
+    drawn = find_paths(policy, tiles, n_steps, batch=batch)
+    check_numbers(drawn)
+    paths = {RESTARTED: drawn > 0.5}
+    if benchmark.stream > 1 and policy.max_steps is None:  # separate weights for each iteration end with the first maze
+        paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
+    seconds = time.perf_counter() - begin
+    if benchmark.every_tile:
+        right = judge_moves(tiles, paths[RESTARTED]) | {OPTIMAL: judge(tiles, paths[RESTARTED], labels)[OPTIMAL]}
+    elif benchmark.stream == 1:
+        right = judge(tiles, paths[RESTARTED], labels, canonical)
+    else:
+        right = {
+            way: judge(tiles, each.reshape(tiles.shape), labels, canonical)[OPTIMAL] for way, each in paths.items()
+        }
+        streams = {way: each.reshape(-1, benchmark.stream) for way, each in right.items()}
+        right = {**{WHOLE[way]: np.logical_and.reduce(each, axis=1) for way, each in streams.items()}, **right}
+    search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
+    return row_of(benchmark, cell.name, right, lesson, search, policy.n_weights, n_steps, seconds)
+
+
+def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
+    """Return the paths of a policy that starts each maze from its last state on the previous one, (S, L, H, W) bool.
+
+    Args:
+        policy: a policy that has weights for any number of iterations.
+        streams: (S, L, H, W) uint8, L mazes in a row.
+        n_steps: iterations on each maze.
+    """
+    paths, state = np.empty(streams.shape, np.bool_), None
+    for i in range(streams.shape[1]):
+        maze = encode(policy, np.ascontiguousarray(streams[:, i]))
+        state = run_to_end(policy, maze, n_steps, state, start_step=i * n_steps)
+        drawn = path_of(policy, state)
+        check_numbers(drawn)
+        paths[:, i] = drawn > 0.5
+    return paths
+
+
+def row_of(
+    benchmark: BenchmarkSet,
+    name: str,
+    right: Mapping[str, NDArray[np.bool_]],
+    lesson: tuple[str, str],
+    search: str = "",
+    n_weights: int | None = None,
+    n_steps: int | None = None,
+    seconds: float | None = None,
+) -> Row:
+    """Return the row of a policy or file; `right` says for each score which mazes or streams are right."""
+    return Row(
+        set=benchmark.name,
+        name=name,
+        weights=n_weights,
+        supervision=lesson[0],
+        trained_on=lesson[1],
+        search=search,
+        n=len(next(iter(right.values()))),
+        scores={score: proportion(of) for score, of in right.items()},
+        n_steps=n_steps,
+        seconds=seconds,
+    )

@@ -1,0 +1,83 @@
+"""Predictions of any solver, read from a file with a row of tokens for each maze of a set."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
+from maze_nca_gym.mazes.benchmark_sets.tokens import PATH, WALL
+from maze_nca_gym.support.files import read_text, validated_read
+
+SUFFIXES = (".csv", ".npy")
+"""Suffixes of files of predictions."""
+TOKEN_BYTES = 16
+"""Largest number of bytes per token in a .csv file: a digit, a comma, and room for spaces."""
+_TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
+
+
+def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.uint8]:
+    """Return the tokens of all mazes of a set, (N, H * W) uint8 from 1 to 5.
+
+    A `.csv` file has a line for each maze, of numbers separated by commas and no header. A `.npy` file has an array of
+    integers, (N, H * W) or (N, H, W).
+
+    Args:
+        path: the file.
+        benchmark: the set that is predicted, in its order.
+
+    Raises:
+        ValueError: not such a file, a wrong number of mazes or tokens, or a number that is no token; the message names
+            the file, the line and the rule.
+        OSError: the file is missing or cannot be read.
+    """
+    if benchmark.stream > 1 or benchmark.every_tile:
+        why = "goes on from its state" if benchmark.stream > 1 else "is asked from every tile"
+        raise ValueError(f"{path}: {benchmark.name} needs a policy that {why}, not predictions")
+    path = Path(path)
+    read = _read_csv if path.suffix.lower() == ".csv" else _read_npy
+    with validated_read(path, f"has no predictions for {benchmark.name}"):
+        return read(path, benchmark.n, benchmark.side**2)
+
+
+def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
+    most = n * n_tokens * TOKEN_BYTES
+    if path.stat().st_size > most:
+        raise ValueError(
+            f"it has {path.stat().st_size:,} bytes, and {n:,} mazes of {n_tokens:,} tokens at most {most:,}"
+        )
+    lines = read_text(path).splitlines()
+    tokens = np.empty((n, n_tokens), np.uint8)
+    if len(lines) != n:
+        raise ValueError(f"it must have {n:,} lines, one for each maze, and has {len(lines):,}")
+    for number, line in enumerate(lines, 1):
+        words = line.split(",")
+        if len(words) != n_tokens:
+            raise ValueError(f"line {number}: a maze has {n_tokens:,} tokens, got {len(words):,}")
+        wrong = next((word for word in words if word.strip() not in _TOKENS), None)
+        if wrong is not None:
+            raise ValueError(f"line {number}: a token is a number from {WALL} to {PATH}, got {wrong!r}")
+        tokens[number - 1] = [int(word) for word in words]
+    return tokens
+
+
+def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
+    try:
+        array = np.lib.format.open_memmap(path, mode="r")  # reads the header alone: the checks below come before data
+    except OSError:
+        raise
+    except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
+        raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+    if array.dtype.kind not in "iu" or array.ndim not in (2, 3):
+        raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {array.shape}")
+    if (len(array), prod(array.shape[1:])) != (n, n_tokens):
+        raise ValueError(f"it must have {n:,} mazes of {n_tokens:,} tokens, got shape {array.shape}")
+    tokens = array.reshape(n, n_tokens)
+    wrong = (tokens < WALL) | (tokens > PATH)
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0]
+        raise ValueError(f"maze {row}: a token is a number from {WALL} to {PATH}, got {tokens[row, place]}")
+    return tokens.astype(np.uint8)

@@ -1,0 +1,242 @@
+"""The rows of the leaderboard, measured and published, and the lines in which pages and pictures show them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any
+
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
+from maze_nca_gym.support.options import Between, OneOf, Option, check, check_known, check_options, options_of
+
+from ..statistics import Estimate, deviation
+from .answers import EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, SCORES
+
+RESTARTED, REUSED = "restarted", "reused"
+"""Scores of the mazes of edit streams, where a policy starts from a fresh state, or from its last one."""
+WHOLE = {way: f"{way} whole" for way in (RESTARTED, REUSED)}
+"""Score of mazes -> score of whole streams, of which all mazes must be right."""
+
+MAIN = (EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, *WHOLE, *WHOLE.values())
+"""The scores that are compared."""
+UNSTATED = "not stated"
+SUPERVISIONS = {
+    "answers": "solutions alone",
+    "guidance": "solutions, and the first move at every tile",
+    "rule": "an automaton, its rules or its steps",
+    "by hand": "nothing; the weights are written by hand",
+    UNSTATED: "what is not known here",
+}
+"""What weights can come from -> what that is."""
+SEED = " #"
+"""In the name of a row, what stands between the name of a training and the number of its seed."""
+
+
+class Printable:
+    """Constraint on an option that is printed in tables: a text, or names of a mapping, without control characters."""
+
+    names: Collection[str] = ()
+
+    def broken_by(self, option: Option, value: Any) -> str | None:
+        """Return what is wrong with a value, or None."""
+        texts = value if isinstance(value, Mapping) else [value]
+        return None if all(text.isprintable() for text in texts) else f"{option.name} must be printable, got {value!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What the rows of policies and the published ones have in common.
+
+    Attributes:
+        set: name of the benchmark set.
+        name: name of the policy, the file or the model.
+        weights: number of weights; None if unknown.
+        supervision: what its weights come from, one of `SUPERVISIONS`.
+        trained_on: on how many mazes, and whose.
+        search: what is searched at inference; empty if an answer is one run.
+    """
+
+    set: Annotated[str, Printable()]
+    name: Annotated[str, Printable()]
+    weights: Annotated[int | None, Between(0)]
+    supervision: Annotated[str, OneOf(SUPERVISIONS, "supervision")]
+    trained_on: Annotated[str, Printable()]
+    search: Annotated[str, Printable()]
+
+    @property
+    def learns_from(self) -> str:
+        """The supervision, and in short what else a comparison must know."""
+        return self.supervision + (", search" if self.search else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Entry):
+    """The scores of a policy, or of a file of predictions, on a set.
+
+    Rows whose names are NAME #0, NAME #1 … are seeds of one training; pages and pictures show their mean.
+
+    Attributes:
+        n: number of mazes, or streams, on which it was measured.
+        scores: score -> fraction of these that are right, with its 95 % interval.
+        n_steps: iterations on each maze; None for predictions.
+        seconds: time that the policy took; None for predictions.
+    """
+
+    n: Annotated[int, Between(0)]
+    scores: Annotated[Mapping[str, Estimate], Printable()]
+    n_steps: Annotated[int | None, Between(0)]
+    seconds: Annotated[float | None, Between(0)]
+
+    @classmethod
+    def from_json(cls, content: Any) -> Row:
+        """Read a row of `leaderboard.json`.
+
+        Raises:
+            ValueError: it is no row; the message says where.
+            KeyError: a value is missing.
+        """
+        check(isinstance(content, Mapping), f"a row must have names and values, got {content!r:.60}")
+        options = options_of(cls)
+        check_known(content, options, "a row")
+        values = {name: option.check(content[name]) for name, option in options.items()}
+        return cls(**{**values, "scores": {score: _estimate(score, ends) for score, ends in values["scores"].items()}})
+
+
+def _estimate(score: str, ends: Any) -> Estimate:
+    names = ("value", "low", "high")
+    check(isinstance(ends, Mapping), f"the score {score!r} must have {', '.join(names)}, got {ends!r:.60}")
+    check_known(ends, names, f"the score {score!r}")
+    fraction = (Between(0, 1),)
+    return Estimate(*(Option(f"{name} of the score {score!r}", float, fraction).check(ends[name]) for name in names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published(Entry):
+    """A result that others published.
+
+    Attributes:
+        score: name of the score.
+        value: percentage.
+        deviation: its standard deviation over seeds, in points; None if not stated.
+        seeds: number of trainings that `value` is the mean of; None if not stated.
+        reported: the "last" moment of training; one "validated" on mazes that are not for tests; the "peak" of the
+            test curve; or "not stated".
+        mazes: "same" if they measured on the mazes of the set, "own" if on others of its kind.
+        source: the publication.
+        read: what was read of it here; if it was another text, which.
+    """
+
+    score: Annotated[str, Printable()]
+    value: Annotated[float, Between(0, 100)]
+    deviation: Annotated[float | None, Between(0)]
+    seeds: Annotated[int | None, Between(1)]
+    reported: Annotated[str, OneOf(("last", "validated", "peak", UNSTATED))]
+    mazes: Annotated[str, OneOf(("same", "own"))]
+    source: Annotated[str, Printable()]
+    read: Annotated[str, Printable()]
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def learns_from(self) -> str:
+        """The supervision, and in short what else a comparison must know."""
+        return super().learns_from + (", peak" if self.reported == "peak" else "")
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """Return all published results."""
+    text = resources.files(__name__.rpartition(".")[0]).joinpath("published.json").read_text(encoding="utf-8")
+    return tuple(Published(**row) for row in json.loads(text))
+
+
+def published_beside(name: str) -> list[Published]:
+    """Return the published results to compare with on a set: its own, or those of the set that it redraws."""
+    theirs = BENCHMARK_SETS[name].redraws or name
+    return [each for each in published() if each.set == theirs]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row as pages and pictures show it: one policy, all seeds of a training, or one published result.
+
+    Attributes:
+        entry: the row, or the first of them.
+        name: its name, without a seed's number.
+        values: score -> percentage.
+        spreads: score -> interval, or deviation, as a text; possibly empty.
+        details: how it was trained and measured.
+    """
+
+    entry: Entry
+    name: str
+    values: Mapping[str, float]
+    spreads: Mapping[str, str]
+    details: str
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it was measured here."""
+        return isinstance(self.entry, Row)
+
+
+def lines_of(rows: Sequence[Row], others: Sequence[Published]) -> list[Line]:
+    """Return a line for each policy, training and published result of one set, best first by their highest score."""
+    trainings: dict[str, list[Row]] = {}
+    for row in rows:
+        trainings.setdefault(row.name.partition(SEED)[0], []).append(row)
+    lines = [*(_measured(name, seeds) for name, seeds in trainings.items()), *map(_published, others)]
+    return sorted(lines, key=lambda line: (-max(line.values.values()), line.entry.weights or 0))
+
+
+def _measured(name: str, rows: Sequence[Row]) -> Line:
+    first, n = rows[0], len(rows)
+    values, spreads = {}, {}
+    for score, estimate in first.scores.items():
+        found = [100 * row.scores[score].value for row in rows]
+        values[score] = sum(found) / n
+        spreads[score] = f" ± {deviation(found):.2f}" if n > 1 else f" ({interval(estimate)})"
+    scores = ", ".join(f"{score} {values[score]:.1f}{spreads[score]}" for score in values)
+    seeds = f"mean and deviation of {n} seeds; " if n > 1 else ""
+    seconds = sum(row.seconds or 0 for row in rows) / n
+    steps = "" if first.n_steps is None else f", {first.n_steps:,} iterations, {seconds:,.0f} s"
+    details = f"{scores}; {seeds}{first.n:,} instances{steps}; {_training(first)}."
+    return Line(first, name, values, spreads, details)
+
+
+def _published(each: Published) -> Line:
+    spread = "" if each.deviation is None else f" ± {each.deviation:g}"
+    seeds = {None: "seeds not stated", 1: "one training"}.get(each.seeds, f"mean of {each.seeds} trainings")
+    moment = {"peak": "best moment on the test mazes", UNSTATED: "moment not stated"}.get(each.reported, each.reported)
+    mazes = f"the mazes of {each.set}" if each.mazes == "same" else "mazes of its own"
+    facts = f"{each.score} {each.value:g}{spread}; {moment}; {seeds}; {mazes}; {_training(each)}."
+    details = f"{facts} From {each.source}; read: {each.read}."
+    return Line(each, each.name, {each.score: each.value}, {each.score: spread}, details)
+
+
+def _training(entry: Entry) -> str:
+    search = f"search: {entry.search}" if entry.search else "no search"
+    return f"from {entry.supervision}: {entry.trained_on}; {search}".replace("from by hand", "by hand")
+
+
+def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
+    """Return the scores of a policy on a set; `endless` says whether it has weights for any number of iterations."""
+    if benchmark.stream > 1:
+        ways = (RESTARTED, REUSED)[: 1 + endless]
+        return (*ways, *(WHOLE[way] for way in ways))
+    return (FIRST_MOVE, FOLLOWED, OPTIMAL) if benchmark.every_tile else SCORES
+
+
+def scores_of(rows: Sequence[Row], others: Sequence[Published], among: Sequence[str] = MAIN) -> list[str]:
+    """Return those of the scores that some row has."""
+    known = {score for row in rows for score in row.scores} | {each.score for each in others}
+    return [score for score in among if score in known]
+
+
+def interval(found: Estimate) -> str:
+    """Return the ends of an interval in percent: "99.6 to 100"."""
+    return " to ".join(f"{100 * end:.1f}".removesuffix(".0") for end in (found.low, found.high))

@@ -1,0 +1,131 @@
+"""`bench`: policies and predictions measured on benchmark sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
+
+from ...runs import ProgressBar, check_folder, naming_memory
+from ..figure_options import FigureFormat, FigureWidth
+
+if TYPE_CHECKING:
+    from ...policies.policy import Policy
+    from .board import Board
+
+SETS = ("maze-unique-30", "maze-hard-30-redrawn")
+"""The sets on which most published solvers are measured."""
+
+
+@checked
+def bench(
+    sets: Annotated[
+        str | Iterable[str],
+        Stored(tuple[str, ...]),
+        OneOf(BENCHMARK_SETS, "benchmark set"),
+        Shown("SET …", positional=True),
+    ] = SETS,
+    *,
+    policies: Annotated[
+        str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
+        Stored(tuple[str, ...]),
+        Shown("POLICY|FILE …"),
+    ],
+    n: Annotated[int | None, Between(1)] = None,
+    steps: Annotated[int | None, Between(1)] = None,
+    batch: Annotated[int | None, Between(1)] = None,
+    device: str | None = None,
+    data: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    plot: bool = False,
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
+) -> Board:
+    """Measure policies, or predictions from files, on benchmark sets of mazes, next to published results.
+
+    The page leaderboard.md and its data, leaderboard.json, keep the rows of earlier runs on other sets or of other
+    policies.
+
+    >>> bench("maze-hard-30-redrawn", policies=["nca-shortest-path", "predictions.csv"]).rows[0].scores["canonical"]
+
+    Args:
+        sets: names of sets; `maze-nca-gym levels list --details` describes them.
+        policies: names from `policies list`, model files (*.safetensors), module:class, or predictions: a .csv or .npy
+            file with a row of tokens for each maze. NAME=FILE sets the name in the tables; a file with a * stands for
+            all seeds of one training, which are one row with mean and deviation: 'mine=runs/*/model.safetensors'. In
+            Python also policies, or a mapping from names to policies and paths of predictions.
+        n: largest number of mazes, or streams, of each set, by default all; always the first ones.
+        steps: number of iterations on a maze, by default the policy's usual number, in proportion to size and longest
+            solution.
+        batch: number of mazes that run at once, by default 256, or fewer if they are large.
+        device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
+            name.
+        data: folder with the files of maze-hard-30, which does not ship: HRM's test.csv, or test/all__inputs.npy and
+            test/all__labels.npy, which its build_maze_dataset.py makes of it.
+        out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
+            by default.
+        plot: write a figure, leaderboard, to that folder too: weights against percent, of all rows that the folder has.
+        format: file type of that figure: png, pdf or svg.
+        figure_width: its width in print: inches, column (3.35) or page (6.9); by default a large one, for a screen.
+
+    Returns:
+        The rows that were measured.
+
+    Raises:
+        ValueError: a bad option, set, policy or file of predictions, or files of a set with another content.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be read or written.
+    """
+    from ...policies.policy import Policy
+    from ..cells import on_device, prepare
+    from .answers import judge_tokens
+    from .board import BOARD, Board
+    from .entrants import find_entrants, measure, row_of
+    from .predictions import read_predictions
+
+    if plot and out is None:
+        raise ValueError("plot needs a folder for the picture: --out FOLDER")
+    check(plot or (format == "png" and figure_width is None), "format and figure_width are for the figure of plot")
+    if out is not None:
+        check_folder("--out", Path(out))
+        if (Path(out) / BOARD).exists():
+            Board.load(out)  # raises ValueError before the work begins
+    chosen = [BENCHMARK_SETS[name] for name in dict.fromkeys(sets)]
+    if not chosen:
+        raise ValueError("name at least one benchmark set")
+    if data is not None:
+        if all(benchmark.read is None for benchmark in chosen):
+            raise ValueError(f"--data is for a set that does not ship, and none of {', '.join(sets)} is one")
+        chosen = [benchmark.from_files(data) for benchmark in chosen]
+    entrants, learned_from = find_entrants(policies)
+    models = on_device({name: what for name, what in entrants.items() if isinstance(what, Policy)}, device)
+    predicted = {
+        (benchmark.name, name): read_predictions(what, benchmark)
+        for benchmark, (name, what) in product(chosen, entrants.items())
+        if isinstance(what, Path)
+    }  # all of them first: a wrong file should not be found after an hour of measuring
+    levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
+    empty = {benchmark.name for benchmark in chosen if benchmark.may_be_empty}
+    cells = {(cell.set_name, cell.name): cell for cell in prepare(models, levels, steps, empty)}
+    rows = []
+    where = next((model.device for model in models.values()), device)
+    with naming_memory(f"--batch {batch}", where), ProgressBar("benchmark", len(chosen) * len(entrants)) as bar:
+        for benchmark, drawn in zip(chosen, levels, strict=True):
+            labels = benchmark.label(drawn.tiles)
+            for name in entrants:
+                if name in models:
+                    row = measure(benchmark, cells[benchmark.name, name], labels, learned_from[name], batch)
+                else:
+                    tokens = predicted[benchmark.name, name][: len(labels)]
+                    row = row_of(benchmark, name, judge_tokens(drawn.tiles, tokens, labels), learned_from[name])
+                rows.append(row)
+                if out is not None:
+                    Board((row,)).save(out)  # at once: the next row may take an hour
+                bar.advance(1)
+    if plot and out is not None:
+        Board(tuple(rows)).save(out, plot, format, figure_width)
+    return Board(tuple(rows))

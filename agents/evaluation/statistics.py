@@ -1,0 +1,110 @@
+"""Statistics of samples: means and fractions with intervals, deviations, rank correlation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.mazes.levels import as_path
+
+Z = 1.959963984540054
+"""Number of standard deviations within which 95 % of a normal distribution lies."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured value and its 95 % confidence interval.
+
+    Attributes:
+        value: the value on the levels measured.
+        low, high: the interval for the value on all levels that the generator can draw, of which these are a sample.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def percent(self, digits: int = 2) -> str:
+        """Return value and interval in percent: "99.60 (98.98 to 99.84)"."""
+        value, low, high = (f"{100 * part:.{digits}f}" for part in (self.value, self.low, self.high))
+        return f"{value} ({low} to {high})"
+
+
+def as_record(estimates: Mapping[str, Estimate]) -> dict[str, float]:
+    """Return values and ends of intervals by name: complete, complete_low, complete_high."""
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    return {name + end: getattr(found, part) for name, found in estimates.items() for end, part in ends.items()}
+
+
+def proportion(successes: NDArray[np.bool_]) -> Estimate:
+    """Return the fraction of (N,) bools that is true, with Wilson's interval, which is also valid near 0 and 1.
+
+    Raises:
+        ValueError: N is 0, or another value than true and false, or 1 and 0, such as NaN.
+    """
+    successes = as_path(successes, "successes")
+    n = _count(successes)
+    fraction = float(np.count_nonzero(successes)) / n
+    spread = Z / (1 + Z * Z / n) * math.sqrt(fraction * (1 - fraction) / n + Z * Z / (4 * n * n))
+    centre = (fraction + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    return Estimate(fraction, min(fraction, max(0.0, centre - spread)), max(fraction, min(1.0, centre + spread)))
+
+
+def mean(values: NDArray[np.float64]) -> Estimate:
+    """Return the mean of (N,) values, with the normal interval: +-1.96 standard errors.
+
+    If all values are equal, or there is only one, both ends are the mean; that does not mean that the mean is certain.
+
+    Raises:
+        ValueError: N is 0.
+    """
+    n = _count(values)
+    centre, spread = float(values.mean()), Z * (deviation(values) or 0.0) / math.sqrt(n)
+    return Estimate(centre, centre - spread, centre + spread)
+
+
+def _count(sample: NDArray[np.bool_] | NDArray[np.float64]) -> int:
+    if not len(sample):
+        raise ValueError("an interval needs at least one level, got 0")
+    return len(sample)
+
+
+def deviation(values: ArrayLike) -> float | None:
+    """Return the sample standard deviation of (N,) values; None for fewer than two."""
+    sample = np.asarray(values, np.float64)
+    return float(sample.std(ddof=1)) if len(sample) > 1 else None
+
+
+def standard_error(values: ArrayLike) -> float | None:
+    """Return the standard error of the mean of (N,) values; None for fewer than two."""
+    spread = deviation(values)
+    return None if spread is None else spread / math.sqrt(len(np.asarray(values)))
+
+
+def student(values: ArrayLike) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for few; None for fewer than
+    three, since that of two is 12.7 times as wide as they are apart, and says nothing."""
+    sample, error = np.asarray(values, np.float64), standard_error(values)
+    if error is None or len(sample) < 3:
+        return None
+    from scipy.special import stdtrit  # here, as it is slow to load and `--help` has no use for it
+
+    spread = float(stdtrit(len(sample) - 1, 0.975)) * error
+    return float(sample.mean()) - spread, float(sample.mean()) + spread
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN."""
+    if len(first) < 2 or np.isnan([*first, *second]).any():
+        return None
+    ranks = []
+    for values in (first, second):
+        _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[places])  # equal values share the mean of their ranks
+    apart = np.stack(ranks) - np.mean(ranks, axis=1, keepdims=True)
+    length = float(np.sqrt((apart**2).sum(axis=1).prod()))
+    return float((apart[0] * apart[1]).sum()) / length if length else None

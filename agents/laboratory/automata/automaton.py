@@ -1,0 +1,318 @@
+"""An automaton: booleans at every tile, and a rule for each that reads a tile and its neighbours (`rules`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import KINDS, Tile, Tiles
+from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
+from maze_nca_gym.mazes.tasks import find_task
+
+from ...policies.guarantees import StepBound
+from ...policies.neighbours import offsets
+from .rules import Bits, Rule, expression_of
+from .theorem import Theorem
+
+Signals: TypeAlias = NDArray[Any]
+"""(N, S, H, W) `Bits`, in the order of an automaton's signals."""
+MOST_SIGNALS = 60
+"""Largest number of signals: they share the 64 bits of a tile's code with its kind."""
+NEIGHBOURHOODS = {5: ("U", "L", "C", "R", "D"), 9: ("UL", "U", "UR", "L", "C", "R", "DL", "D", "DR")}
+"""The taps of a 3x3 kernel, row by row, without its corners and with them, by their number."""
+UNSETTLED = 64
+"""Number of iterations for which an automaton is watched that need not settle."""
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """An automaton: a rule for each signal, and what is known about the states that follow.
+
+    All signals are off in the first state.
+
+    Attributes:
+        name: the name under which `register_automaton` registers it.
+        task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
+        signals: an enumeration from 0; the first is PATH, which is an output that no rule reads.
+        rules: the rule of each signal.
+        neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
+            the corners.
+        bound: the iterations within which it solves every maze that does not change; None if it does not, or if no such
+            bound is known.
+        also: other tasks that it solves too, and its bound for each.
+        pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
+        everywhere: signals that are the same at every tile; the pooled one is among them.
+        parts: groups of signals that `compiling.worlds` treats as independent: any state of a group may occur with any
+            of the others. That is safe for any groups. Larger groups exclude more states, and have more to search.
+            By default all signals that are not the same everywhere are one group.
+        invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
+            reads the tile itself, PATH included.
+        theorem: the value of each signal after t iterations, which `proof.prove` proves; None if it is not known.
+        heals: whether it restarts when the maze changes.
+        settles: whether its states repeat after a while on every maze, at most every second one. If it does not settle,
+            it is watched for `UNSETTLED` iterations, and its bound must be None.
+        in_order: order of directions -> the automaton in that order; None if it has one order only.
+        learning: options of `compiling.config.HintConfig` with which networks learn it, as far as they differ from the
+            defaults.
+
+    Raises:
+        ValueError: signals, rules and groups do not fit together; the message names the signal.
+    """
+
+    name: str
+    task: str
+    signals: type[IntEnum]
+    rules: Mapping[IntEnum, Rule]
+    neighbourhood: int = 5
+    bound: StepBound | None = None
+    also: Mapping[str, StepBound] = field(default_factory=dict)
+    pooled: IntEnum | None = None
+    everywhere: tuple[IntEnum, ...] = ()
+    parts: tuple[tuple[IntEnum, ...], ...] = ()
+    invariant: Rule | None = None
+    theorem: Theorem | None = None
+    heals: bool = False
+    settles: bool = True
+    in_order: Callable[[str], Automaton] | None = None
+    learning: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for task in self.tasks:
+            own = [kind.name for i, kind in enumerate(find_task(task).kinds) if kind not in KINDS[i : i + 1]]
+            if own:
+                raise ValueError(
+                    f"automata read empty, wall, source and target tiles only, and the task {task} has {', '.join(own)}"
+                )
+            if find_task(task).n_tiles > len(self.kinds):
+                raise ValueError(f"mazes of the task {task} have more kinds of tile than {self.name} reads")
+        if not (isinstance(self.signals, type) and issubclass(self.signals, IntEnum)):
+            raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
+        signals = tuple(self.signals)
+        if [int(signal) for signal in signals] != list(range(len(signals))) or signals[0].name != "PATH":
+            raise ValueError(f"the signals of {self.name} must count from 0, and the first must be PATH")
+        if len(signals) > MOST_SIGNALS:
+            raise ValueError(f"{self.name} has {len(signals)} signals, but a tile holds at most {MOST_SIGNALS}")
+        if self.pooled is not None and self.pooled != signals[-1]:
+            raise ValueError(f"the last signal of {self.name} must be the pooled one, {self.pooled.name}")
+        if self.pooled is not None and self.pooled not in self.everywhere:
+            raise ValueError(f"{self.pooled.name} of {self.name} is pooled, so it must be among `everywhere`")
+        if self.neighbourhood not in NEIGHBOURHOODS:
+            raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
+        if self.bound is not None and not self.settles:
+            raise ValueError(f"{self.name} has a bound, so it must settle")
+        unknown = [each for each in self.rules if not isinstance(each, self.signals)]
+        if unknown:
+            raise ValueError(f"{self.name} has a rule of {unknown[0]!r}, which is none of its signals")
+        for signal in signals:
+            if signal not in self.rules:
+                raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
+            _check_rule(self, f"the rule of {signal.name} in {self.name}", self.rules[signal], self.taps)
+        if self.invariant is not None:
+            _check_rule(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
+        if not self.parts:
+            object.__setattr__(self, "parts", (tuple(s for s in signals if s not in self.everywhere),))
+        held = Counter(signal for part in (*self.parts, self.everywhere) for signal in part)
+        wrong = [signal.name for signal in signals if held[signal] != 1]
+        if wrong:
+            names = ", ".join(wrong)
+            raise ValueError(
+                f"`parts` and `everywhere` of {self.name} must have each signal once between them: {names}"
+            )
+
+    def ordered(self, order: str) -> Automaton:
+        """Return this automaton in another order of directions.
+
+        Raises:
+            ValueError: no order, or it has one order only.
+        """
+        order_code(order)
+        if order == split_order(self.name)[1]:
+            return self
+        if self.in_order is None:
+            raise ValueError(f"the automaton {self.name} has one order of directions only: its `in_order` is None")
+        return self.in_order(order)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that it solves."""
+        return self.task, *self.also
+
+    @property
+    def kinds(self) -> tuple[Tile, ...]:
+        """The kinds of tile, in the order of the maze's channels."""
+        return tuple(Tile)[: find_task(self.task).n_tiles]
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """The tiles that rules may read, row by row."""
+        return NEIGHBOURHOODS[self.neighbourhood]
+
+    @property
+    def paired(self) -> tuple[IntEnum, ...]:
+        """The signals for which a network has pairs of channels."""
+        return tuple(self.signals)[1 : None if self.pooled is None else -1]
+
+    @property
+    def low(self) -> slice:
+        """The first channels of all pairs, among the channels of a network; the path comes before them."""
+        return slice(1, 1 + 2 * len(self.paired), 2)
+
+    @property
+    def high(self) -> slice:
+        """The second channels of all pairs."""
+        return slice(2, 2 + 2 * len(self.paired), 2)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the channels of a network that learns it: the path, two for each pair, and the pooled ones."""
+        pairs = (f"{signal.name.lower()}_{part}" for signal in self.paired for part in ("low", "high"))
+        return "path", *pairs, *(() if self.pooled is None else (self.pooled.name.lower(), "channel_max"))
+
+    def step(self, tiles: Tiles, signals: Signals) -> Signals:
+        """Return the signals after one iteration on (N, H, W) tiles."""
+        return self.advance(MapView({kind: tiles == kind for kind in self.kinds}, signals))
+
+    def advance(self, view: MapView) -> Signals:
+        """Return the signals that follow those of a view."""
+        after = [self.rules[signal](view) for signal in self.signals]
+        if self.pooled is not None:
+            # bitwise, since each bit of an integer may belong to another map
+            anywhere = np.bitwise_or.reduce(after[self.pooled], axis=(1, 2), keepdims=True)
+            after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
+        return np.stack(after, axis=1)
+
+    def trace(self, tiles: Tiles, signals: Signals | None = None) -> Iterator[Signals]:
+        """Yield all states on (N, H, W) tiles, from the first until they repeat.
+
+        They repeat once a state equals that of one or two iterations before. If it need not settle, `UNSETTLED` states
+        follow the first.
+
+        Args:
+            tiles: (N, H, W) uint8 mazes.
+            signals: the first state; by default every signal is off.
+
+        Raises:
+            ValueError: it should settle, and has not after many iterations; the message names what still changes.
+        """
+        if signals is None:
+            signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
+        view = MapView({kind: tiles == kind for kind in self.kinds}, signals)
+        earlier: Signals = signals
+        most = self._patience(tiles.shape[1] * tiles.shape[2])
+        for _ in range(1 + most):
+            yield view.signals
+            after = self.advance(view)
+            # an automaton with a clock ends in a cycle of two states
+            if np.array_equal(after, view.signals) or np.array_equal(after, earlier):
+                return
+            earlier, view = view.signals, view.after(after)
+        if self.settles:
+            changing = [signal.name for signal in self.signals if (view.signals[:, signal] != earlier[:, signal]).any()]
+            raise ValueError(
+                f"{', '.join(changing)} of {self.name} still change after {most:,} iterations on mazes of "
+                f"{tiles.shape[1]} x {tiles.shape[2]} tiles: give it settles=False if they may"
+            )
+
+    def _patience(self, n_tiles: int) -> int:
+        """Return for how many iterations it is watched on a map of so many tiles."""
+        if not self.settles:
+            return UNSETTLED
+        # a path has at most as many moves as there are tiles
+        bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
+        return 64 + max([2 * bound(n_tiles, n_tiles) for bound in bounds], default=16 * n_tiles)
+
+
+def register_automaton(automaton: Automaton) -> Automaton:
+    """Register an automaton of your own, whose name `learn_automaton` and `compile_automaton` then take; return it.
+
+    Raises:
+        ValueError: it is not an `Automaton`, or has the name of one of this package.
+    """
+    if not isinstance(automaton, Automaton):
+        raise ValueError(f"an Automaton is expected, got {automaton!r}")
+    return AUTOMATA.register(automaton.name, automaton)
+
+
+AUTOMATA: OrderedRegistry[Automaton] = OrderedRegistry("automaton")
+"""Automata by name."""
+
+
+def automata_of(task: str) -> list[Automaton]:
+    """Return all known automata of a task, in the order of directions of that task."""
+    question, order = split_order(task)
+    known = AUTOMATA.values()
+    other = [each for each in known if question in each.tasks and each.in_order is not None] if question != task else []
+    return [each for each in known if task in each.tasks] + [each.ordered(order) for each in other]
+
+
+class MapView:
+    """The surroundings of every tile of some maps.
+
+    Args:
+        kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
+        signals: (N, S, H, W) signals of the maps.
+    """
+
+    def __init__(self, kinds: Mapping[Tile, Bits], signals: Signals) -> None:
+        self.signals = signals
+        self._kinds = {kind: _framed(tiles) for kind, tiles in kinds.items()}
+        self._framed = _framed(signals)
+
+    def after(self, signals: Signals) -> MapView:
+        """Return a view of the same maps with other signals."""
+        view = MapView({}, signals)
+        view._kinds = self._kinds  # padding the same maze again would take as long as the rules
+        return view
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """Return a signal of the tile itself or of a neighbour, (N, H, W) `Bits`."""
+        return self._shifted(self._framed[:, signal], tap)
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        """Return whether that tile is of a kind, (N, H, W) `Bits`."""
+        return self._shifted(self._kinds[kind], tap)
+
+    def _shifted(self, framed: Bits, tap: str) -> Bits:
+        ((down, right),) = offsets(tap)
+        height, width = self.signals.shape[-2:]
+        return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
+
+
+def _check_rule(
+    automaton: Automaton,
+    who: str,
+    rule: Rule,
+    taps: tuple[str, ...],
+    reads_path: bool = False,
+) -> None:
+    """Check that a rule reads only what it may read.
+
+    Raises:
+        ValueError: it reads the path, another tap, or a kind of tile or signal that the automaton does not have; or it
+            uses more than `&`, `|` and `~` on what it sees.
+    """
+    try:
+        read = list(expression_of(rule).leaves)
+    except TypeError as error:
+        raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
+    except Exception as error:  # a rule is anything that its author wrote
+        raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
+    for leaf in read:
+        if leaf.tap not in taps:
+            raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
+        if isinstance(leaf.seen, Tile) and leaf.seen not in automaton.kinds:
+            raise ValueError(f"{who} reads {leaf.seen!r}, which mazes of the task {automaton.task} do not have")
+        if not isinstance(leaf.seen, (Tile, automaton.signals)):
+            raise ValueError(f"{who} reads {leaf.seen!r}, which is none of its signals")
+        if leaf.seen is automaton.signals(0) and not reads_path:
+            raise ValueError(f"{who} reads {leaf.seen.name}, which is an output that no rule may read")
+
+
+def _framed(values: Bits) -> Bits:
+    return np.pad(values, [(0, 0)] * (values.ndim - 2) + [(1, 1), (1, 1)])

@@ -1,0 +1,79 @@
+"""One automaton for both tasks: the shortest path where a maze has a source and a target, the diameter where not.
+
+It is the automaton of the `diameter`, to which a source and a target are like walls, but for:
+
+- **The question.** MOVES, the pooled signal, is also on where a tile is a source or a target. In such a maze it is then
+  on everywhere and for ever. OVER waits until nothing moves, and LAUNCH for OVER, so no wave ever starts.
+- **The path** also begins at a source, and its flood at a target. MOVES begins after the first iteration, and BETTER
+  takes that for a wave that is longer than all before. So it wipes what there is of both, and they begin again.
+
+On a maze without ends all signals are those of `diameter`, at every iteration. On one with ends, FLOOD, NEAR, ENTER and
+PATH are those of `shortest_path` two iterations before, from the second iteration on. So it is right where these two
+are; the tests compare all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import IntEnum
+
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+
+from ...policies.guarantees import StepBound
+from .automaton import Automaton
+from .diameter import CANONICAL, DIAMETER, S, one_walker
+from .rules import Bits, Rule, View
+
+
+class _EndsAsWalls:
+    """A view in which a source and a target are walls."""
+
+    def __init__(self, see: View) -> None:
+        self._see = see
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        return self._see(signal, tap)
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        found = self._see.tile(kind, tap)
+        return found | _is_end(self._see, tap) if kind == Tile.WALL else found
+
+
+def _is_end(see: View, tap: str = "C") -> Bits:
+    return see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
+
+
+def _with_ends(rule: Rule) -> Rule:
+    return lambda see: rule(_EndsAsWalls(see))
+
+
+def _or(signal: IntEnum, kind: Tile) -> Callable[[View, str], Bits]:
+    return lambda see, tap: see(signal, tap) | see.tile(kind, tap)
+
+
+def _automaton(order: str) -> Automaton:
+    diameter = DIAMETER.ordered(order)
+    path = replace(CANONICAL, start=_or(S.END, Tile.SOURCE), end=_or(S.FAR, Tile.TARGET), order=order)
+    assert diameter.bound is not None
+    return replace(
+        diameter,
+        name=with_order("both", order),
+        task=with_order("shortest-path", order),
+        also={diameter.task: diameter.bound},
+        bound=StepBound(constant=4, per_move=2),
+        rules={
+            **{signal: _with_ends(rule) for signal, rule in diameter.rules.items()},
+            **path.rules,
+            S.PATH: lambda see: see(S.FLOOD) & path.on_path(see),
+            S.MOVES: lambda see: diameter.rules[S.MOVES](see) | _is_end(see),
+        },
+        theorem=None,
+        invariant=lambda see: path.invariant(see) & one_walker(see),
+        in_order=_automaton,
+    )
+
+
+BOTH = _automaton(USUAL_ORDER)
+"""The automaton of both tasks: one network does both, with the same weights (`policy.asked`)."""

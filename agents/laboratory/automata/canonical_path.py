@@ -1,0 +1,116 @@
+"""The rule of the canonical path: a flood, the neighbours from which it came, and a walk along them.
+
+The automata of this package take their rules from here. Other forms of the rule are written by hand: with ages or
+phases in place of NEAR (`handcoded.canonical` and the machine code), or with the same signals as sums and ReLUs
+(`exact_weights`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by iteration.
+
+- **FLOOD** starts at the end of the path, and spreads over free tiles.
+- **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one. Distances of neighbours on a
+  grid differ by exactly one, so every neighbour is either nearer or farther.
+- **ENTER**: the path begins at its start. From each of its tiles it enters the first nearer neighbour in the order of
+  directions, usually up, left, down, right. Until the flood has come to a tile, no neighbour is NEAR: the path waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial, reduce
+from operator import or_
+
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.orders import USUAL_ORDER
+
+from ...policies.neighbours import OPPOSITE
+from .rules import Bits, Rule, View, any_on, around, several_on
+
+
+@dataclass(frozen=True)
+class CanonicalPath:
+    """The rule on the signals of some automaton.
+
+    Attributes:
+        signals: the automaton's signals, with FLOOD, and NEAR_U, ENTER_U and so on for all directions. The NEAR of the
+            last direction may be missing: that neighbour is the nearer one where no other is.
+        start: (view, tap) -> where the path begins.
+        end: (view, tap) -> where it ends, and the flood starts.
+        wiped_by: a signal that switches all of these off, except the start of the flood.
+        order: the order of directions, see `maze_nca_gym.mazes.orders`.
+    """
+
+    signals: type[IntEnum]
+    start: Callable[[View, str], Bits]
+    end: Callable[[View, str], Bits]
+    wiped_by: IntEnum | None = None
+    order: str = USUAL_ORDER
+
+    @property
+    def near(self) -> tuple[IntEnum, ...]:
+        """The signals of nearer neighbours, in the order of directions."""
+        names = (f"NEAR_{towards}" for towards in self.order)
+        return tuple(self.signals[name] for name in names if name in self.signals.__members__)
+
+    @property
+    def enter(self) -> tuple[IntEnum, ...]:
+        """The signals of moves by which the path comes in, in the order of directions."""
+        return tuple(self.signals[f"ENTER_{towards}"] for towards in self.order)
+
+    @property
+    def rules(self) -> dict[IntEnum, Rule]:
+        """The rules of all these signals."""
+        return {
+            self.signals["FLOOD"]: self._flood,
+            **{near: partial(self._near, place) for place, near in enumerate(self.near)},
+            **{enter: partial(self._enter, place) for place, enter in enumerate(self.enter)},
+        }
+
+    def invariant(self, see: View) -> Bits:
+        """Return what holds at a tile, `Bits`, because there is one path and distances fall along it.
+
+        The path enters from one side at most, after the flood, and never from a nearer tile. It never returns to its
+        start. No neighbour is nearer to the end than the end itself, except while what is left of another flood is
+        about to be wiped.
+        """
+        entered = any_on(see, self.enter)
+        backwards = (
+            see(enter) & self._nearer(self.order.index(OPPOSITE[towards]), see, "C")
+            for towards, enter in zip(self.order, self.enter, strict=True)
+        )
+        return (
+            ~several_on(see, self.enter)
+            & ~(entered & (self.start(see, "C") | ~see(self.signals["FLOOD"])))
+            & ~reduce(or_, backwards)
+            & ~self._kept(see, self.end(see, "C") & any_on(see, self.near))
+        )
+
+    def on_path(self, see: View, tap: str = "C") -> Bits:
+        """Return whether a tile is on the path, `Bits` of the view's shape."""
+        return any_on(see, self.enter, tap) | self.start(see, tap)
+
+    def _flood(self, see: View) -> Bits:
+        flood = self.signals["FLOOD"]
+        return self.end(see, "C") | self._kept(see, (see(flood) | around(see, flood)) & ~see.tile(Tile.WALL))
+
+    def _near(self, place: int, see: View) -> Bits:
+        flood = self.signals["FLOOD"]
+        arrives = see(flood, self.order[place]) & ~see(flood)
+        return self._kept(see, (see(self.near[place]) | arrives) & ~see.tile(Tile.WALL))
+
+    def _enter(self, place: int, see: View) -> Bits:
+        """Return where the path enters from the tile before, which must be on it and point here."""
+        before = OPPOSITE[self.order[place]]
+        return self._kept(see, self.on_path(see, before) & self._points(place, see, before))
+
+    def _points(self, place: int, see: View, tap: str) -> Bits:
+        nearer = self._nearer(place, see, tap)
+        return reduce(lambda kept, rival: kept & ~see(rival, tap), self.near[:place], nearer)
+
+    def _nearer(self, place: int, see: View, tap: str) -> Bits:
+        if place < len(self.near):
+            return see(self.near[place], tap)
+        # the flood came from somewhere, unless it starts here
+        return see(self.signals["FLOOD"], tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
+
+    def _kept(self, see: View, bits: Bits) -> Bits:
+        return bits if self.wiped_by is None else bits & ~see(self.wiped_by)

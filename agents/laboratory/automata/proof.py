@@ -1,0 +1,297 @@
+"""A machine-checked proof that an automaton is right on every maze, of any size, with or without a border.
+
+It is an induction over iterations. Suppose that after t iterations every signal of every tile has the value that a
+`Theorem` states. The solver z3 then shows that the rules, applied to symbols, give the values that it states for t + 1.
+This is shown for one tile that stands for all: nothing is assumed of it and the tiles around it but the axioms about
+their ghosts.
+
+The proof relies on z3 and on the axioms, which follow from the definitions of the ghosts and are tested on real mazes
+(`theorem.broken_axioms`). `mistakes` compares the theorem with what the automaton does on real mazes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+
+from ...policies.neighbours import Offset
+from .automaton import NEIGHBOURHOODS, Automaton
+from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
+
+PATIENCE = 120.0
+"""Time limit of the solver for one lemma, in seconds."""
+FAR = 5
+GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A step of a proof.
+
+    Attributes:
+        claim: what it states.
+        holds: whether it was proven; None if the solver gave up.
+        seconds: the solver's time.
+        counterexample: a picture on which it is false, as text; empty if none was found.
+    """
+
+    claim: str
+    holds: bool | None
+    seconds: float
+    counterexample: str = ""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of trying to prove a theorem: each lemma with its result, in the order of trying."""
+
+    lemmas: tuple[Lemma, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all lemmas were proven."""
+        return all(lemma.holds for lemma in self.lemmas)
+
+    @property
+    def refused(self) -> tuple[Lemma, ...]:
+        """The lemmas that were not proven."""
+        return tuple(lemma for lemma in self.lemmas if not lemma.holds)
+
+
+def prove(automaton: Automaton) -> Proof:
+    """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
+    bound.
+
+    Proven too is its invariant, which the certificate of a network that learned it assumes.
+
+    Raises:
+        ValueError: it has no theorem, or one with an answer and no bound in whole numbers of moves.
+        ImportError: z3 is not installed.
+    """
+    theorem, bound = automaton.theorem, automaton.bound
+    if theorem is None or (theorem.answer is not None and bound is None):
+        raise ValueError(f"{automaton.name} has no theorem to prove, or no bound")
+    whole = bound is None or not (bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1)
+    if theorem.answer is not None and not whole:
+        raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
+    return Proof(tuple(_Prover(automaton, theorem).lemmas()))
+
+
+def proof_in_words(automaton: Automaton) -> tuple[bool, str]:
+    """Prove an automaton; return whether its theorem and its invariant are proven, and a sentence that says what is, or
+    why there is no proof."""
+    theorem = automaton.theorem
+    if theorem is None:
+        return False, "it has no theorem, so that it is right is not proven"
+    try:
+        proof = prove(automaton)
+    except ImportError as error:
+        return False, f"not tried: {error}"
+    if proof.holds:
+        said = [f"after t iterations PATH shows {theorem.shown}, on every maze"] if theorem.shown else []
+        if theorem.answer is not None:
+            said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
+        known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
+        unsaid = "" if said else "; that it is right is not proven"
+        return True, f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}"
+    return False, "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
+
+
+def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
+    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states."""
+    assert automaton.theorem is not None
+    theorem, path = automaton.theorem, automaton.signals(0)
+    picture = MazePicture(tiles, theorem.ghosts(tiles))
+    for t, (signals,) in enumerate(automaton.trace(tiles[None])):
+        for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
+            if (signals[signal] != said).any():
+                yield signal, t
+        if theorem.answer is not None:
+            assert automaton.bound is not None
+            answer, due = theorem.answer(picture, CENTRE), automaton.bound(tiles.size, int(theorem.n_moves(picture)))
+            if (signals[path] & ~answer).any() or (t >= due and (signals[path] != answer).any()):
+                yield path, t
+
+
+class _Symbols:
+    """A picture of symbols, each made at its first use."""
+
+    def __init__(self, z3: Any, prefix: str = "") -> None:
+        self._z3, self._prefix, self.made = z3, prefix, dict[tuple[str, Offset | None], Any]()
+
+    def _symbol(self, sort: str, name: str, at: Offset | None = None) -> Any:
+        if (name, at) not in self.made:
+            self.made[name, at] = getattr(self._z3, sort)(self._prefix + _placed(name, at))
+        return self.made[name, at]
+
+    def kind(self, at: Offset) -> Number:
+        return self._symbol("Int", "kind", at)  # -1 is beyond the edge
+
+    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+        return self.kind(at) == int(kind)
+
+    def inside(self, at: Offset = CENTRE) -> Truth:
+        return self.kind(at) >= 0
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
+        return self._symbol("Bool", ghost, at) & self.inside(at)
+
+    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
+        return self._symbol("Int", ghost, at) if when is None else self._changing(_placed(ghost, at), when)
+
+    def of_map(self, ghost: str, when: Number | None = None) -> Number:
+        return self._symbol("Int", ghost) if when is None else self._changing(ghost, when)
+
+    def _changing(self, name: str, when: Number) -> Number:
+        return self._z3.Function(self._prefix + name, self._z3.IntSort(), self._z3.IntSort())(when)
+
+
+def _placed(name: str, at: Offset | None) -> str:
+    return name if at is None else f"{name} {at[0]} {at[1]}"
+
+
+class _See:
+    """A view of a picture for rules at a tile."""
+
+    def __init__(self, picture: Picture, state: State, at: Offset = CENTRE) -> None:
+        self._picture, self._state, self._at = picture, state, at
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
+        return self._state(moved(self._at, tap))[signal]
+
+    def tile(self, kind: Tile, tap: str = "C") -> Truth:
+        return self._picture.tile(kind, moved(self._at, tap))
+
+
+class _Prover:
+    def __init__(self, automaton: Automaton, theorem: Theorem) -> None:
+        self._z3 = _import_z3()
+        self._automaton, self._theorem = automaton, theorem
+        self._places = [moved(CENTRE, tap) for tap in automaton.taps]
+        self.picture = _Symbols(self._z3)
+        self.t = self.picture.of_map("t")
+        self._axioms = [self.t >= 0, *self._axioms_of(self.picture)]
+
+    def _axioms_of(self, picture: _Symbols) -> list[Truth]:
+        facts = [fact for at in self._places for fact in self._theorem.axioms(picture, at, self.t).values()]
+        kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
+        return [*(fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))), *facts]
+
+    def maze(self, name: str) -> _Symbols:
+        """Return another maze of the same size, see `Steps`."""
+        picture = _Symbols(self._z3, f"{name} ")
+        self._axioms += self._axioms_of(picture)
+        places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
+        self._axioms += [picture.inside(at) == self.picture.inside(at) for at in places]
+        return picture
+
+    def state(self, name: str) -> State:
+        """Return any state, see `Steps`."""
+
+        def holds(signal: IntEnum, at: Offset) -> Truth:
+            where = None if signal in self._automaton.everywhere else at
+            return self._z3.Bool(_placed(f"{name} {signal.name}", where)) & self.picture.inside(at)
+
+        return cache(lambda at: {signal: holds(signal, at) for signal in self._automaton.signals})
+
+    def after(self, picture: Picture, state: State) -> State:
+        """Return the state after an iteration, see `Steps`."""
+        rules = self._automaton.rules.items()
+        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in rules})
+
+    def invariant(self, picture: Picture, state: State) -> Truth:
+        """Return whether the invariant is true of the centre, see `Steps`."""
+        assert self._automaton.invariant is not None
+        return self._automaton.invariant(_See(picture, state))
+
+    def lemmas(self) -> Iterator[Lemma]:
+        """Yield the steps of the proof."""
+        z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
+        inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
+        answer = None if theorem.answer is None else theorem.answer(picture, CENTRE)
+        first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
+        # contradictory axioms would prove anything
+        happens = now.get(path, inside) if answer is None else answer & self._is_due()
+        yield self._lemma("the axioms allow a path", z3.BoolVal(True), inside, happens)
+        if now:
+            yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
+            yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
+        see = _See(picture, cache(lambda at: theorem.signals(picture, at, t)))
+        for signal, said in after.items():
+            # a pooled signal must be off: one tile suffices to show that none switches it on, not that some tile does
+            told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
+            yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
+        shown = rules[path](see) if now else None
+        if answer is not None:
+            yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
+            yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
+        if self._automaton.invariant is not None and now:
+            yield self._lemma("the invariant holds", self.invariant(picture, lambda at: {**after, path: shown}), inside)
+        for words, given, then in theorem.further(self):
+            yield self._lemma(words, z3.And(*then), inside, *given)
+
+    def _is_due(self) -> Truth:
+        """Return whether the answer is due after the next iteration: the bound is then reached."""
+        bound = self._automaton.bound
+        assert bound is not None
+        return self.t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self.picture)
+
+    def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
+        z3, began = self._z3, time.perf_counter()
+        supposed = self._solver(*given).check()
+        if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
+            never = supposed == z3.unsat
+            words = "what it supposes never occurs" if never else ""
+            return Lemma(claim, False if never else None, time.perf_counter() - began, words)
+        solver = self._solver(*given, z3.Not(statement))
+        found = solver.check()
+        drawn = _draw(self.picture, solver.model()) if found == z3.sat else ""
+        holds = None if found == z3.unknown else found == z3.unsat
+        return Lemma(claim, holds, time.perf_counter() - began, drawn)
+
+    def _solver(self, *facts: Truth) -> Any:
+        solver = self._z3.Solver()
+        solver.set("timeout", int(1000 * PATIENCE))
+        solver.add(*self._axioms, *facts)
+        return solver
+
+
+def _draw(picture: _Symbols, model: Any) -> str:
+    """Return a counterexample as text.
+
+    First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
+    the tile in the middle and its neighbours.
+    """
+
+    def value(symbol: Any) -> str:
+        return str(model.eval(symbol, model_completion=True))
+
+    drawn = {at: symbol for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
+    kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
+    reach = max(abs(step) for at in kinds for step in at)
+    span = range(-reach, reach + 1)
+    rows = ["".join(GLYPHS.get(kinds[row, col], " ") if (row, col) in kinds else "?" for col in span) for row in span]
+    numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
+    lines = []
+    for tap in NEIGHBOURHOODS[5]:
+        place = moved(CENTRE, tap)
+        ghosts = {name: value(s) for (name, at), s in picture.made.items() if at == place and name != "kind"}
+        told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]
+        lines.append(f"{tap}: {', '.join(told)}")
+    return "\n".join([*rows, numbers, *lines])
+
+
+def _import_z3() -> Any:
+    try:
+        import z3
+    except ImportError as error:
+        raise ImportError('a proof needs z3: pip install "maze-nca-gym[proof]"') from error
+    return z3

@@ -1,0 +1,191 @@
+"""Rules: the next value of a signal from what a tile and its four neighbours hold, written with `&`, `|` and `~` only.
+
+So the same code runs on maps, on patches of five tiles, or on 64 maps at once, one in each bit of an integer. Called
+with symbols instead of arrays, a rule returns an `Expression`, which shows what the rule reads and can be evaluated
+part by part.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any, Protocol, TypeAlias, cast
+
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tile
+
+from ...policies.neighbours import DIRECTIONS
+
+Bits: TypeAlias = NDArray[Any]
+"""Booleans, or unsigned integers each bit of which is one boolean."""
+
+
+class View(Protocol):
+    """The surroundings of the tiles to which a rule applies, in arrays of one shape; signals are off beyond the map's
+    edge."""
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """Return a signal of the tile itself, "C", or of its neighbour in one of the `DIRECTIONS`."""
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        """Return whether that tile is of a kind."""
+
+
+Rule: TypeAlias = Callable[[View], Bits]
+
+
+def any_on(see: View, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
+    """Return whether any of some signals is on at a tap, `Bits` of the view's shape."""
+    return reduce(or_, (see(signal, tap) for signal in signals))
+
+
+def around(see: View, signal: IntEnum) -> Bits:
+    """Return whether a signal is on at any of the four neighbours, `Bits` of the view's shape."""
+    return reduce(or_, (see(signal, towards) for towards in DIRECTIONS))
+
+
+def several_on(see: View, signals: Sequence[IntEnum]) -> Bits:
+    """Return whether at least two of some signals are on at the tile itself, `Bits` of the view's shape."""
+    pairs = (see(one) & see(other) for place, one in enumerate(signals) for other in signals[:place])
+    return reduce(or_, pairs)
+
+
+def at_least(number: int, bits: Sequence[Bits]) -> Bits:
+    """Return whether at least so many of some bits are on, `Bits` of their shape.
+
+    Raises:
+        ValueError: a number below 1, or above that of the bits.
+    """
+    if not 1 <= number <= len(bits):
+        raise ValueError(f"at_least takes a number from 1 to that of the bits, {len(bits)}, got {number}")
+    counted: list[Bits] = []  # at index k: whether more than k of the bits so far are on
+    for bit in bits:
+        with_it = [bit, *(below & bit for below in counted)]
+        counted = [*map(or_, counted, with_it), *with_it[len(counted) :]][:number]
+    return counted[-1]
+
+
+def threshold(terms: Iterable[tuple[float, Bits]], least: float) -> Bits:
+    """Return whether the sum of the weights of those bits that are on is at least a number, (...) bool.
+
+    The bits must be booleans, not integers of several bits.
+    """
+    weights, bits = zip(*terms, strict=True)
+    join = _Threshold(weights, least)
+    return cast(Bits, Expression(join=join, parts=bits) if isinstance(bits[0], Expression) else join(*bits))
+
+
+@dataclass(frozen=True)
+class _Threshold:
+    weights: tuple[float, ...]
+    least: float
+
+    def __call__(self, *bits: Bits) -> Bits:
+        return cast(Bits, sum(weight * bit for weight, bit in zip(self.weights, bits, strict=True)) >= self.least)
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A rule as a tree: a signal or kind of tile read at a tap, or other expressions joined by an operator.
+
+    Attributes:
+        seen: the signal or kind of tile that is read; None where expressions are joined.
+        tap: the tap at which it is read.
+        join: the operator.
+        parts: the expressions that the operator joins.
+    """
+
+    seen: IntEnum | None = None
+    tap: str = ""
+    join: Callable[..., Any] | None = None
+    parts: tuple[Expression, ...] = ()
+
+    # without this, numpy would combine an array and an expression element by element
+    __array_ufunc__ = None
+
+    def __and__(self, other: Expression) -> Expression:
+        return self._joined(operator.and_, other)
+
+    def __or__(self, other: Expression) -> Expression:
+        return self._joined(operator.or_, other)
+
+    def __invert__(self) -> Expression:
+        return self._joined(operator.invert)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a rule has neither `if` nor `and`, `or`, `not`")
+
+    def _joined(self, join: Callable[..., Any], *others: object) -> Expression:
+        if not all(isinstance(other, Expression) for other in others):
+            return NotImplemented
+        return Expression(join=join, parts=(self, *cast(tuple[Expression, ...], others)))
+
+    @cached_property
+    def leaves(self) -> tuple[Expression, ...]:
+        """The signals and kinds of tile that it reads, as expressions."""
+        if self.seen is not None:
+            return (self,)
+        # parts are shared, so a walk along all ways to the leaves would take exponential time
+        return tuple(dict.fromkeys(leaf for part in self.parts for leaf in part.leaves))
+
+    @cached_property
+    def taps(self) -> frozenset[str]:
+        """The taps at which it reads."""
+        return frozenset(leaf.tap for leaf in self.leaves)
+
+    @cached_property
+    def local_parts(self) -> tuple[Expression, ...]:
+        """The largest parts that each read one tile only: their values determine the value of the whole."""
+        if len(self.taps) == 1:
+            return (self,)
+        return tuple(dict.fromkeys(local for part in self.parts for local in part.local_parts))
+
+    def signals(self, tap: str) -> set[IntEnum]:
+        """Return the signals that it reads at a tap."""
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and not isinstance(leaf.seen, Tile | None)}
+
+    def kinds(self, tap: str) -> set[Tile]:
+        """Return the kinds of tile that it tells apart at a tap."""
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, Tile)}
+
+    def value(self, known: MutableMapping[Expression, Bits]) -> Bits:
+        """Return its value, `Bits` of the shape of the known values.
+
+        Args:
+            known: the values of everything that it reads, or of parts of it; the values of other parts are added.
+        """
+        if self not in known:
+            assert self.join is not None  # the values of leaves must be known
+            known[self] = self.join(*(part.value(known) for part in self.parts))
+        return known[self]
+
+
+class _Symbols:
+    """A view that returns symbols in place of arrays."""
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Expression:
+        if isinstance(signal, Tile):
+            raise TypeError(f"{signal!r} is seen by see.tile")
+        return Expression(signal, tap)
+
+    def tile(self, kind: Tile, tap: str = "C") -> Expression:
+        if not isinstance(kind, Tile):
+            raise TypeError(f"{kind!r} is no kind of tile of the package, EMPTY, WALL, SOURCE or TARGET, for see.tile")
+        return Expression(kind, tap)
+
+
+def expression_of(rule: Rule) -> Expression:
+    """Return a rule as an expression.
+
+    Raises:
+        TypeError: it uses more than `&`, `|` and `~` on what it sees.
+    """
+    found: object = rule(cast(View, _Symbols()))
+    if not isinstance(found, Expression):
+        raise TypeError(f"it returns {found!r}")
+    return found

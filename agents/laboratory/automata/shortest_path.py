@@ -1,0 +1,82 @@
+"""The automaton of the canonical shortest path, with nine booleans per tile.
+
+It is the rule of `canonical_path` from the source to the target. PATH shows the path where the flood has been. No
+signal is stored for the neighbour that is last in the order of directions, usually the one to the right: it is the
+nearer one where no other neighbour is.
+
+That the rule and its invariant are right on every maze is proven by machine (`proof`), and tested on all mazes of up to
+3 x 5 or 5 x 3 tiles (3,774,892). Each of the 75 states that the invariant allows occurs on some of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import IntEnum
+from typing import Any
+
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+
+from ...policies.guarantees import StepBound
+from .automaton import Automaton
+from .canonical_path import CanonicalPath
+from .path_theorem import PathSignals
+
+
+class Signal(IntEnum):
+    """Signals of a tile.
+
+    `FLOOD`: the flood from the target has reached the tile. `NEAR_*`: it had reached that neighbour before, which is
+    therefore nearer to the target. `ENTER_*`: the path enters the tile by a move in that direction.
+    """
+
+    PATH = 0
+    FLOOD = 1
+    NEAR_U = 2
+    NEAR_L = 3
+    NEAR_D = 4
+    ENTER_U = 5
+    ENTER_L = 6
+    ENTER_D = 7
+    ENTER_R = 8
+
+
+CANONICAL = CanonicalPath(
+    Signal,
+    start=lambda see, tap: see.tile(Tile.SOURCE, tap),
+    end=lambda see, tap: see.tile(Tile.TARGET, tap),
+)
+NEAR = (Signal.NEAR_U, Signal.NEAR_L, Signal.NEAR_D)
+"""Signals of nearer neighbours in the usual order; where none is on, the nearer neighbour is the one to the right."""
+ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
+
+
+def _signals(order: str) -> type[IntEnum]:
+    """Return the signals of an order of directions, with NEAR of all but the last direction."""
+    if order == USUAL_ORDER:
+        return Signal
+    names = ["PATH", "FLOOD", *(f"NEAR_{towards}" for towards in order[:-1])]
+    names += [f"ENTER_{towards}" for towards in order]
+    enumeration: Any = IntEnum
+    made: type[IntEnum] = enumeration("Signal", names, start=0)
+    return made
+
+
+def _automaton(order: str) -> Automaton:
+    canonical = replace(CANONICAL, signals=_signals(order), order=order)
+    path, flood = canonical.signals["PATH"], canonical.signals["FLOOD"]
+    return Automaton(
+        name=with_order("shortest-path", order),
+        task=with_order("shortest-path", order),
+        signals=canonical.signals,
+        rules={path: lambda see: see(flood) & canonical.on_path(see), **canonical.rules},
+        bound=StepBound(constant=2, per_move=2),
+        # PATH shows the path of the iteration before, and tiles never leave the path
+        invariant=lambda see: canonical.invariant(see) & (~see(path) | canonical.on_path(see)),
+        theorem=PathSignals(canonical).theorem,
+        in_order=_automaton,
+    )
+
+
+SHORTEST_PATH = _automaton(USUAL_ORDER)
+"""The automaton of the shortest path. It never switches a signal off, so it reaches a fixed point."""

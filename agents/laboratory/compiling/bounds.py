@@ -1,0 +1,291 @@
+"""Bounds of a network's sums before the ReLU, for every kind of patch that a rule can tell apart.
+
+These sums are linear in the patch, so their extremes are sums of extremes: over tiles, and over the independent
+components of a tile's state (`worlds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import product
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.support.options import check
+
+from ...policies.learned.nca import NCA
+from ..automata.automaton import Automaton
+from ..automata.rules import Rule, expression_of
+from .patches import KIND_BITS, Codes, PatchView, mask_of, signals_of
+from .worlds import Component, World, find_worlds
+
+Doubles: TypeAlias = NDArray[np.float64]
+POOLED = 2.5
+"""Factor of the tolerance for the pooled channel: a single channel passes on more errors than a pair."""
+PATH_TOLERANCE = 0.5
+"""Bound of the path's error: rounding the path removes smaller errors."""
+MOST_KINDS = 1 << 22
+"""Largest number of kinds of patch that a rule may tell apart."""
+MOST_WHOLE = 2.0**22
+"""Multiples of 1/2 below this are exact in float32."""
+MOST_FLOAT = float(np.finfo(np.float32).max)
+ROUNDING = 2.0**-24
+"""Largest relative rounding error of one float32 operation."""
+
+
+class Bounds(NamedTuple):
+    """Lower and upper bounds of terms of a network's sums, for some rows of weights, (..., R) each."""
+
+    low: Doubles
+    high: Doubles
+
+
+class Reads(NamedTuple):
+    """The bits of a tile's code that a rule reads at a tap."""
+
+    signals: int
+    kind: bool
+
+
+class Kinds(NamedTuple):
+    """Kinds of patch: all patches of a kind have the same values in the bits that a rule reads.
+
+    Attributes:
+        reads: the bits that the rule reads at each tap.
+        codes: (P, taps) int64, the values of these bits.
+        worlds: (P,) int64 indices of the worlds in which the patches occur.
+        on: (P,) bool, the rule's result: whether its signal must be on next.
+        bounds: (P, R) float64 bounds of the sums over all patches of a kind.
+    """
+
+    reads: Sequence[Reads]
+    codes: Codes
+    worlds: Codes
+    on: NDArray[np.bool_]
+    bounds: Bounds
+
+
+_Cases: TypeAlias = dict[int, Bounds]
+"""Bounds over all tiles with the same values of the bits that are read, by that code (all other bits are 0)."""
+
+
+class Network:
+    """The weights of a network, by what a tile can add to each sum.
+
+    There is a row of weights for each channel, and after these one for each pair: the difference of its two rows.
+
+    Args:
+        automaton: an automaton with the model's channels.
+        model: a network with any weights.
+        tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
+
+    Attributes:
+        largest: the upper bound of a pair's second channel: 1 more than the highest that it can be if pairs are read by
+            their differences, and nothing is rounded.
+
+    Raises:
+        ValueError: weights that are not finite; every comparison with NaN is false, so no bound would be exceeded.
+    """
+
+    def __init__(self, automaton: Automaton, model: NCA, tolerance: float) -> None:
+        self.automaton, self.largest, self.tolerance = automaton, 0.0, tolerance
+        self.worlds, self.assumed = find_worlds(automaton)
+        self._low, self._high = automaton.low, automaton.high
+        self.pooled_tolerance = POOLED * tolerance
+        # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
+        weight = model.weights[0].detach().double().numpy()
+        bias = model.biases[0].detach().double().numpy()
+        n_bad = np.count_nonzero(~np.isfinite(weight)) + np.count_nonzero(~np.isfinite(bias))
+        check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
+        self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
+        highest = self._highest(self._bias, *self._parts(self._weight))
+        self.largest = 1 + float(highest[: len(automaton.channels)][self._high].max(initial=0.0))
+        self._of_kinds, self._of_signals = self._parts(self._weight)
+        self._rounding = self._rounded(weight, bias)
+
+    def kinds(self, signal: IntEnum) -> Kinds:
+        """Return all kinds of patch for a signal's rule, with bounds for the signal's rows.
+
+        A pair has three rows: its two channels and their difference. Any other signal has one.
+        """
+        rule = self.automaton.rules[signal]
+        says = expression_of(rule)
+        reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
+        return self._kinds(reads, self._rows(signal), rule)
+
+    def _rows(self, signal: IntEnum) -> list[int]:
+        n_channels = len(self.automaton.channels)
+        if signal == self.automaton.pooled:
+            return [n_channels - 2]
+        return [2 * signal - 1, 2 * signal, n_channels + signal - 1] if signal in self.automaton.paired else [0]
+
+    def highest_maximum(self) -> float:
+        """Return the largest sum of the channel that becomes the maximum over all channels."""
+        # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
+        nothing = [Reads(0, False)] * len(self.automaton.taps)
+        anything = self._kinds(nothing, [len(self.automaton.channels) - 1], lambda see: np.zeros(1, np.bool_))
+        return float(anything.bounds.high.max())
+
+    def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
+        """Return the codes of the tiles that make one of the signal's rows largest among patches of a kind.
+
+        With `sign` -1, return those that make it smallest.
+        """
+        row = self._rows(signal)[row]
+        world, codes = self.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
+        return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
+
+    def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
+        codes, worlds = [], []
+        lows: list[Doubles] = []
+        highs: list[Doubles] = []
+        for place, world in enumerate(self.worlds):
+            taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(self.automaton.taps))]
+            # any tiles of a world are combined; that includes patches that never occur, so bounds hold for all
+            ways = combinations(self.automaton, [len(cases) for cases in taps])
+            worlds.append(np.full(ways.shape[1], place))
+            codes.append(np.stack([np.array(list(cases))[way] for cases, way in zip(taps, ways, strict=True)], axis=1))
+            for found, side in ((lows, 0), (highs, 1)):
+                terms = [np.array([bounds[side] for bounds in cases.values()]) for cases in taps]
+                found.append(np.sum([term[way] for term, way in zip(terms, ways, strict=True)], axis=0))
+        bias, rounding, patches = self._bias[rows], self._rounding[rows], np.concatenate(codes)
+        bounds = Bounds(np.concatenate(lows) + bias - rounding, np.concatenate(highs) + bias + rounding)
+        return Kinds(reads, patches, np.concatenate(worlds), rule(PatchView(self.automaton, patches)), bounds)
+
+    def _with_differences(self, rows: Doubles) -> Doubles:
+        # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
+        # are read, so their difference would be far too wide to prove anything
+        return np.concatenate([rows, rows[self._low] - rows[self._high]])
+
+    def _parts(self, weight: Doubles) -> tuple[Bounds, Bounds]:
+        """Return what each kind of tile can add at each tap, (taps, T, R), and each signal that is on, (taps, S, R)."""
+        # where a signal is off, its channels are exactly 0, by the ReLU. Where it is on, its first or only channel
+        # holds 1 up to an error (`middle` and `spread`), and both channels of a pair also a number from 0 to `largest`,
+        # the same in both (`common`)
+        weight = weight.transpose(2, 1, 0)
+        n_kinds = len(self.automaton.kinds)
+        of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
+        path, low, high = channels[:, :1], channels[:, self._low], channels[:, self._high]
+        middle, spread = [path, low], [PATH_TOLERANCE * abs(path), self.tolerance * abs(low)]
+        common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path)
+        if self.automaton.pooled is not None:
+            pooled = channels[:, -2:-1]
+            middle, spread = [*middle, pooled], [*spread, self.pooled_tolerance * abs(pooled)]
+            # the maximum over channels depends on no single signal, so it counts with the tile's kind
+            common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
+        centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
+        return (
+            Bounds(of_kinds + np.minimum(most, 0), of_kinds + np.maximum(most, 0)),
+            Bounds(centre - off + np.minimum(both, 0), centre + off + np.maximum(both, 0)),
+        )
+
+    def _rounded(self, weight: Doubles, bias: Doubles) -> Doubles:
+        """Return bounds of the rounding errors of float32 sums in any order, (R,).
+
+        Source: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1. Terms with a weight of 0 add no error.
+        """
+        # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
+        # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING
+        n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, self._highest(abs(bias), *self._parts(abs(weight)))
+        off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
+        # sums of multiples of 1/2 have no error in float32, unless they are too large; so all states that are read are
+        # such multiples, if their own sums are
+        whole = (weight % 1 == 0).all(axis=(1, 2)) & (bias % 0.5 == 0) & (most < MOST_WHOLE)
+        if whole[weight[:, len(self.automaton.kinds) :].any(axis=(0, 2))].all():
+            off[whole] = 0
+        off[most >= MOST_FLOAT] = np.inf  # a part of the sum can overflow, and infinities of both signs make NaN
+        # the network never computes a difference, so its error is at most that of both sums together
+        return np.concatenate([off, off[self._low] + off[self._high]])
+
+    def _highest(self, most: Doubles, of_kinds: Bounds, of_signals: Bounds) -> Doubles:
+        """Return upper bounds of sums, (R,), from their biases and what `_parts` returned."""
+        for tap in range(len(self.automaton.taps)):
+            sums = [
+                of_kinds.high[tap, self.automaton.kinds.index(kind)]
+                + sum((self._on(part) @ of_signals.high[tap]).max(axis=0) for part in components)
+                for world in self.worlds
+                for kind, components in world.items()
+            ]
+            most = most + np.max(sums, axis=0)
+        return most
+
+    def _on(self, component: Component) -> Doubles:
+        """Return the signals that are on in a component's states, (N, S)."""
+        return signals_of(self.automaton, component.states).astype(np.float64)
+
+    def _of_states(self, tap: int, component: Component) -> Bounds:
+        """Return what each state of a component can add at a tap, (N, R)."""
+        on = self._on(component)
+        return Bounds(*(on @ values[tap] for values in self._of_signals))
+
+    def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> _Cases:
+        """Return the bounds of a world's tiles at a tap, for some rows, by the bits that are read."""
+        nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
+        # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
+        found: _Cases = {} if self.automaton.taps[tap] == "C" else {0: nothing}
+        for kind, components in world.items():
+            place = self.automaton.kinds.index(kind)
+            code = int(kind) + 1 if reads.kind else 0
+            of_kind = {code: Bounds(*(values[tap, place][rows] for values in self._of_kinds))}
+            for component in components:
+                of_kind = _combine(of_kind, self._alike(tap, component, reads.signals, rows))
+            # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
+            for code, bounds in of_kind.items():
+                known = found.get(code, bounds)
+                found[code] = Bounds(np.minimum(known.low, bounds.low), np.maximum(known.high, bounds.high))
+        return found
+
+    def _alike(self, tap: int, component: Component, read: int, rows: list[int]) -> _Cases:
+        # states with the same bits read have the same result, so only their extremes matter
+        low, high = (values[:, rows] for values in self._of_states(tap, component))
+        codes = component.states & read
+        return {
+            int(code): Bounds(low[codes == code].min(axis=0), high[codes == code].max(axis=0))
+            for code in np.unique(codes)
+        }
+
+    def _extreme(self, world: World, tap: int, reads: Reads, code: int, row: int, sign: int) -> int:
+        """Return the code of the tile that adds most to a row among tiles of a case; with `sign` -1, least."""
+        found = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
+        for kind, components in world.items():
+            place = self.automaton.kinds.index(kind)
+            if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
+                total, tile = sign * _either(self._of_kinds, sign)[tap, place, row], int(kind) + 1
+                # components are independent, so the most is added by the best state of each
+                for component in components:
+                    mask = mask_of(component.signals) & reads.signals
+                    fits = component.states & mask == code & mask
+                    values = np.where(fits, sign * _either(self._of_states(tap, component), sign)[:, row], -np.inf)
+                    total, tile = total + values.max(), tile | int(component.states[values.argmax()])
+                found.append((float(total), tile))
+        return max(found)[1]
+
+
+def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
+    """Return all patches of given numbers of cases at the taps, (taps, P) int64 indices of the cases.
+
+    Raises:
+        ValueError: they are more than `MOST_KINDS`.
+    """
+    if prod(numbers) > MOST_KINDS:
+        raise ValueError(
+            f"a rule of {automaton.name} tells {prod(numbers):,} kinds of patch apart, but at most {MOST_KINDS:,} are "
+            "compared: let it read fewer signals or tiles"
+        )
+    return np.indices(numbers).reshape(len(numbers), -1)
+
+
+def _either(bounds: Bounds, sign: int) -> Doubles:
+    return bounds.high if sign > 0 else bounds.low
+
+
+def _combine(some: _Cases, others: _Cases) -> _Cases:
+    """Return the cases of two independent parts of a tile together: codes are joined, bounds added."""
+    return {
+        code | other: Bounds(bounds.low + more.low, bounds.high + more.high)
+        for (code, bounds), (other, more) in product(some.items(), others.items())
+    }

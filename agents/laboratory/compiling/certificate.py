@@ -1,0 +1,283 @@
+"""A proof that learned weights do what the automaton does, on every maze, of any size, at every iteration.
+
+A certificate holds for float32 arithmetic: sums in any order, each operation rounded once, without TF32, bfloat16 or
+fast convolutions (`learned.convolving`). It does not prove two things:
+
+- that the automaton solves mazes;
+- that the automaton's invariant, if it has one, holds at every tile. `assumed` says whether the proof relies on it.
+
+`automata.proof` proves both for automata that bring a theorem; of this package, these are all but two. For the diameter
+it proves the invariant, and the rest is argued in its module; for that of both tasks, both are. All of it is tested on
+all mazes of up to 3 x 4 or 4 x 3 tiles, 287,852 with a source and a target and 9,418 of the diameter, in
+`tests/agents/test_hinting_exhaustive.py`.
+
+The proof is an induction over iterations. Suppose that at some iteration:
+
+- Every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and |e| <= `tolerance`.
+- Every channel of a signal that is off is 0.
+- Where the path is on, its channel differs from 1 by less than 1/2.
+- If a signal is pooled and on, its channel differs from 1 by at most 2.5 `tolerance` at every tile. If it is off, it
+  is 0.
+- The maximum over all channels is anything that this allows.
+
+All signals are off in the first state, so this holds there. The certificate shows that it then holds one iteration
+later, for every patch of tiles that can occur. So it holds at every iteration, and the rounded path is always the
+automaton's.
+
+What a tile can hold is found from the rules (`worlds`). The sums of an iteration are linear before the ReLU, so their
+extremes are found tile by tile, and component by component (`bounds`). A rule's result depends only on the bits that it
+reads. Tiles with the same values of these bits are therefore one case with bounds of its own, and few combinations of
+cases at the taps remain. The bounds include the rounding errors of float32 in any order of summation. They are
+computed in float64, whose own rounding is neglected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...policies.learned.nca import NCA
+from ...policies.policy import Policy
+from ..automata import Automaton
+from ..automata.automaton import automata_of
+from .bounds import PATH_TOLERANCE, POOLED, Bounds, Doubles, Kinds, Network
+from .linear import separated
+from .patches import Codes, distinct, kinds_of, signals_of
+
+Wrong: TypeAlias = tuple[int, int, Doubles]
+"""A row of a signal; 1 if its largest sums are compared, -1 for the smallest; and the (P,) excess over their bound."""
+SLACK = 0.01
+"""Largest error of a difference from 1 for which no patch is named: it may be one of rounding."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds over all mazes and iterations, which are valid if `holds` is true.
+
+    Attributes:
+        n_patches: the number of kinds of patch for which sums were bounded, over all signals.
+        silent: the largest sum, before the ReLU, of a channel that must be 0.
+        least: the smallest second channel of a signal that is on.
+        most: the largest second channel of a signal that is on.
+        error: the largest error of a pair's difference, which should be 1 where its signal is on.
+        path_error: the largest error of the path where it is on, which must be below 1/2.
+        pooled_error: the largest error of the pooled channel where it is on; 0 if none is pooled.
+        largest: the upper bound of `most`, which holds if weights read pairs by their differences alone.
+        tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
+        assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
+    """
+
+    n_patches: int
+    silent: float
+    least: float
+    most: float
+    error: float
+    path_error: float
+    pooled_error: float
+    largest: float
+    tolerance: float
+    assumed: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the weights are proven to do what the automaton does, in float32."""
+        return (
+            self.silent <= 0 <= self.least
+            and self.most <= self.largest
+            and self.error <= self.tolerance
+            and self.path_error < PATH_TOLERANCE  # strictly: 1/2 itself would be rounded to 0
+            and self.pooled_error <= POOLED * self.tolerance
+        )
+
+
+def automaton_of(policy: Policy) -> Automaton:
+    """Return the registered automaton whose channels a network has, or those of its split signals; otherwise the first
+    one of the network's task.
+
+    Raises:
+        ValueError: no automaton of that task is registered.
+    """
+    automata = automata_of(policy.task)
+    if not automata:
+        raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
+    names = policy.channel_names
+    unsplit = tuple(dict.fromkeys(re.sub(r"_\d+(_low|_high)$", r"\1", name) for name in names))
+    fits = [each for each in automata if each.channels in (names, unsplit) and len(each.kinds) == policy.n_tiles]
+    return (fits or automata)[0]
+
+
+def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
+    """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
+
+    It can only be proven of weights that read pairs by their differences, as those that are compiled or learned do.
+
+    Args:
+        model: a network with the automaton's channels, or those of its split signals, and any weights.
+        automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
+
+    Raises:
+        ValueError: the network has other channels or another architecture than networks learned from hints, or weights
+            that are not finite.
+    """
+    automaton = automaton_of(model) if automaton is None else automaton
+    if model.channel_names != automaton.channels:
+        automaton = separated(automaton)
+    _check(model, automaton)
+    found = _certificate(Network(automaton, model, tolerance=0.0))
+    error = max(found.error, found.pooled_error / POOLED)
+    if error and found.silent <= 0 <= found.least:
+        # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
+        found = _certificate(Network(automaton, model, tolerance=1.25 * error))
+    return found
+
+
+def _certificate(network: Network) -> Certificate:
+    automaton = network.automaton
+    path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
+    single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
+    # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
+    silent = [*(_silent(kinds, 2) for kinds in pairs), *(_silent(kinds, 1) for kinds in single)]
+    return Certificate(
+        n_patches=sum(len(kinds.on) for kinds in (*single, *pairs)),
+        silent=max(silent if automaton.pooled is None else [*silent, network.highest_maximum()]),
+        # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
+        least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
+        most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
+        error=max((_error(kinds, 2) for kinds in pairs), default=0.0),
+        path_error=_error(path, 0),
+        pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
+        largest=network.largest,
+        tolerance=network.tolerance,
+        assumed=network.assumed,
+    )
+
+
+def new_network(automaton: Automaton) -> NCA:
+    """Return a network with an automaton's channels and neighbourhood, and random weights."""
+    return NCA(
+        n_tiles=len(automaton.kinds),
+        n_channels=len(automaton.channels),
+        cut_corners=automaton.neighbourhood == 5,
+        n_iterations=None,
+        max_pool=automaton.pooled is not None,
+        task=automaton.task,
+        channel_names=automaton.channels,
+    )
+
+
+def _check(model: NCA, automaton: Automaton) -> None:
+    channels, pools, cuts = automaton.channels, automaton.pooled is not None, automaton.neighbourhood == 5
+    if (model.channel_names, model.cut_corners, model.kernel_size, model.max_pool) != (channels, cuts, 3, pools):
+        raise ValueError(
+            f"a certificate is for networks with a 3x3 kernel {'without' if cuts else 'with'} corners, "
+            f"{'a' if pools else 'no'} pooling and the {len(channels)} channels of the automaton {automaton.name}, "
+            f"got a {model.kernel_size}x{model.kernel_size} kernel{'' if model.cut_corners else ' with corners'} and "
+            f"channels {', '.join(model.channel_names)}"
+        )
+    # the induction step is proven once, so every iteration must have the same weights and a ReLU
+    if model.stationary_from != 0:
+        raise ValueError("a certificate is for networks whose iterations are all the same")
+    # a limit could clip one channel of a pair and not the other, which would change their difference
+    if model.state_limit is not None:
+        raise ValueError(f"a certificate is for networks without a state limit, got one of {model.state_limit:g}")
+
+
+def _silent(kinds: Kinds, n_rows: int) -> float:
+    """Return the largest sum of a signal's first rows over the kinds of patch where the signal is off."""
+    return float(kinds.bounds.high[~kinds.on, :n_rows].max(initial=-np.inf))
+
+
+def _error(kinds: Kinds, row: int) -> float:
+    """Return the largest difference of a row from 1 over the kinds of patch where the signal is on."""
+    low, high = (sums[kinds.on, row] for sums in kinds.bounds)
+    return float(max((high - 1).max(initial=0.0), (1 - low).max(initial=0.0)))
+
+
+def worst_patch(automaton: Automaton, model: NCA) -> str:
+    """Return the patch on which a network is most wrong, in words: which sum, what it is, and what the tiles hold.
+
+    Args:
+        automaton: what the network should do.
+        model: a network with any weights that `certify` accepts.
+    """
+    automaton = automaton if model.channel_names == automaton.channels else separated(automaton)
+    network = Network(automaton, model, tolerance=0.0)
+    found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
+    if not found:
+        return "no sum is wrong but for rounding"
+    worst, signal = max(found, key=lambda each: each[0].excess)
+    what = ("its first channel", "its second channel", "the difference of its channels")[worst.row]
+    tiles = (_tile_in_words(automaton, code) for code in worst.codes)
+    held = "; ".join(f"{tap}: {tile}" for tap, tile in zip(automaton.taps, tiles, strict=True))
+    return (
+        f"the worst is {signal.name}, where the sum of {what if signal in automaton.paired else 'its channel'} can be "
+        f"{worst.sign * worst.sum:.3g}, too {'large' if worst.sign > 0 else 'small'} by {worst.excess:.3g}, on {held}"
+    )
+
+
+def _tile_in_words(automaton: Automaton, code: int) -> str:
+    if not code:
+        return "no tile"
+    tile = np.array(code)
+    kind = automaton.kinds[int(kinds_of(automaton, tile).argmax())].name.lower()
+    return " ".join([kind, *(automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, tile)))])
+
+
+def counterexamples(automaton: Automaton, model: NCA, most: int) -> Codes:
+    """Return (P, taps) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
+
+    Args:
+        automaton: what the network should do.
+        model: a network with any weights that `certify` accepts.
+        most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
+    """
+    network = Network(automaton, model, tolerance=0.0)
+    found = [worst.codes for signal in automaton.signals for worst in _wrong(network, signal, most)]
+    return distinct(automaton, [np.array(found, np.int64).reshape(-1, len(automaton.taps))])
+
+
+class _Worst(NamedTuple):
+    """The worst patch of a kind: a row's sum, times `sign`, exceeds its bound by `excess`."""
+
+    codes: list[int]
+    row: int
+    sign: int
+    sum: float
+    excess: float
+
+
+def _wrong(network: Network, signal: IntEnum, most: int) -> Iterator[_Worst]:
+    kinds = network.kinds(signal)
+    ways = _ways_of_one if kinds.bounds.low.shape[1] == 1 else _ways_of_pair
+    for row, sign, excess in ways(kinds.on, kinds.bounds, network.largest):
+        # the smallest sum is minus the largest sum of the negated weights, so only largest sums remain to be handled
+        sums = kinds.bounds.high[:, row] if sign > 0 else -kinds.bounds.low[:, row]
+        places = np.argsort(-excess)[:most]
+        for place in places[excess[places] > 0].tolist():
+            codes = network.worst(signal, kinds, place, row, sign)
+            yield _Worst(codes, row, sign, float(sums[place]), float(excess[place]))
+
+
+def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float) -> Iterator[Wrong]:
+    """Yield the errors that a signal of one channel can make."""
+    low, high = bounds.low[:, 0], bounds.high[:, 0]
+    yield 0, 1, np.where(on, high - 1 - SLACK, high)
+    yield 0, -1, np.where(on, 1 - SLACK - low, -np.inf)
+
+
+def _ways_of_pair(on: NDArray[np.bool_], bounds: Bounds, largest: float) -> Iterator[Wrong]:
+    """Yield the errors that a pair can make: rows 0 and 1 are its channels, row 2 is their difference."""
+    low, high = bounds.low.T, bounds.high.T
+    # where the signal is off, both sums must be below 0. Where it is on, the second must be from 0 to `largest`, and
+    # the difference bounds the first
+    yield 0, 1, np.where(on, -np.inf, high[0])
+    yield 1, 1, np.where(on, high[1] - largest, high[1])
+    yield 1, -1, np.where(on, -low[1], -np.inf)
+    yield 2, 1, np.where(on, high[2] - 1 - SLACK, -np.inf)
+    yield 2, -1, np.where(on, 1 - SLACK - low[2], -np.inf)

@@ -1,0 +1,292 @@
+"""Exact weights by linear programming: for each signal, a sum that is large where its rule switches it on, else small.
+
+One iteration of a network is a sum and a ReLU, so it can follow a rule only if some weighted sum of what the rule reads
+tells its two results apart. `separated` gives every automaton this form: it splits each other signal into several whose
+alternating sum is the signal. The Game of Life's LIVE, for example, becomes "three or more" without "four or more".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from functools import cache, partial, reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, hstack
+
+from maze_nca_gym.mazes.levels import Tile
+
+from ..automata.automaton import Automaton
+from ..automata.rules import Bits, Rule, View, expression_of, threshold
+from .bounds import Doubles, combinations
+from .patches import Codes, PatchView, is_seen, mask_of
+from .worlds import World, find_worlds
+
+MOST_DENOMINATOR = 60
+"""Largest number by which the weights of a sum are multiplied to make them whole."""
+FIRST, OTHER = 1e3, 1e-3
+"""Costs, relative to those of weights, of cases that a sum should leave out, and of those that it may include."""
+N_TRIED = 8
+"""Number of cases that are tried in turn, one of which is to be left out."""
+MOST_SPLIT = 1 << 14
+"""Largest number of cases of a rule whose signal is split."""
+N_PICKED = 1 << 12
+"""Number of cases that are picked, and added, where there are more than `MOST_SPLIT`."""
+MOST_PARTS = 12
+"""Largest number of signals into which one is split."""
+
+Leaf = tuple[IntEnum, str]
+"""A signal or kind of tile, and the tap at which it is read."""
+
+
+class Sum(NamedTuple):
+    """A weighted sum of what a rule reads.
+
+    Attributes:
+        leaves: what is read.
+        weights: (F,) float64, the weight of each.
+        bias: what is added.
+    """
+
+    leaves: tuple[Leaf, ...]
+    weights: Doubles
+    bias: float
+
+
+class Cases(NamedTuple):
+    """All patches that a rule can tell apart.
+
+    Attributes:
+        leaves: everything that it may read to do so.
+        read: (P, F) float64 zeros and ones, what is read on each patch.
+        on: (P,) bool, the rule's result.
+    """
+
+    leaves: tuple[Leaf, ...]
+    read: Doubles
+    on: NDArray[np.bool_]
+
+
+def cases_of(automaton: Automaton, rule: Rule) -> Cases:
+    """Return what a rule can see at any iteration on any map.
+
+    Raises:
+        ValueError: it tells too many patches apart.
+    """
+    says = expression_of(rule)
+    kinds = {tap: says.kinds(tap) for tap in automaton.taps}
+    reads = {tap: mask_of(says.signals(tap)) for tap in automaton.taps}
+    found = []
+    for world in find_worlds(automaton).worlds:
+        taps = [_tiles_at(world, tap, reads[tap], bool(kinds[tap])) for tap in automaton.taps]
+        ways = combinations(automaton, [len(tiles) for tiles in taps])
+        found.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
+    # those of one world are all different already
+    patches = np.unique(np.concatenate(found), axis=0) if len(found) > 1 else found[0]
+    leaves = tuple(
+        (seen, tap)
+        for tap in automaton.taps
+        for seen in (*(automaton.kinds if kinds[tap] else ()), *sorted(says.signals(tap)))
+    )
+    read = [is_seen(seen, patches[:, automaton.taps.index(tap)]) for seen, tap in leaves]
+    return Cases(leaves, np.stack(read, axis=1).astype(np.float64), rule(PatchView(automaton, patches)))
+
+
+def _tiles_at(world: World, tap: str, read: int, reads_kind: bool) -> Codes:
+    """Return the codes of the tiles that a world can have at a tap, restricted to the bits that are read."""
+    found = set() if tap == "C" else {0}
+    for kind, components in world.items():
+        parts = [np.unique(component.states & read) for component in components]
+        signals = reduce(np.bitwise_or.outer, parts, np.array(int(kind) + 1 if reads_kind else 0))
+        found |= set(signals.ravel().tolist())
+    return np.array(sorted(found), np.int64)
+
+
+def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
+    """Return a sum with small weights that is at least 1 where a rule is on, and at most 0 elsewhere; None if none is.
+
+    Args:
+        cases: what the rule sees.
+        most: upper bound of the sum where the rule is on.
+        excess: (P,) costs of what exceeds 0 where the rule is off; it must not where they are 0, as by default.
+    """
+    if len(cases.on) > MOST_SPLIT:
+        return _separate_many(cases, most)
+    read, on = cases.read, cases.on
+    soft = np.flatnonzero(np.zeros(len(on)) if excess is None else excess)
+    n_features, n_weights = read.shape[1], 2 * read.shape[1]
+    # variables: the weights' positive and negative parts, the bias, and what exceeds 0 in each soft case
+    exceeds = csr_array((np.full(len(soft), -1.0), (soft, np.arange(len(soft)))), (len(read), len(soft)))
+    rows = hstack([csr_array(read), csr_array(-read), np.ones((len(read), 1)), exceeds], format="csr")
+    found = milp(
+        np.concatenate([np.ones(n_weights), [0.0], excess[soft] if excess is not None else []]),
+        constraints=LinearConstraint(rows, np.where(on, 1.0, -np.inf), np.where(on, most, 0.0)),
+        bounds=Bounds(np.where(np.arange(rows.shape[1]) == n_weights, -np.inf, 0.0), np.inf),
+    )
+    if found.x is None:
+        return None
+    weights, bias = found.x[:n_features] - found.x[n_features:n_weights], float(found.x[n_weights])
+    # with whole numbers float32 makes no errors. A solution is a vertex of what the inequalities allow, so a small
+    # factor usually makes it whole; where the sum has an upper bound, it is divided by that again
+    for factor in range(1, 1 if len(soft) else 1 + MOST_DENOMINATOR):
+        part = factor if np.isfinite(most) else 1
+        whole, whole_bias = np.round(factor * weights) / part, np.round(factor * bias) / part
+        sums = np.round(read @ whole + whole_bias, 9)
+        if (sums[on] >= 1).all() and (sums[on] <= most).all() and (sums[~on] <= 0).all():
+            weights, bias = whole, float(whole_bias)
+            break
+    return Sum(cases.leaves, weights, bias)
+
+
+def _separate_many(cases: Cases, most: float) -> Sum | None:
+    """Return what `separate` does, from few cases, to which those are added that their sum gets wrong.
+
+    A rule that is no threshold is usually none on few of its cases, so this takes a second instead of minutes.
+    """
+    picked = np.random.default_rng(0).choice(len(cases.on), N_PICKED, replace=False)
+    while True:
+        found = separate(Cases(cases.leaves, cases.read[picked], cases.on[picked]), most)
+        if found is None:
+            return None
+        sums = cases.read @ found.weights + found.bias
+        excess = np.where(cases.on, np.maximum(1 - sums, sums - most), sums)
+        wrong = np.flatnonzero(excess > 1e-6)
+        if not len(wrong):
+            return found
+        picked = np.union1d(picked, wrong[np.argsort(-excess[wrong])[:N_PICKED]])
+
+
+@cache
+def separated(automaton: Automaton) -> Automaton:
+    """Return an automaton that does the same, in which every signal that no single sum decides is split into several.
+
+    A signal S becomes S_1, S_2, ..., each of which is on only where the one before it is. S is on where an odd number
+    of them is. If there is nothing to split, it is the automaton itself. The path and a pooled signal stay as they are.
+
+    Raises:
+        ValueError: a signal would have to be split into more than `MOST_PARTS`, or its rule has too many cases.
+    """
+    split = {
+        signal: list(_nested(automaton, signal, cases_of(automaton, automaton.rules[signal])))
+        for signal in automaton.paired
+        if sum_of(automaton, signal) is None
+    }
+    return _with_parts(automaton, split) if split else automaton
+
+
+@cache
+def sum_of(automaton: Automaton, signal: IntEnum) -> Sum | None:
+    """Return a sum that is at least 1 where a signal's rule is on, and at most 0 elsewhere; None if there is none.
+
+    For a signal with a single channel, the path or a pooled one, it is exactly 1 where the rule is on.
+
+    Raises:
+        ValueError: the rule tells too many patches apart.
+    """
+    most = np.inf if signal in automaton.paired else 1.0
+    return separate(cases_of(automaton, automaton.rules[signal]), most)
+
+
+def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum]:
+    """Yield sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule."""
+    if len(cases.on) > MOST_SPLIT:
+        raise ValueError(
+            f"the rule of {signal.name} in {automaton.name} is no threshold of a sum, and tells {len(cases.on):,} "
+            f"patches apart; at most {MOST_SPLIT:,} are split: compute it in two iterations, with a signal for each of "
+            "its parts"
+        )
+    left, within = cases.on, np.ones(len(cases.on), bool)
+    for _ in range(MOST_PARTS):
+        inside = _smaller(cases, left, within)
+        exact = separate(cases._replace(on=inside))
+        if exact is None or (inside == within).all():
+            break
+        yield exact
+        left, within = inside & ~left, inside
+        if not left.any():
+            return
+    raise ValueError(
+        f"the rule of {signal.name} in {automaton.name} is no alternating sum of {MOST_PARTS} thresholds or fewer: "
+        "compute it in two iterations, with a signal for each of its parts"
+    )
+
+
+def _smaller(cases: Cases, left: NDArray[np.bool_], within: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a set of cases that a sum tells from the others: it has all of `left`, and few others of `within`."""
+    others = np.flatnonzero(within & ~left)
+    by_number = others[np.argsort(cases.read[others].sum(axis=1), kind="stable")]
+    ends = np.linspace(0, len(by_number) - 1, N_TRIED).round().astype(int)
+    best = within
+    # equal costs of all others usually do best. Where these are symmetric, as for a parity, the best sum is a constant;
+    # so then each of some others is to be left out in turn, and more follow it
+    for target in (None, *by_number[np.unique(ends)].tolist()):
+        costs = np.zeros(len(left))
+        costs[others] = FIRST if target is None else OTHER
+        if target is not None:
+            costs[target] = FIRST
+        found = separate(cases._replace(on=left), excess=costs)
+        inside = within if found is None else cases.read @ found.weights + found.bias >= 0.5
+        best = inside if inside.sum() < best.sum() else best
+        if target is None and best is inside:
+            break
+    return best
+
+
+def _with_parts(automaton: Automaton, split: Mapping[IntEnum, Sequence[Sum]]) -> Automaton:
+    """Return the automaton whose signals are split into those of some sums."""
+    names = {
+        signal: [f"{signal.name}_{i}" for i in range(1, 1 + len(split[signal]))] if signal in split else [signal.name]
+        for signal in automaton.signals
+    }
+    members = [name for of_signal in names.values() for name in of_signal]
+    made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Parts", members, start=0)  # type: ignore[misc]
+    new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
+    rules: dict[IntEnum, Rule] = {}
+    for signal, parts in new.items():
+        sums = split.get(signal)
+        of_parts: list[Rule] = [partial(_rule_of, each) for each in sums] if sums else [automaton.rules[signal]]
+        rules |= {part: _seeing(new, rule) for part, rule in zip(parts, of_parts, strict=True)}
+    return replace(
+        automaton,
+        signals=made,
+        rules=rules,
+        pooled=None if automaton.pooled is None else new[automaton.pooled][0],
+        everywhere=tuple(part for signal in automaton.everywhere for part in new[signal]),
+        parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
+        invariant=None if automaton.invariant is None else _seeing(new, automaton.invariant),
+        theorem=None,  # it is about the signals before
+    )
+
+
+def _rule_of(found: Sum, see: View) -> Bits:
+    terms = [
+        (float(weight), see.tile(seen, tap) if isinstance(seen, Tile) else see(seen, tap))
+        for (seen, tap), weight in zip(found.leaves, found.weights, strict=True)
+        if weight
+    ]
+    return threshold(terms, 0.5 - found.bias)
+
+
+def _seeing(new: Mapping[IntEnum, tuple[IntEnum, ...]], rule: Rule) -> Rule:
+    return lambda see: rule(_Joined(new, see))
+
+
+class _Joined:
+    """A view in which the parts of a signal are seen as one."""
+
+    def __init__(self, new: Mapping[IntEnum, tuple[IntEnum, ...]], see: View) -> None:
+        self._new, self._see = new, see
+        self.tile = see.tile
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        parts = [self._see(part, tap) for part in self._new[signal]]
+        if len(parts) == 1:
+            return parts[0]
+        # an odd number is on: an odd one without the next
+        found = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
+        return reduce(or_, [*found, parts[-1]] if len(parts) % 2 else found)

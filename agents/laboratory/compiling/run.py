@@ -1,0 +1,205 @@
+"""`learn_automaton` and `compile_automaton`: from an automaton to a network and its certificate, in one call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maze_nca_gym.mazes.orders import with_order
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import (
+    Between,
+    Further,
+    Option,
+    Shown,
+    Stored,
+    checked,
+    flat,
+    options_of,
+    with_defaults,
+)
+
+from ...policies.guarantees import Guarantees
+from ...policies.registry import MODEL_OF_RUN
+from ...runs import ProgressBar, RunFolder, check_folder, command_line
+from .config import HintConfig, changes, find_automaton
+
+if TYPE_CHECKING:
+    from ...policies.learned import NCA
+    from ..automata import Automaton
+    from .certificate import Certificate
+
+
+def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of a run by name, with the values of its automaton.
+
+    Args:
+        given: what is given of `automaton`.
+
+    Raises:
+        ValueError: an unknown automaton.
+    """
+    usual = HintConfig.of(given.get("automaton", HintConfig.automaton))
+    return with_defaults(
+        {name: each for name, each in options_of(HintConfig).items() if name != "automaton"}, flat(usual)
+    )
+
+
+@checked
+def learn_automaton(
+    automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
+    *,
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/learn-automaton"),
+    threads: Annotated[int, Between(1)] = 1,
+    overwrite: bool = False,
+    **options: Annotated[Any, Further(options_of_hints, named_by=("automaton",))],
+) -> tuple[NCA, Certificate]:
+    """Train a policy on hints: everything that an automaton holds at every tile at every step.
+
+    It takes seconds on one core for most automata, a minute for shortest-path-healing, which checks itself and restarts
+    when the maze changes, and one or two for diameter. So there is nothing to resume. At the end, a certificate proves
+    that the weights do the same as the automaton on every maze, in float32, or says that they do not. The folder
+    receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, and config.json with the
+    certificate.
+
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
+
+    >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
+
+    Args:
+        automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name, or
+            module:NAME of one of your own. In Python also an `Automaton`.
+        out: folder of the run.
+        threads: number of CPU threads, which torch keeps; another number can give other weights in the last digits.
+        overwrite: delete the run in the folder, if there is one, and start a new one.
+        options: options of the configuration (`HintConfig`) that replace those of the automaton.
+
+    Returns:
+        The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
+
+    Raises:
+        ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
+        OSError: a file could not be written.
+    """
+    import torch
+
+    from .certificate import certify
+    from .linear import separated
+
+    folder = Path(out)
+    check_folder("--out", folder)
+    config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
+    automaton = find_automaton(automaton, options.get("order"))
+    split = separated(automaton)
+    torch.set_num_threads(threads)
+    run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+    run.begin(_describe(automaton, config, threads))
+    model = _learn(run, split, config)
+    certificate = certify(model, automaton=split)
+    _guarantee(automaton, model, certificate)
+    _finish(run, automaton, model, certificate)
+    return model, certificate
+
+
+@checked
+def compile_automaton(
+    automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
+    *,
+    order: str | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    overwrite: bool = False,
+) -> tuple[NCA, Certificate]:
+    """Write the weights of a policy that does what an automaton does, without training.
+
+    For each signal, a linear program finds the smallest weights whose sum tells apart where its rule switches it on.
+    They are nearly always whole numbers, with which float32 makes no errors. It takes seconds. A certificate proves
+    that the weights do the same as the automaton on every maze.
+
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
+
+    >>> model, certificate = compile_automaton("shortest-path")
+
+    Args:
+        automaton: automaton to compile: shortest-path, shortest-path-healing, diameter, another registered name, or
+            module:NAME of one of your own. In Python also an `Automaton`.
+        order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
+            left, down, right.
+        out: folder that receives model.safetensors, and config.json with the certificate.
+        overwrite: delete the run in the folder, if there is one.
+
+    Returns:
+        The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
+
+    Raises:
+        ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run.
+        OSError: a file could not be written.
+    """
+    from .exact import compile_weights
+    from .linear import separated
+
+    if out is not None:
+        check_folder("--out", Path(out))
+    given, automaton = automaton, find_automaton(automaton, order)
+    name = given if isinstance(given, str) else given.name
+    name = name if order is None else with_order(name, order)
+    model, certificate = compile_weights(separated(automaton))
+    _guarantee(automaton, model, certificate)
+    if out is not None:
+        run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+        data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
+        run.begin({"command": command_line(["compile-automaton", name], {}), "data": data, "device": "cpu"})
+        _finish(run, automaton, model, certificate)
+    return model, certificate
+
+
+def _guarantee(automaton: Automaton, model: NCA, certificate: Certificate) -> None:
+    exact = certificate.holds and automaton.bound is not None
+    model.guarantees = Guarantees(exact=exact, bound=automaton.bound, also=automaton.also if exact else {})
+
+
+def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certificate) -> None:
+    """Save a network with what is proven of it."""
+    from ...policies.weights import save_model
+    from ..automata.proof import proof_in_words
+
+    save_model(model, run.path / MODEL_OF_RUN)
+    proven, words = proof_in_words(automaton)
+    found = {**asdict(certificate), "holds": certificate.holds, "automaton": words, "automaton_proven": proven}
+    run.finish(exact=model.guarantees.exact, certificate=found)
+
+
+def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
+    """Return the trained network, with a progress bar meanwhile."""
+    from .learning import learn
+
+    began, n_updates = time.monotonic(), config.n_updates_in_all
+    path = printable(str(run.path))
+    print(f"{path}: watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches")
+    with ProgressBar("update", n_updates) as progress:
+
+        def log(line: Mapping[str, float]) -> None:
+            run.log({**line, "seconds": time.monotonic() - began})
+            progress.show(int(line["update"]))
+            if "round" in line:
+                print(
+                    f"round {line['round']} of at most {1 + config.n_rounds}: sums reach {line['silent']:.3g} where a "
+                    f"channel must be silent, signals are off by {line['error']:.3g}",
+                    flush=True,
+                )
+
+        return learn(config, log, automaton)
+
+
+def _describe(automaton: Automaton, config: HintConfig, threads: int) -> Mapping[str, object]:
+    sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+    return {
+        "command": command_line(["learn-automaton", config.automaton], changes(config, automaton)),
+        "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {', '.join(config.families)} "
+        f"levels at {sizes}: each patch of {automaton.neighbourhood} tiles once",
+        "device": "cpu",
+        "processes": 1,
+        "threads": threads,
+    }

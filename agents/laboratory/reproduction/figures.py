@@ -1,0 +1,183 @@
+"""The figures of a reproduction: our values against the published ones, and trained networks on single mazes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.families import most_levels, test_levels
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.rendering import draw_level
+
+from ...evaluation.drawing import COLOURS, GREY, figure, legend, panel_width, panels, strip, wrapped
+from ...evaluation.figure_options import FigureFormat, FigureWidth
+from ...evaluation.statistics import spearman
+from ...policies.policy import Policy
+from ...policies.weights import load_model
+from ...rollouts import encode, iterate, path_of
+from ...training.state import MODEL
+from ..sweeps.jobs import Job
+from .columns import COLUMNS, IN_TILES, heading, n_steps_on
+from .results import Results, RowResult
+from .rows import ALL, Row, configurations, find_rows, run_name
+from .scales import Scale
+
+PUBLISHED = "published"
+CANDIDATES = 256
+"""Number of levels among which the one to show is chosen."""
+MOMENTS = (0.0, 0.1, 0.3, 0.6, 1.0)
+"""Fractions of an episode after which it is shown, as many as in the paper's figures."""
+LOWEST = -100.0
+"""Accuracy, in percent, below which values are drawn at the edge of the plot: some are below -1,000."""
+
+
+def draw_published(results: Results, path: Path, width: FigureWidth = None) -> Path:
+    """Plot our values against the published ones, one panel per column, with a width in print; return the path."""
+    shown = {column: pairs for column in COLUMNS if (pairs := _pairs(results, column))}
+    n_columns, n_panels = min(3, max(1, len(shown))), max(1, len(shown))
+    with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130, printed=width) as drawn:
+        made = panels(drawn, n_panels, n_columns)
+        for axes, (column, pairs) in zip(made, shown.items(), strict=False):
+            _draw_pairs(axes, pairs, column, results)
+        for axes in made[len(shown) :]:
+            axes.set_visible(False)
+        legend(drawn)
+    return path
+
+
+def _pairs(results: Results, column: str) -> list[tuple[RowResult, float, float]]:
+    """Return (row, published, ours) of the rows that have both."""
+    found = [(result, result.cells[column]) for result in results.rows if column in result.cells]
+    return [(result, cell.published[0], cell.mean) for result, cell in found if cell.mean is not None]
+
+
+def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], column: str, results: Results) -> None:
+    groups = list(dict.fromkeys(map(_group, find_rows([ALL]))))  # of all rows, so that each keeps its colour
+    tasks = Counter(model for model, _ in groups)
+    for i, (model, task) in enumerate(groups):
+        points = [(x, y) for result, x, y in pairs if _group(result.row) == (model, task)]
+        if points:
+            x, y = np.array(points).T
+            floor = -np.inf if column == IN_TILES else LOWEST
+            label = f"{model}, {task}" if tasks[model] > 1 else model
+            axes.plot(x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=label)
+    rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
+    words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
+    axes.set_title(f"{heading(column, results.scale)}\n{wrapped(words, panel_width(axes))}", fontsize="medium")
+    axes.set(xlabel="published", ylabel="ours")
+    axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
+
+
+def _group(row: Row) -> tuple[str, str]:
+    """Return the model and the task of a row; the rows that share them share a colour."""
+    return row.options["model"], row.options["task"]
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """Which episode a figure shows.
+
+    Attributes:
+        row: the row whose best run is shown.
+        on_large: whether to use the larger mazes; with two values, the first for which there is a suitable level.
+        choose: (N,) lengths of solutions, whether paths are right, and their overlap with the solutions -> the index of
+            the level to show, or None if none is suitable.
+    """
+
+    row: str
+    on_large: tuple[bool, ...]
+    choose: Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64]], int | None]
+
+
+def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the level at the third quartile of solution lengths: neither trivial nor extreme."""
+    order = lengths.argsort(kind="stable")
+    return int(order[3 * len(order) // 4])
+
+
+def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the level with the longest solution among those that are solved; None if none is."""
+    return int(np.where(right, lengths, -1).argmax()) if right.any() else None
+
+
+def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the wrongly solved level with the largest overlap, which has a wrong turn late on the path; None if there
+    is none."""
+    return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
+
+
+BEHAVIOURS: Mapping[str, Behaviour] = {
+    "mlp": Behaviour("1.3", (False,), usual),
+    "gcn": Behaviour("1.2", (False,), usual),
+    "nca": Behaviour("1.5", (False,), longest_right),
+    "nca-large": Behaviour("1.5", (True,), longest_right),
+    "diameter-right": Behaviour("5.2", (True, False), longest_right),
+    "diameter-wrong-fork": Behaviour("5.2", (True, False), nearly_right),
+}
+"""Figures of behaviour by the name of their file: those of the paper's appendix."""
+
+
+def draw_behaviour(
+    jobs: Sequence[Job], scale: Scale, out: Path, format: FigureFormat = "png", width: FigureWidth = None
+) -> list[Path]:
+    """Write the figures of behaviour for which there are a trained network and a suitable level; return the paths.
+
+    Args:
+        jobs: all runs.
+        scale: the scale of the runs.
+        out: the folder of the files.
+        format: file type of the figures.
+        width: their width in print.
+    """
+    drawn = []
+    for name, shown in BEHAVIOURS.items():
+        job, path = _best(jobs, shown.row), out / f"{name}.{format}"
+        if job is not None and any(_draw_one(job, shown, scale, large, path, width) for large in shown.on_large):
+            drawn.append(path)
+    return drawn
+
+
+def _best(jobs: Sequence[Job], label: str) -> Job | None:
+    """Return the finished run of a row that solves most of the smaller test set; None if there is none."""
+    models = {job.config.model.model for job in jobs}  # configurations of others may need packages that are missing
+    rows = [row for row in find_rows([label]) if row.options["model"] in models]
+    names = {run_name(config) for row in rows for config in configurations(row)}
+    found = {job: result for job in jobs if job.name in names and (result := job.result()) is not None}
+    return max(found, key=lambda job: found[job]["figures"]["test_16_complete"], default=None)
+
+
+@torch.no_grad()
+def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Path, width: FigureWidth) -> bool:
+    """Write the figure of one episode; return whether there is a suitable level of that size."""
+    policy, size = load_model(job.folder / MODEL), scale.sizes[is_large]
+    tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
+    task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=is_large)
+    targets = task.solve(tiles)
+    last = _paths(policy, tiles, {n_steps})[0] > 0.5
+    right = np.asarray(task.is_optimal(tiles, last), np.bool_)
+    overlap = (last & targets).sum(axis=(1, 2)) / (last | targets).sum(axis=(1, 2))
+    chosen = shown.choose(targets.sum(axis=(1, 2)), right, overlap)
+    if chosen is None:
+        return False
+    steps = sorted({round(part * n_steps) for part in MOMENTS})
+    level = tiles[chosen]
+    pictures = [draw_level(level, after[0]) for after in _paths(policy, level[None], set(steps))]
+    pictures.append(draw_level(level, targets[chosen]))
+    words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
+    verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
+    title = f"{job.config.model.model}, {policy.task}, {size}x{size}, {job.label.split(', ')[-1]}: {verdict}"
+    strip(path, pictures, words, title, printed=width)
+    return True
+
+
+def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[NDArray[np.float32]]:
+    """Return the (N, H, W) paths after each of these numbers of iterations, ascending."""
+    states = enumerate(iterate(policy, encode(policy, tiles), max(steps)))
+    return [path_of(policy, state) for step, state in states if step in steps]

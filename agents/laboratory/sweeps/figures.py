@@ -1,0 +1,117 @@
+"""The figures of a sweep: learning curves of all rows, and a picture for each measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
+
+from ...evaluation.drawing import (
+    COLOURS,
+    INK,
+    count_axis,
+    curve,
+    figure,
+    fraction_axis,
+    legend,
+    panel_width,
+    panels,
+    wrapped,
+)
+from ...evaluation.figure_options import FigureFormat, FigureWidth
+from ...runs import METRICS, Line, read_metrics
+from .jobs import Job
+from .results import Results
+from .specification import as_folder
+
+CURVES = "curves"
+SHOWN = {"loss": "training loss", "complete": "validation, complete", "optimal": "validation, optimal"}
+"""Metrics whose curves are drawn, and their titles."""
+STYLES = tuple(product(("-", "--", ":", "-."), COLOURS))
+"""Line style and colour of one row after the other."""
+
+
+def draw(results: Results, jobs: Iterable[Job], format: FigureFormat = "png", width: FigureWidth = None) -> list[Path]:
+    """Write the figures into the folder of the sweep; return their paths.
+
+    Args:
+        results: what was measured.
+        jobs: all runs, whose folders have the learning curves.
+        format: file type of the figures.
+        width: their width in print.
+    """
+    lines: dict[str, list[Sequence[Line]]] = {}
+    for job in jobs:
+        found = read_metrics(job.folder / METRICS)
+        if found:
+            lines.setdefault(job.name, []).append(found)
+    drawn = [draw_curves(lines, results.out / f"{CURVES}.{format}", width)] if lines else []
+    paths = {name: results.out / f"{as_folder(name)}.{format}" for name in results.measures}
+    return drawn + [draw_measure(results, name, path, width) for name, path in paths.items()]
+
+
+def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width: FigureWidth = None) -> Path:
+    """Write the learning curves: means over seeds, in bands from the lowest to the highest seed; return the path.
+
+    Args:
+        lines: lines of metrics of each run of each row.
+        path: the file.
+        width: in print.
+    """
+    several = any(len(runs) > 1 for runs in lines.values())
+    with figure(path, 15, 5, printed=width) as drawn:
+        for axes, (metric, title) in zip(panels(drawn, len(SHOWN), len(SHOWN)), SHOWN.items(), strict=True):
+            for i, (name, runs) in enumerate(lines.items()):
+                style, colour = STYLES[i % len(STYLES)]
+                _draw_band(axes, [_curve_of(run, metric) for run in runs], label=name, color=colour, linestyle=style)
+            axes.set_title(wrapped(title, 0.8 * panel_width(axes)))
+            count_axis(axes.xaxis, 5)
+            if metric == "loss":
+                axes.set_yscale("log")
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axes.yaxis.set_minor_locator(NullLocator())
+                axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+            else:
+                fraction_axis(axes)
+        drawn.supxlabel("updates" + " (means; lowest to highest seed)" * several, fontsize="medium")
+        legend(drawn)
+    return path
+
+
+def _curve_of(run: Sequence[Line], metric: str) -> dict[float, float]:
+    return {line["update"]: line[metric] for line in run if metric in line}
+
+
+def _draw_band(axes: Axes, curves: Sequence[Mapping[float, float]], **style: str) -> None:
+    """Draw the mean of some curves at the updates that all of them have reached, and their band."""
+    places = sorted(set.intersection(*map(set, curves)))
+    if places:
+        values = np.array([[each[place] for place in places] for each in curves])
+        marker = "o" if len(places) < 3 else ""
+        curve(axes, places, values.mean(axis=0), values.min(axis=0), values.max(axis=0), marker=marker, **style)  # type: ignore[arg-type]
+
+
+def draw_measure(results: Results, name: str, path: Path, width: FigureWidth = None) -> Path:
+    """Write one measurement of all rows: a dot for each seed, the mean and its 95 % interval; return the path."""
+    rows = [row for row in results.rows if row.by_seed(name)]
+    with figure(path, 8, 1.6 + 0.45 * len(rows), name, printed=width) as drawn:
+        (axes,) = panels(drawn, 1, 1)
+        for place, row in enumerate(rows):
+            cell, colour = row.cell(name), COLOURS[place % len(COLOURS)]
+            if cell.low is not None and cell.high is not None:
+                axes.hlines(place, cell.low, cell.high, color=colour, linewidth=5, alpha=0.35)
+            axes.plot(cell.values, [place] * len(cell.values), "o", color=colour, markeredgecolor="white")
+            axes.plot(np.mean(cell.values), place, "|", color=INK, markersize=14, markeredgewidth=2)
+        names = [wrapped(row.name, 0.45 * drawn.get_figwidth()) for row in rows]
+        drawn.set_figheight(drawn.get_figheight() * (1 + 0.35 * max(name.count("\n") for name in ["", *names])))
+        axes.set_yticks(range(len(rows)), names)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+        n_seeds = len(results.sweep.seeds)
+        about = ("dots: seeds; lines: mean" + " and 95 % interval" * (n_seeds > 2)) * (n_seeds > 1)
+        drawn.supxlabel(about, fontsize="medium")
+    return path

@@ -1,0 +1,219 @@
+"""`sweep`: runs that compare options of training, over seeds; and what starts any series of runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+
+from maze_nca_gym import __version__
+from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked
+
+from ...evaluation.figure_options import FigureFormat, FigureWidth
+from ...runs import RunFolder, asked_to_stop, check_folder, command_line, import_option
+from ...runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
+from .jobs import Job
+from .series import Progress, run_all
+
+if TYPE_CHECKING:
+    from .results import Results
+
+FOLDER = Path("runs/sweep")
+"""Default folder of sweeps, each in a folder with the name of its file, or its preset."""
+WRITE_EVERY = 60.0
+"""Least number of seconds between two writings of the tables while runs go on."""
+Submit: TypeAlias = Annotated[
+    Mapping[str, int | str] | Iterable[str], Stored(tuple[str, ...]), Shown("NAME=VALUE …", default="none")
+]
+OnChange: TypeAlias = Annotated[Callable[[Progress], object], Shown(python_only=True)]
+
+
+def folder_of(what: str | Path | Mapping[str, Any], out: str | Path | None) -> Path:
+    """Return the folder of a sweep: `out`, or by default `runs/sweep/NAME` with the name of its file or preset."""
+    if out is not None:
+        return Path(out)
+    return FOLDER / (str(what.get("preset", "fast")) if isinstance(what, Mapping) else Path(what).stem)
+
+
+@checked
+def sweep(
+    what: Annotated[str | Path | Mapping[str, Any], Stored(str), Shown("FILE", positional=True)],
+    *,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    launcher: Annotated[str, OneOf(EXECUTORS)] = "local",
+    workers: Annotated[int | None, Between(1)] = None,
+    device: str = "auto",
+    submit: Submit = (),
+    tensorboard: bool = False,
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
+    on_change: OnChange = lambda _: None,
+) -> Results:
+    """Train networks with options that vary, several seeds of each, and compare what is measured of them.
+
+    A TOML or JSON file says what runs. It can be killed at any moment: the same command or call goes on, and repeats no
+    run that is finished. Rows and seeds can be added later, and other measurements are made of the networks that are
+    there. The folder receives results.md, results.tex, results.csv, results.json, a figure curves and one for each
+    measurement; its folder runs has the folder of each run.
+
+    >>> results = sweep({"preset": "fast", "vary": {"n_channels": [8, 16]}, "seeds": 3}, out="runs/channels")
+
+    Args:
+        what: file *.toml or *.json with the keys preset; options, that all runs have; vary, with a list of values for
+            each option, of which all combinations run; rows, each with a name and options; seeds, their number or a
+            list; measure, with families, sizes, split (validation or test), metrics, n, steps, benchmarks, data; and
+            modules, which register names of one's own. In Python also a mapping with these keys.
+        out: folder of the sweep, by default runs/sweep/ and the name of the file, or of the preset.
+        launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
+            job arrays of a SLURM cluster.
+        workers: largest number of runs at once, by default one per core, or GPU if there is any, and 256 on a cluster.
+        device: device of each run: auto or cuda, which spread the runs over all GPUs; cpu; cuda:1, one GPU for all ...
+        submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
+            a mapping.
+        tensorboard: also write events for TensorBoard; `tensorboard --logdir FOLDER` shows all runs at once.
+        format: file type of the figures: png, pdf or svg.
+        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
+        on_change: receives the progress about once a second.
+
+    Returns:
+        The results, without those of failed runs.
+
+    Raises:
+        ValueError: a bad description of the sweep, launcher or device, or a folder of another version or with runs of
+            other configurations.
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
+        OSError: a file could not be written, or no disk space is left.
+    """
+    from .figures import draw
+    from .results import Results, collect
+    from .specification import read_sweep
+
+    folder = folder_of(what, out)
+    check_folder("--out", folder)
+    found = read_sweep(what)
+    if tensorboard:
+        from ...training.reports import find_tensorboard
+
+        find_tensorboard()
+    jobs = found.jobs(folder, device, tensorboard)
+
+    def results() -> Results:
+        return Results(collect(found, jobs), found, folder)
+
+    command = ["sweep", *([] if isinstance(what, Mapping) else [str(what)])]
+    options = {"out": folder, "launcher": launcher, "device": device, **import_option()}
+    facts = {"command": command_line(command, options), "sweep": found.content}
+    how = Launch(launcher, workers, device, submit)
+    run_series(jobs, folder, {}, facts, how, lambda: results().save(), on_change)
+    last = results()
+    draw(last, jobs, format, figure_width)
+    return last
+
+
+class Launch(NamedTuple):
+    """Where runs are started, as `sweep` takes it."""
+
+    launcher: str
+    workers: int | None
+    device: str
+    submit: Mapping[str, int | str] | Iterable[str]
+
+    def make_executor(self, folder: Path) -> Executor:
+        """Return the executor, which has started and written nothing yet.
+
+        Args:
+            folder: receives submitit's files.
+
+        Raises:
+            ValueError: no such device, parameters that are refused, or this is one process of several.
+        """
+        gpus = self._gpus()
+        n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        usual = 256 if self.launcher == "slurm" else len(gpus) or n_cores
+        workers = usual if self.workers is None else self.workers
+        return make_executor(self.launcher, workers, folder, self._parameters(), gpus)
+
+    def _parameters(self) -> dict[str, int | str]:
+        """Return parameters for submitit by name, given as a mapping or as words such as timeout_min=600."""
+        if isinstance(self.submit, Mapping):
+            return dict(self.submit)
+        found: dict[str, int | str] = {}
+        for word in self.submit:
+            match = re.fullmatch(r"([a-z_]+)=(.+)", word)
+            if match is None:
+                raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
+            found[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
+        return found
+
+    def _gpus(self) -> Sequence[str]:
+        """Return a value of `VISIBLE_GPUS` for each GPU of this machine over which runs are spread.
+
+        With a device such as cuda:1 it is a single value, with all GPUs, since they are what its number counts.
+        """
+        import torch
+
+        from ...training.processes import find_workers
+
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise ValueError("a sweep starts processes of its own: start it without torchrun")
+        device = None if self.launcher == "slurm" else find_workers(self.device).device
+        if device is None or device.type != "cuda":
+            return ()
+        n_gpus, visible = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS)
+        # the variable can name more than there are: CUDA stops at the first that it does not find
+        names = [str(number) for number in range(n_gpus)] if visible is None else visible.split(",")[:n_gpus]
+        return names if device.index is None else [",".join(names)]
+
+
+def run_series(
+    jobs: Sequence[Job],
+    folder: Path,
+    configuration: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    how: Launch,
+    save: Callable[[], object],
+    on_change: Callable[[Progress], object],
+) -> None:
+    """Run all jobs that are not finished, and write the results now and then, and at the end.
+
+    Args:
+        jobs: the runs, in the order in which they start.
+        folder: the folder of the series, whose description is written first.
+        configuration: what all runs of the folder share, besides the version of this package.
+        facts: further entries of the description.
+        how: where runs are started.
+        save: writes the results so far.
+        on_change: receives the progress about once a second.
+
+    Raises:
+        ValueError: see `sweep`; nothing has been written or started.
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
+        OSError: a file could not be written, or no disk space is left.
+    """
+    from ...training.compiling import check_compile
+    from ...training.processes import find_workers
+
+    executor = how.make_executor(folder / "submitit")
+    for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
+        check_compile(job.config.compile, find_workers(job.device).device)
+    run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
+    for job in jobs:
+        job.check()
+    run.begin(facts)
+    n_left, written_at = -1, -WRITE_EVERY
+
+    def report(progress: Progress) -> None:
+        nonlocal n_left, written_at
+        if stop.is_set():
+            raise KeyboardInterrupt
+        if progress.left != n_left and time.monotonic() - written_at > WRITE_EVERY:
+            save()
+            n_left, written_at = progress.left, time.monotonic()
+        on_change(progress)
+
+    with asked_to_stop() as stop:  # else SIGTERM would end this process before it could close the executor
+        run_all(jobs, executor, report)
+    save()

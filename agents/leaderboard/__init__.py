@@ -1,2 +1,0 @@
-"""The benchmark: policies and files of predictions on the sets of `maze_nca_gym.benchmark_sets`, next to published
-results."""

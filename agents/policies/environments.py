@@ -1,0 +1,108 @@
+"""Environments for policies: of the policy's task, with its channels, for as many steps as it needs.
+
+Importing this does not import torch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import gymnasium as gym
+
+from maze_nca_gym import ENVIRONMENTS, environment_id
+from maze_nca_gym.envs.level_source import shape_and_border
+from maze_nca_gym.mazes.families import find_family
+from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order
+
+from .guarantees import Guarantees
+
+
+class Runs(Protocol):
+    """The part of a `Policy` on which its environment depends."""
+
+    task: str
+    n_channels: int
+    channel_names: tuple[str, ...]
+    highlight: str
+    size: tuple[int, int] | None
+    max_steps: int | None
+    guarantees: Guarantees
+
+
+def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
+    """Make an environment in which a policy can run.
+
+    It has the policy's task, number of channels and names of channels, pictures tinted by the channel that it
+    highlights, and levels of the family and size that the policy is meant for. Episodes last at least as long as the
+    policy may need, and never longer than it has weights for.
+
+    Args:
+        policy: a policy.
+        num_envs: the number of environments to step as a batch, by `gymnasium.make_vec`; None for a single environment,
+            by `gymnasium.make`.
+        name: the policy's name in warnings; by default that of its class.
+        options: further arguments of these functions, such as `size`, `generator`, `levels` or `render_mode`; they
+            replace the policy's choices.
+
+    Returns:
+        A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
+
+    Raises:
+        ValueError: a bad option, or a policy that is meant for a family that is not known here.
+    """
+    make = gym.make if num_envs is None else partial(gym.make_vec, num_envs=num_envs)
+    # a list, because a spec is stored as JSON; other names of channels may lack the one that the policy highlights
+    chosen = {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **order_option(policy.task)}
+    highlight = {} if "channel_names" in options else {"highlight": policy.highlight}
+    options = {**chosen, **highlight, **level_options(policy, options), **options}
+    shape, has_border = shape_and_border(**options)
+    options.setdefault("max_episode_steps", _episode_steps(policy, shape, has_border))
+    env: Any = make(environment_id(policy.task), **options)
+    if policy.guarantees.needs_border and not has_border:
+        warnings.warn(border_warning(name or type(policy).__name__), UserWarning, stacklevel=3)
+    return env
+
+
+def border_warning(name: str) -> str:
+    """Return the warning that the policy of this name needs a border, which levels lack."""
+    return f"the policy {name} needs a wall around every level, and some levels have none: expect wrong paths"
+
+
+def order_option(task: str) -> dict[str, str]:
+    """Return the order of directions of a task as an option of its registered environment, if it needs one."""
+    order = split_order(task)[1]
+    return {} if order == USUAL_ORDER else {"order": order}
+
+
+def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an environment for the levels that a policy is meant for: size, generator, its options.
+
+    Args:
+        policy: a policy.
+        options: the options that are given. With `levels` there is nothing to choose, with `generator` only the size.
+
+    Raises:
+        ValueError: the policy is meant for a family that is not known here.
+    """
+    if options.get("levels") is not None:
+        return {}
+    size = policy.size or policy.guarantees.size
+    chosen: dict[str, Any] = {} if size is None else {"size": size}
+    if policy.guarantees.family is not None and "generator" not in options:
+        family = find_family(policy.guarantees.family)
+        chosen |= {"generator": family.generator, **family.variants[0]}
+    return chosen
+
+
+def _episode_steps(policy: Runs, shape: tuple[int, int], has_border: bool) -> int:
+    """Return the steps of an episode on levels of a shape: the environment's limit, or what the policy needs."""
+    if policy.max_steps is not None:
+        return policy.max_steps
+    height, width = shape
+    frame = 2 if has_border else 0
+    most_moves = max(0, (height - frame) * (width - frame) - 1)
+    _, usual = ENVIRONMENTS[environment_id(policy.task)]
+    return max(usual, policy.guarantees.enough_steps(height, width, most_moves) or 0)

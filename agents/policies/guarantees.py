@@ -1,0 +1,187 @@
+"""The guarantees of a policy: how long it needs, whether it is exact, what mazes it needs, and what it outputs.
+
+A policy whose output is not one solution names a kind in `DRAWINGS`, which defines what channel 0 should end with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.levels import Tile, Tiles
+
+USUAL_FAMILY, USUAL_SIZE = "random", 16
+"""Default family and inner size of levels; a policy's number of iterations is stated for this size."""
+
+
+@dataclass(frozen=True)
+class StepBound:
+    """An upper bound of the iterations that a policy needs on a maze.
+
+    There are L moves on the solution, and A tiles on the map, walls included. The bound is
+    constant + per_move L + per_tile A + per_move_and_tile L A.
+
+    Raises:
+        ValueError: a number that is negative or not finite, or all of them 0.
+    """
+
+    constant: float = 0
+    per_move: float = 0
+    per_tile: float = 0
+    per_move_and_tile: float = 0
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise ValueError(f"{name} of a bound must be a number of at least 0, got {value!r}")
+        if not any(asdict(self).values()):
+            raise ValueError("a bound must not be 0 on every maze")
+
+    def __call__(self, n_tiles: int, n_moves: int) -> int:
+        """Return the bound for A = `n_tiles` and L = `n_moves`, rounded up."""
+        linear = self.constant + self.per_move * n_moves + self.per_tile * n_tiles
+        return math.ceil(linear + self.per_move_and_tile * n_moves * n_tiles)
+
+    def __str__(self) -> str:
+        terms = ((self.per_move_and_tile, "L A"), (self.per_move, "L"), (self.per_tile, "A"))
+        words = [of if factor == 1 else f"{factor:g} {of}" for factor, of in terms if factor]
+        return " + ".join([*words, f"{self.constant:g}"] if self.constant else words)
+
+
+@dataclass(frozen=True)
+class Guarantees:
+    """Statements about a policy's weights, which its model file and its card store.
+
+    Attributes:
+        exact: whether it finds an optimal path on every maze, so that any other result is a bug.
+        bound: the iterations within which it finishes; None if nothing is known.
+        n_iterations: the number of iterations that it is meant for on levels of inner size 16; None for the task's.
+        needs_border: whether it fails on mazes without a wall around them.
+        family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
+        size: the inner size of the levels that it is meant for; None for any.
+        also: other tasks to which it is exact with the same weights, and its bound for each (`policy.asked`).
+
+    Raises:
+        ValueError: a value of the wrong type or out of range.
+    """
+
+    exact: bool = False
+    bound: StepBound | None = None
+    n_iterations: int | None = None
+    needs_border: bool = False
+    family: str | None = None
+    size: int | None = None
+    also: Mapping[str, StepBound] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("exact", "needs_border"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        for name, most in (("n_iterations", 2**20), ("size", 2**15)):
+            number = getattr(self, name)
+            if number is not None and (type(number) is not int or not 1 <= number <= most):
+                raise ValueError(f"{name} must be from 1 to {most:,} or None, got {number!r}")
+        if self.family is not None and (not isinstance(self.family, str) or not self.family):
+            raise ValueError(f"family must be the name of a family of levels or None, got {self.family!r}")
+        if self.exact and self.bound is None:
+            raise ValueError("an exact policy must state a bound of its iterations")
+
+    def asked(self, task: str) -> Guarantees:
+        """Return the guarantees of the same weights for another task."""
+        bound = self.also.get(task)
+        return replace(self, exact=bound is not None, bound=bound, n_iterations=None, also={})
+
+    def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
+        """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.
+
+        Args:
+            height: rows of tiles, border included.
+            width: columns of tiles, border included.
+            n_moves: moves on the longest solution of the mazes, if known; by default one to every tile but the first.
+        """
+        n_tiles = height * width
+        return None if self.bound is None else self.bound(n_tiles, n_tiles - 1 if n_moves is None else n_moves)
+
+    @classmethod
+    def from_json(cls, content: Any) -> Guarantees:
+        """Read what `to_json` returned; what is missing has its default.
+
+        Raises:
+            ValueError: unknown names, or values of the wrong type or out of range.
+        """
+        known = {field.name for field in fields(cls)}
+        if not isinstance(content, Mapping) or not content.keys() <= known:
+            raise ValueError(f"guarantees must be a table of {', '.join(sorted(known))}, got {content!r}")
+        bound, also = content.get("bound"), content.get("also", {})
+        if not isinstance(also, Mapping):
+            raise ValueError(f"also must be a table of bounds by task, got {also!r}")
+        bounds = {task: _read_bound(each) for task, each in also.items()}
+        return cls(**{**content, "bound": None if bound is None else _read_bound(bound), "also": bounds})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-serialisable table."""
+        return asdict(self)
+
+
+def _read_bound(content: Any) -> StepBound:
+    known = {field.name for field in fields(StepBound)}
+    if not isinstance(content, Mapping) or not content.keys() <= known:
+        raise ValueError(f"a bound must be a table of {', '.join(sorted(known))}, got {content!r}")
+    return StepBound(**content)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A kind of output that is not one solution.
+
+    Attributes:
+        target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the right output.
+        note: what it is and against what it is measured, for tables.
+        found: the verdict on a right output, for windows.
+    """
+
+    target: Callable[[Tiles], NDArray[np.bool_]]
+    note: str
+    found: str
+
+
+def all_shortest_paths(tiles: Tiles) -> NDArray[np.bool_]:
+    """Return the tiles of all shortest paths from source to target, (N, H, W) bool.
+
+    A tile is on one if its distances to both ends add up to the distance between them.
+
+    Args:
+        tiles: (N, H, W) uint8, solvable levels with a source and a target.
+    """
+    is_target = tiles == Tile.TARGET
+    places = np.argmax(is_target.reshape(len(tiles), -1), axis=1)
+    ends = np.stack(np.unravel_index(places, tiles.shape[1:]), axis=1)
+    from_source, from_target = solvers.distances(tiles), solvers.distances(tiles, ends)
+    length = from_source.max(axis=(1, 2), where=is_target, initial=0)
+    return (from_source >= 0) & (from_source + from_target == length[:, None, None])
+
+
+def reachable(tiles: Tiles) -> NDArray[np.bool_]:
+    """Return the tiles that a walk from the source can reach, (N, H, W) bool, for (N, H, W) uint8 levels."""
+    return solvers.distances(tiles) >= 0
+
+
+DRAWINGS = {
+    "all shortest paths": Drawing(
+        all_shortest_paths,
+        "draws all shortest paths, and is measured against all of them",
+        "all shortest paths found",
+    ),
+    "visited tiles": Drawing(
+        reachable,
+        "draws the tiles that it visits, and is measured against all tiles in reach of the source",
+        "all in reach visited",
+    ),
+}
+"""Kinds of output by name; the output "path", one solution, is not among them."""

@@ -1,0 +1,200 @@
+"""Base class of the hand-coded automata: one convolution from a table of weights, then activations.
+
+The activations (paper, appendix "Hand-coded NCA") are each made of ReLUs. The paper prints step(0) = 1 and a sawtooth
+that ends at 1. Both are misprints, since an empty channel would switch itself on. The functions here follow the paper's
+text and the way in which it uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
+
+from ..guarantees import Guarantees, StepBound
+from ..policy import EngineHints, Policy
+from ..program import Program
+from .weight_table import WeightTable, convolve
+
+
+def step(x: Tensor) -> Tensor:
+    """Return relu(x) - relu(x - 1) of (...) floats: 0 up to 0, 1 from 1 on, linear in between."""
+    return x.clamp(0, 1)
+
+
+def sawtooth(x: Tensor, peak: float) -> Tensor:
+    """Return relu(1 - relu(x - peak) - relu(peak - x)) of (...) floats: 1 at the peak, 0 from a distance of 1 on."""
+    return torch.relu(1 - (x - peak).abs())
+
+
+def global_max(x: Tensor) -> Tensor:
+    """Return the maximum over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
+    return x.amax(dim=(2, 3), keepdim=True)
+
+
+def global_min(x: Tensor) -> Tensor:
+    """Return the minimum over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
+    return x.amin(dim=(2, 3), keepdim=True)
+
+
+class HandcodedNCA(Policy):
+    """One convolution over [static channels, state] with the weights of a table, then activations.
+
+    A subclass defines `activate`. It also defines `encode_maze` if it reads other channels than the maze's,
+    `largest_count` if it counts, and `finished` if a state shows whether the policy has finished.
+
+    The weights are ordinary parameters: gradients flow through a rollout, and an optimiser may change them.
+    Mazes without a source, target or free tile are legal, and so is every size on which the channels still count
+    exactly.
+
+    The convolution is exact for integers. With gradients or on a GPU it runs in float64, which TF32, autocast and the
+    inexact transforms of fast convolutions do not affect. Without gradients on a CPU, as long as the weights are those
+    of the table, it computes with the non-zero ones only (`weight_table`). Both give the same bits.
+
+    Args:
+        task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
+        n_tiles: channels of the one-hot maze.
+        table: the weights as data.
+        bound: the iterations within which every maze is finished; None if nothing is known.
+        exact: whether the policy solves every maze; by default True if it has a bound.
+
+    Raises:
+        TypeError: a subclass without `activate`.
+        ValueError: a table with other inputs than `encode_maze` returns, or a bad task or channel.
+
+    Attributes:
+        table: the weights as data.
+        weight: (C, S + C, k, k), one convolution over S static and C state channels.
+        bias: (C,).
+        rule: name of the activations in exported files; None if they exist in Python only.
+        sum_dtype: dtype of the dense convolution. In files for other programs it is float32, because many of them have
+            no float64 convolution. That is exact in float32 arithmetic, but not with TF32 or fast convolutions.
+    """
+
+    rule: str | None = None
+    sum_dtype = torch.float64
+    stationary_from = 0
+    engine_hints = EngineHints(gains_from_threads=False)
+
+    def __init__(
+        self,
+        task: str,
+        n_tiles: int,
+        table: WeightTable,
+        bound: StepBound | None = None,
+        *,
+        exact: bool | None = None,
+    ) -> None:
+        name = type(self).__name__
+        if type(self).activate is HandcodedNCA.activate:
+            raise TypeError(f"{name} must define activate(convolved, state, static), which returns the next state")
+        if type(self).encode_maze is Policy.encode_maze and len(table.inputs) != n_tiles:
+            raise ValueError(
+                f"the table of {name} has {len(table.inputs)} inputs, but a maze of the task {task} has {n_tiles} "
+                "channels: name these, or define encode_maze(maze), which returns the inputs"
+            )
+        super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
+        self.guarantees = Guarantees(exact=bound is not None if exact is None else exact, bound=bound)
+        weight, bias = table.convolution()
+        self.table = table
+        self.weight = nn.Parameter(weight)
+        self.bias = nn.Parameter(bias)
+        self._table_weight, self._table_bias = weight.clone(), bias.clone()
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        """Return the next state, (B, C, H, W) floats like the convolution's output and the previous state."""
+        raise NotImplementedError
+
+    def largest_count(self, height: int, width: int) -> int:
+        """Return the largest integer that any channel or intermediate result reaches on mazes of this size.
+
+        By default this is the largest sum of the table while inputs and channels stay between -1 and 1, where `step`
+        and `sawtooth` leave them. An automaton that counts, or reads larger inputs, has to define it.
+        """
+        return self.table.largest_sum
+
+    def program(self) -> Program | None:
+        """Return the policy's iterations as data; None if its activations exist in Python only."""
+        if self.rule is None:
+            return None
+        inputs, size = tuple(channel.name.lower() for channel in self.table.inputs), self.weight.shape[-1]
+        return Program(self.rule, inputs, self.weight.flatten(2), self.bias, size, tuple(range(size**2)))
+
+    def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
+        """Return the next state, (B, C, H, W), from the (B, S, H, W) static channels; the same at every step.
+
+        Raises:
+            ValueError: the maze is so large that the state's dtype would not count exactly.
+        """
+        self._check_exact(state)
+        if self._follows_table(encoded, state):
+            return self.step_by_table(encoded, state)
+        return self.activate(self.convolve(encoded, state), state, encoded)
+
+    def _check_exact(self, state: Tensor) -> None:
+        """Check that the state's dtype is exact up to the largest count: its limit is 2 / eps, 2**24 in float32, 256 in
+        bfloat16."""
+        _, _, height, width = state.shape
+        largest = self.largest_count(height, width)
+        limit = min(2 / torch.finfo(state.dtype).eps, STATE_LIMIT)
+        if largest > limit:
+            raise ValueError(
+                f"on mazes of {height} x {width} tiles this automaton counts to {largest}, "
+                f"but {state.dtype} states are exact only up to {limit:.0f}"
+            )
+
+    def convolve(self, static: Tensor, state: Tensor) -> Tensor:
+        """Return the convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
+        channels = torch.cat([static, state], dim=1).to(self.sum_dtype)
+        weight, bias = self.weight.to(self.sum_dtype), self.bias.to(self.sum_dtype)
+        return F.conv2d(channels, weight, bias, padding=self.weight.shape[-1] // 2).to(state.dtype)
+
+    def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
+        """Return the next state, (B, C, H, W), from the table's weights only, for float32 on a CPU without
+        gradients."""
+        return self.activate(convolve(static, state, self.table.taps), state, static)
+
+    def _follows_table(self, static: Tensor, state: Tensor) -> bool:
+        """Return whether `step_by_table` may replace the convolution: a CPU, no gradients, the weights of the table."""
+        # reading them as attributes of a module would be slow
+        weight, bias = (cast(Tensor, self._parameters[name]) for name in ("weight", "bias"))
+        differentiable = torch.is_grad_enabled()
+        for tensor in (static, state, weight, bias):
+            if not tensor.is_cpu or tensor.dtype != torch.float32 or (differentiable and tensor.requires_grad):
+                return False
+        return torch.equal(weight, self._table_weight) and torch.equal(bias, self._table_bias)
+
+
+Activation: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""(the convolution's output, the previous state) -> the next state, all (B, C, H, W)."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One automaton that floods a maze and extracts its shortest path.
+
+    Attributes:
+        table: the weights.
+        activate: the activations.
+        steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
+            of `length` edges.
+        highlight: the channel to show beside the path.
+        counters: channels that count forever, and so never reach a fixed point.
+        rule: name of the activations in exported files; None if they exist in Python only.
+        fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients; None for none.
+    """
+
+    table: WeightTable
+    activate: Activation
+    steps_per_edge: int
+    highlight: IntEnum
+    counters: frozenset[IntEnum]
+    rule: str | None = None
+    fused: Callable[[Tensor, Tensor], Tensor] | None = None

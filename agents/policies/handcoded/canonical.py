@@ -1,0 +1,208 @@
+"""The canonical shortest path: one flood from the target, then a walk from the source.
+
+The paper's extraction finds all shortest paths at once. To break ties it suggests "a similar directional queuing
+mechanism" to its depth-first search's (section "Shortest path extraction"). This is such a mechanism. Every tile points
+to the first of its neighbours, in the order up, left, down, right, that the flood reached earlier. The path follows the
+pointers. Every rule is local, so nothing is pooled.
+
+Both forms are of the rule `automata.canonical_path`, with the same path after every iteration. In place of signals, the
+ages of tiles show which neighbours are nearer (`COUNTING`), or distances modulo 3 do (`BOUNDED`). On a grid, which has
+no odd cycles, distances of neighbours to the target differ by exactly one. So distances modulo 3 suffice. All channels
+of this form are 0 or 1, so it is exact in bfloat16, and on mazes of any size.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maze_nca_gym.mazes.levels import Tile
+
+from ..neighbours import DIRECTIONS, OPPOSITE
+from .base import Form, sawtooth, step
+from .weight_table import Weight, WeightTable
+
+
+class Channel(IntEnum):
+    """The state channels.
+
+    `FLOOD` has reached the tile from the target, and `AGE` counts the iterations since then. `POINT_*` marks the next
+    neighbour on the tile's canonical path. `ENTER_*` marks that the path enters the tile by a move in that direction.
+    """
+
+    PATH = 0
+    FLOOD = 1
+    AGE = 2
+    POINT_U = 3
+    POINT_L = 4
+    POINT_D = 5
+    POINT_R = 6
+    ENTER_U = 7
+    ENTER_L = 8
+    ENTER_D = 9
+    ENTER_R = 10
+
+
+class BoundedChannel(IntEnum):
+    """The state channels of the form that does not count.
+
+    `PHASE_k`: the flood has reached the tile, whose distance from the target is k modulo 3. Other names are those of
+    `Channel`.
+    """
+
+    PATH = 0
+    PHASE_0 = 1
+    PHASE_1 = 2
+    PHASE_2 = 3
+    POINT_U = 4
+    POINT_L = 5
+    POINT_D = 6
+    POINT_R = 7
+    ENTER_U = 8
+    ENTER_L = 9
+    ENTER_D = 10
+    ENTER_R = 11
+
+
+PHASES = (BoundedChannel.PHASE_0, BoundedChannel.PHASE_1, BoundedChannel.PHASE_2)
+_CODES = {BoundedChannel.PHASE_0: 4, BoundedChannel.PHASE_1: 5, BoundedChannel.PHASE_2: 6}
+"""Codes of the phases. A tile's code minus a neighbour's is 1 or -2 if the neighbour is nearer; where one of them is
+unreached, the difference is 0 or at least 4 in absolute value."""
+
+
+def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
+    """Return the weights between channels named as in `Channel`, for any channels that mark the ends and the walls."""
+    path, flood, age = (channels[name] for name in ("PATH", "FLOOD", "AGE"))
+    return (
+        # the flood, as in the paper's Table "Dijkstra map generation"
+        Weight(flood, target, "C"),
+        Weight(flood, flood, "N5"),
+        Weight(flood, wall, "C", -6),  # as much as five flooded tiles and the target can add
+        # ages of neighbours differ by one, as the flood reaches them one iteration apart
+        Weight(age, age, "C"),
+        Weight(age, flood, "C"),
+        # the path starts at the source once the flood is there, and stays
+        Weight(path, source, "C"),
+        Weight(path, flood, "C"),
+        Weight(path, path, "C"),
+        *(weight for towards in DIRECTIONS for weight in _pointer_weights(channels, towards)),
+    )
+
+
+def _pointer_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
+    """Return weights by which a tile points at an older neighbour, and the path enters where its last tile points."""
+    point = channels[f"POINT_{towards}"]
+    return (
+        Weight(point, channels["AGE"], towards),
+        Weight(point, channels["AGE"], "C", -1),
+        *follow_weights(channels, towards),
+    )
+
+
+def follow_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
+    """Return weights by which the path enters a tile from the opposite neighbour, if that is on it and points here."""
+    point, enter = channels[f"POINT_{towards}"], channels[f"ENTER_{towards}"]
+    return tuple(Weight(enter, source, OPPOSITE[towards]) for source in (channels["PATH"], point))
+
+
+def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
+    """Return biases: -1 where two channels must both be on."""
+    return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
+
+
+def _phase_weights(phase: BoundedChannel) -> tuple[Weight, ...]:
+    """Return weights by which a free tile takes the phase after that of the neighbour that floods it, and keeps it."""
+    before, after = PHASES[phase - BoundedChannel.PHASE_0 - 1], PHASES[(phase - BoundedChannel.PHASE_0 + 1) % 3]
+    return (
+        # neighbours add at most 4, so 6 keeps a tile in its phase, and -6 keeps it out of the others
+        Weight(phase, before, "N4"),
+        Weight(phase, phase, "C", 6),
+        Weight(phase, before, "C", -6),
+        Weight(phase, after, "C", -6),
+        Weight(phase, Tile.WALL, "C", -6),
+    )
+
+
+def _phase_pointer_weights(towards: str) -> tuple[Weight, ...]:
+    """Return weights that subtract the code of the neighbour from that of the tile."""
+    point = BoundedChannel[f"POINT_{towards}"]
+    return tuple(
+        Weight(point, phase, kernel, sign * code)
+        for phase, code in _CODES.items()
+        for kernel, sign in (("C", 1), (towards, -1))
+    )
+
+
+COUNTING_TABLE = WeightTable(
+    Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGET, Tile.WALL), path_biases(Channel)
+)
+BOUNDED_TABLE = WeightTable(
+    inputs=Tile,
+    channels=BoundedChannel,
+    weights=(
+        Weight(BoundedChannel.PHASE_0, Tile.TARGET, "C"),
+        *(weight for phase in PHASES for weight in _phase_weights(phase)),
+        *(weight for towards in DIRECTIONS for weight in _phase_pointer_weights(towards)),
+        *(weight for towards in DIRECTIONS for weight in follow_weights(BoundedChannel, towards)),
+        # the path starts at the source once the flood is there, and stays
+        Weight(BoundedChannel.PATH, Tile.SOURCE, "C"),
+        *(Weight(BoundedChannel.PATH, phase, "C") for phase in PHASES),
+        Weight(BoundedChannel.PATH, BoundedChannel.PATH, "C"),
+    ),
+    biases=path_biases(BoundedChannel),
+)
+
+
+def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the (B, 1, H, W) path with the tiles that it enters, and the (B, 4, H, W) moves that enter them."""
+    enter = torch.relu(enter)
+    return step(path + enter.sum(dim=1, keepdim=True)), enter
+
+
+def first(flags: Tensor) -> Tensor:
+    """Keep the first of the (B, K, H, W) float flags at each tile: relu(x_k - sum of x_j over j < k)."""
+    # the cumulative sum includes the flag itself, hence the factor 2
+    return torch.relu(2 * flags - flags.cumsum(dim=1))
+
+
+def _activate_counting(convolved: Tensor, state: Tensor) -> Tensor:
+    """Apply the activations to (B, C, H, W) floats; of several pointers, the first of up, left, down, right remains."""
+    # step(point) is 1 where the neighbour is older: by 1, or seen from a wall, whose age is 0, by its whole age
+    path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
+    path, enter = follow(path, enter)
+    return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)
+
+
+def _activate_bounded(convolved: Tensor, state: Tensor) -> Tensor:
+    """Do the same, but a tile points where the difference of codes is 1 or -2."""
+    path, phases, point, enter = torch.split(convolved, [1, 3, 4, 4], dim=1)
+    path, enter = follow(path, enter)
+    # -2: the tile is in phase 0, and the nearer neighbour in phase 2
+    nearer = sawtooth(point, 1) + sawtooth(point, -2)
+    return torch.cat([path, step(phases), first(nearer), enter], dim=1)
+
+
+def _fused(maze: Tensor, state: Tensor) -> Tensor:
+    """Return the next state of (B, 4, H, W) mazes and (B, 11, H, W) float32 states in one pass of machine code."""
+    from . import compiled  # here, because importing numba takes a third of a second
+
+    out = np.empty(state.shape, np.float32)
+    compiled.canonical_steps(maze.detach().contiguous().numpy(), state.detach().contiguous().numpy(), out)
+    return torch.from_numpy(out)
+
+
+COUNTING = Form(
+    COUNTING_TABLE,
+    _activate_counting,
+    steps_per_edge=2,
+    highlight=Channel.AGE,
+    counters=frozenset({Channel.AGE}),
+    rule="canonical",
+    fused=_fused,
+)
+BOUNDED = Form(
+    BOUNDED_TABLE, _activate_bounded, steps_per_edge=2, highlight=BoundedChannel.PHASE_0, counters=frozenset()
+)

@@ -1,0 +1,175 @@
+"""Depth-first search by an automaton (paper, section "Depth-First Search" and appendix "DFS").
+
+A pebble walks through the maze, from each tile to the first unvisited neighbour in the order down, right, up, left. The
+other unvisited neighbours are pushed on a stack, each with a rank that grows while it waits. When the pebble is stuck,
+the tile of least rank is popped, and the pebble continues there. Ranks are counted in fifths, so that all values are
+integers, including the paper's direction priorities of 0.2 to 0.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from maze_nca_gym.mazes.levels import Tile
+
+from ..guarantees import StepBound
+from .base import HandcodedNCA, global_max, global_min, sawtooth, step
+from .weight_table import Weight, WeightTable
+
+
+class Channel(IntEnum):
+    """The state channels.
+
+    `PATH` is the paper's route, the tiles visited so far; the route flows in from the neighbour of `ROUTE_*`. `PEBBLE`
+    is the tile just entered. `STACK` marks the waiting tiles. `STACK_DIRECTION` is the move that would have entered
+    them (1 to 4). `STACK_RANK` counts how long they have waited, times 5.
+    """
+
+    PATH = 0
+    ROUTE_U = 1
+    ROUTE_L = 2
+    ROUTE_D = 3
+    ROUTE_R = 4
+    PEBBLE = 5
+    STACK = 6
+    STACK_DIRECTION = 7
+    STACK_RANK = 8
+
+
+RANK_UNIT = 5
+"""Growth of a rank per iteration on the stack: more than the largest direction priority, 4."""
+UNSTACKED = 16
+"""Rank of tiles off the stack, as a multiple of H W: above every rank on it, as a search ends within 2 H W steps."""
+FIRST_VISITED = {"U": (), "L": ("DL",), "D": ("DD", "DR"), "R": ("UR", "RR", "DR")}
+"""Neighbours that the pebble would visit before the tile itself, by the neighbour from which it comes.
+
+This is the paper's W_p,(i,j). A pebble that comes from above has moved down, which is always its first choice.
+"""
+
+
+def search_weights(
+    channels: type[IntEnum], route: IntEnum, starts: IntEnum, wall: IntEnum, free: Sequence[IntEnum]
+) -> tuple[Weight, ...]:
+    """Return table "DFS" between channels named as in `Channel`, for any channels of starts, walls and free tiles."""
+    pebble, stack = channels["PEBBLE"], channels["STACK"]
+    direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
+    return (
+        Weight(route, starts, "C"),
+        Weight(route, route, "C"),
+        Weight(route, wall, "C", -1),
+        Weight(route, stack, "C", -1),  # a tile that waits is popped before it is entered
+        *(weight for towards in FIRST_VISITED for weight in _flow_weights(channels, route, towards, free)),
+        Weight(stack, pebble, "N4"),
+        Weight(stack, stack, "C"),
+        # at least what a pebble beside the tile and its place on the stack add: walls and visited tiles never wait
+        Weight(stack, wall, "C", -2),
+        Weight(stack, route, "C", -2),
+        *(Weight(direction, pebble, kernel, priority) for priority, kernel in enumerate("ULDR", start=1)),
+        Weight(direction, direction, "C"),
+        # more than two priorities, of at most 4 each, can add
+        Weight(direction, wall, "C", -2 * RANK_UNIT),
+        Weight(direction, route, "C", -2 * RANK_UNIT),
+        # ranks grow with every iteration on the stack, so the tile pushed last has the least rank
+        Weight(rank, pebble, "N4", RANK_UNIT),
+        Weight(rank, rank, "C"),
+        Weight(rank, stack, "C", RANK_UNIT),
+        Weight(rank, wall, "C", -2 * RANK_UNIT),
+        Weight(rank, route, "C", -2 * RANK_UNIT),
+    )
+
+
+def _flow_weights(channels: type[IntEnum], route: IntEnum, towards: str, free: Sequence[IntEnum]) -> tuple[Weight, ...]:
+    """Return weights by which the route flows in, unless its last tile first visits another free, unvisited
+    neighbour."""
+    flow = channels[f"ROUTE_{towards}"]
+    return (
+        Weight(flow, route, towards),
+        *(
+            weight
+            for rival in FIRST_VISITED[towards]
+            for weight in (Weight(flow, route, rival), *(Weight(flow, tile, rival, -1) for tile in free))
+        ),
+    )
+
+
+class Search(NamedTuple):
+    """The channels of a depth-first search, each (B, 1, H, W) but for the (B, 4, H, W) `flow`."""
+
+    route: Tensor
+    flow: Tensor
+    pebble: Tensor
+    stack: Tensor
+    direction: Tensor
+    rank: Tensor
+
+    @classmethod
+    def split(cls, channels: Tensor) -> Search:
+        """Read (B, 9, H, W) float channels in the order of `Channel`."""
+        return cls(*torch.split(channels, [1, 4, 1, 1, 1, 1], dim=1))
+
+    def unstack(self, popped: Tensor) -> Search:
+        """Take the tiles marked in (B, 1, H, W) `popped` from the stack."""
+        kept = 1 - popped
+        return self._replace(stack=self.stack * kept, direction=self.direction * kept, rank=self.rank * kept)
+
+
+def explore(convolved: Search, before: Search) -> Search:
+    """Move the pebble by one tile, and stack what it passes by (appendix "DFS", "Forward pass", to `pebble`)."""
+    flow = step(convolved.flow)
+    route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
+    stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
+    # where the pebble passes a tile that already waits, the tile is pushed again, with a new direction and rank
+    stacked_again = sawtooth(stack, 2)
+    return Search(
+        route,
+        flow,
+        pebble=route - before.route,
+        stack=stack - before.stack * stacked_again,
+        direction=direction - before.direction * stacked_again,
+        rank=rank - (before.rank + RANK_UNIT) * stacked_again,
+    )
+
+
+def is_stuck(search: Search) -> Tensor:
+    """Return 1 where there is no pebble, (B, 1, 1, 1) floats."""
+    return 1 - step(global_max(search.pebble))
+
+
+class DepthFirstNCA(HandcodedNCA):
+    """Visits the source's component depth first, down, right, up, left; channel 0 is the tiles visited.
+
+    n free tiles are visited within 2 n steps: one for each visit and each pop, and one to find that nothing is left.
+    """
+
+    output = "visited tiles"
+    highlight = "stack_rank"
+    rule = "depth-first"
+
+    def __init__(self) -> None:
+        free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
+        weights = search_weights(Channel, Channel.PATH, Tile.SOURCE, Tile.WALL, free)
+        super().__init__("shortest-path", len(Tile), WeightTable(Tile, Channel, weights), StepBound(per_tile=2))
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        """Explore, (B, C, H, W) floats -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""
+        search = explore(Search.split(convolved), Search.split(state))
+        rank = search.rank + search.direction
+        # rank 0 means that a tile is not on the stack, so it must not count as the least
+        rank = rank + sawtooth(rank, 0) * UNSTACKED * state.shape[2] * state.shape[3]
+        # ranks of tiles stacked together differ by their directions, so exactly one is the least
+        popped = sawtooth(rank - global_min(rank), 0) * is_stuck(search)
+        return torch.cat(search.unstack(popped), dim=1)
+
+    def largest_count(self, height: int, width: int) -> int:  # noqa: D102
+        return UNSTACKED * height * width
+
+    @torch.no_grad()
+    def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
+        """Return whether nothing moves any more, (B,) bool."""
+        state = state[:, : self.n_channels]
+        return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)

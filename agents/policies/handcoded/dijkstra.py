@@ -1,0 +1,176 @@
+"""All shortest paths at once: the paper's Dijkstra map generation and path extraction, with two variants.
+
+Paper: sections "Dijkstra map generation" and "Shortest path extraction", Tables "Dijkstra map generation" and "path
+extraction". As printed, the two tables solve no maze: ages keep growing while the path is extracted, because a local
+rule cannot spread the news that the floods have met faster than the floods themselves.
+
+There are two remedies. Either all floods and ages of a maze stop when the floods first meet (`BIDIRECTIONAL`, which
+needs a global maximum). Or the extraction follows another quantity, by local rules only, and takes twice as many steps
+(`EQUAL_AGES`, `ONE_FLOOD`).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import partial
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from maze_nca_gym.mazes.levels import Tile
+
+from ..neighbours import DIRECTIONS
+from .base import Form, global_max, sawtooth, step
+from .weight_table import Weight, WeightTable
+
+
+class Channel(IntEnum):
+    """The state channels with two floods.
+
+    `FLOOD_S` and `FLOOD_T` have reached the tile from source and target, and `AGE` counts the steps of both since then.
+    `PATH_*` marks that the path enters the tile from the neighbour in that direction.
+    """
+
+    PATH = 0
+    FLOOD_S = 1
+    FLOOD_T = 2
+    AGE = 3
+    PATH_U = 4
+    PATH_L = 5
+    PATH_D = 6
+    PATH_R = 7
+
+
+class OneFloodChannel(IntEnum):
+    """The state channels with a flood from the source only; names are those of `Channel`."""
+
+    PATH = 0
+    FLOOD_S = 1
+    AGE = 2
+    PATH_U = 3
+    PATH_L = 4
+    PATH_D = 5
+    PATH_R = 6
+
+
+def _flood(flood: IntEnum, origin: Tile, age: IntEnum) -> tuple[Weight, ...]:
+    """Return table "Dijkstra map generation" for one of the floods."""
+    return (
+        Weight(flood, origin, "C"),
+        Weight(flood, flood, "N5"),
+        Weight(flood, Tile.WALL, "C", -6),  # as much as five flooded tiles and the origin can add
+        Weight(age, flood, "C"),
+    )
+
+
+def _extract(channels: type[IntEnum]) -> tuple[Weight, ...]:
+    """Return table "path extraction" without the path's seed: path + 2 (age of the neighbour - age of the tile)."""
+    path, age = channels["PATH"], channels["AGE"]
+    return tuple(
+        weight
+        for towards in DIRECTIONS
+        for weight in (
+            Weight(channels[f"PATH_{towards}"], path, towards),
+            Weight(channels[f"PATH_{towards}"], age, towards, 2),
+            Weight(channels[f"PATH_{towards}"], age, "C", -2),
+        )
+    )
+
+
+_TWO_FLOODS = (
+    *_flood(Channel.FLOOD_S, Tile.SOURCE, Channel.AGE),
+    *_flood(Channel.FLOOD_T, Tile.TARGET, Channel.AGE),
+    Weight(Channel.AGE, Channel.AGE, "C"),
+    *_extract(Channel),
+)
+
+BIDIRECTIONAL_TABLE = WeightTable(
+    inputs=Tile,
+    channels=Channel,
+    weights=(
+        *_TWO_FLOODS,
+        # the path starts in the middle, where the floods have met
+        Weight(Channel.PATH, Channel.FLOOD_S, "C"),
+        Weight(Channel.PATH, Channel.FLOOD_T, "C"),
+    ),
+    biases={Channel.PATH: -1},
+)
+EQUAL_AGE_TABLE = WeightTable(
+    inputs=Tile,
+    channels=Channel,
+    weights=(
+        *_TWO_FLOODS,
+        # the path starts at the source, once the flood from the target is there
+        Weight(Channel.PATH, Tile.SOURCE, "C"),
+        Weight(Channel.PATH, Channel.FLOOD_T, "C"),
+    ),
+    biases={Channel.PATH: -1},
+)
+ONE_FLOOD_TABLE = WeightTable(
+    inputs=Tile,
+    channels=OneFloodChannel,
+    weights=(
+        *_flood(OneFloodChannel.FLOOD_S, Tile.SOURCE, OneFloodChannel.AGE),
+        Weight(OneFloodChannel.AGE, OneFloodChannel.AGE, "C"),
+        *_extract(OneFloodChannel),
+        # the path starts at the target, once the flood from the source is there
+        Weight(OneFloodChannel.PATH, Tile.TARGET, "C"),
+        Weight(OneFloodChannel.PATH, OneFloodChannel.FLOOD_S, "C"),
+    ),
+    biases={OneFloodChannel.PATH: -1},
+)
+
+OLDER_BY_ONE: Final = -1
+"""path + 2 (age of the neighbour - age of the tile) where the path enters a tile older by one: 1 - 2."""
+EQUAL_AGE: Final = 1
+"""The same where the ages are equal: 1 - 0."""
+
+
+def extract_path(path: Tensor, directional: Tensor, peak: int) -> Tensor:
+    """Return the path and its (B, 4, H, W) float directions; the printed formula omits the path's own weights."""
+    directional = sawtooth(directional, peak)
+    path = step(step(path) + directional.sum(dim=1, keepdim=True))
+    return torch.cat([path, directional], dim=1)
+
+
+def _activate_bidirectional(convolved: Tensor, state: Tensor) -> Tensor:
+    """Activate floods and ages that stop, all over the maze, from the step after their first overlap."""
+    path, floods, age, directional = torch.split(convolved, [1, 2, 1, 4], dim=1)
+    # floods and ages stop together: one further update of the ages would break every path of two or more edges
+    before = state[:, Channel.FLOOD_S : Channel.AGE + 1]
+    met = global_max(torch.relu(before[:, :1] + before[:, 1:2] - 1))
+    flooding = torch.cat([step(floods), torch.relu(age)], dim=1)
+    extracted = extract_path(path, directional, OLDER_BY_ONE)
+    return torch.cat([extracted[:, :1], before + (1 - met) * (flooding - before), extracted[:, 1:]], dim=1)
+
+
+def _activate_local(convolved: Tensor, state: Tensor, peak: int) -> Tensor:
+    """Activate one flood or two, and ages that never stop."""
+    path, floods, age, directional = torch.split(convolved, [1, convolved.shape[1] - 6, 1, 4], dim=1)
+    extracted = extract_path(path, directional, peak)
+    return torch.cat([extracted[:, :1], step(floods), torch.relu(age), extracted[:, 1:]], dim=1)
+
+
+BIDIRECTIONAL = Form(
+    BIDIRECTIONAL_TABLE,
+    _activate_bidirectional,
+    steps_per_edge=1,
+    highlight=Channel.AGE,
+    counters=frozenset({Channel.AGE}),
+    rule="bidirectional",
+)
+EQUAL_AGES = Form(  # once both floods are there, ages are 2 (t - 1) less both distances
+    EQUAL_AGE_TABLE,
+    partial(_activate_local, peak=EQUAL_AGE),
+    steps_per_edge=2,
+    highlight=Channel.AGE,
+    counters=frozenset({Channel.AGE}),
+)
+ONE_FLOOD = Form(  # ages fall by one with each tile away from the source
+    ONE_FLOOD_TABLE,
+    partial(_activate_local, peak=OLDER_BY_ONE),
+    steps_per_edge=2,
+    highlight=OneFloodChannel.AGE,
+    counters=frozenset({OneFloodChannel.AGE}),
+)

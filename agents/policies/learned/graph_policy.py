@@ -1,0 +1,173 @@
+"""Base class of `GCN` and `GAT`: a layer of torch_geometric, iterated on the graph of a maze's tiles.
+
+A batch of mazes is one graph, built from their one-hot tiles without loops over tiles or mazes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maze_nca_gym.mazes.levels import Tile
+
+from ..neighbours import offsets
+from . import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric, and silences its import
+from .base import LearnedPolicy, check_flags
+
+NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
+"""(rows down, columns to the right) from a tile to those that it reads: itself, up, left, down, right."""
+
+
+class TileGraphs(NamedTuple):
+    """The graphs of B mazes of H x W tiles: disjoint, n nodes and E directed edges in all.
+
+    Every node is joined to its neighbours of the four directions, as far as they are nodes, and to itself.
+
+    Attributes:
+        nodes: (n,) int64, the tiles that are nodes, as places among the B H W tiles in row-major order.
+        features: (n, T) floats, their one-hot tiles.
+        edge_index: (2, E) int64. Row 0 has the nodes that are read, row 1 those that read them, in ascending order.
+        positions: (E, 2) floats, the rows down and the columns to the right from the reader to the tile that it reads.
+            They are (-1, 0), (0, -1), (1, 0), (0, 1), or (0, 0) for itself.
+    """
+
+    nodes: Tensor
+    features: Tensor
+    edge_index: Tensor
+    positions: Tensor
+
+    @classmethod
+    def of(cls, maze: Tensor, traversable_only: bool) -> TileGraphs:
+        """Make the graphs of (B, T, H, W) one-hot mazes: of all tiles, or of those that are no walls."""
+        wall = maze[:, Tile.WALL] != 0
+        is_node = ~wall if traversable_only else torch.ones_like(wall)
+        nodes = is_node.flatten().nonzero()[:, 0]
+        read, reader, direction = _edges(is_node)
+        return cls(
+            nodes,
+            _rows(maze).index_select(0, nodes),
+            torch.stack([read, reader]),
+            maze.new_tensor(NEIGHBOURHOOD).index_select(0, direction),
+        )
+
+    def gather(self, grid: Tensor) -> Tensor:
+        """Return the values of a (B, C, H, W) grid of floats at the nodes, (n, C)."""
+        return _rows(grid).index_select(0, self.nodes)
+
+    def scatter(self, rows: Tensor, like: Tensor) -> Tensor:
+        """Return values at the nodes, (n, C), as a grid with the shape and dtype of `like`, 0 at all other tiles."""
+        batch, channels, height, width = like.shape
+        grid = like.new_zeros(batch * height * width, channels).index_copy(0, self.nodes, rows.to(like.dtype))
+        return grid.view(batch, height, width, channels).permute(0, 3, 1, 2)
+
+
+def _rows(grid: Tensor) -> Tensor:
+    """Reshape (B, C, H, W) to (B H W, C)."""
+    return grid.permute(0, 2, 3, 1).flatten(0, 2)
+
+
+def _edges(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return three (E,) int64 tensors for (B, H, W) bool: the node read, its reader, the place in `NEIGHBOURHOOD`."""
+    height, width = is_node.shape[1:]
+    numbers = (is_node.flatten().cumsum(0) - 1).view_as(is_node).masked_fill(~is_node, -1)
+    padded = F.pad(numbers, (1, 1, 1, 1), value=-1)
+    shifted = [padded[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width] for down, right in NEIGHBOURHOOD]
+    read = torch.stack(shifted, dim=-1)[is_node]
+    reader, direction = (read >= 0).nonzero(as_tuple=True)
+    return read[reader, direction], reader, direction
+
+
+class GraphPolicy(LearnedPolicy):
+    """One layer over the maze and the state at the tiles that are nodes, then a ReLU; the state of other tiles is 0.
+
+    Subclasses define what the layer reads of the graph. The maze is an input of every iteration. The last iteration has
+    no ReLU, and the next one reads negative values as zeros, as in `NCA`. A layer computes in the dtype of its weights.
+
+    Args:
+        n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: as of `LearnedPolicy`.
+        traversable_edges_only: nodes are the tiles that are no walls, not all tiles.
+        make_layer: (T + C, C) -> a layer from as many to as many features of a node. It adds no self-loops: the graph
+            has them.
+        generator: draws the initial weights as torch_geometric does, uniform by Glorot's rule; biases are 0. By default
+            a fresh one with seed 0.
+
+    Attributes:
+        layers: one or n_iterations modules.
+
+    Raises:
+        ValueError: an argument of the wrong type or out of range.
+    """
+
+    def __init__(
+        self,
+        n_tiles: int,
+        n_channels: int,
+        shared_weights: bool,
+        n_iterations: int | None,
+        last_relu: bool,
+        traversable_edges_only: bool,
+        make_layer: Callable[[int, int], nn.Module],
+        task: str | None,
+        channel_names: Sequence[str] | None,
+        generator: torch.Generator | None,
+    ) -> None:
+        check_flags(traversable_edges_only=traversable_edges_only)
+        super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names)
+        self.traversable_edges_only = traversable_edges_only
+        layers = (_undrawn(make_layer, n_tiles + n_channels, n_channels) for _ in range(self.n_layers))
+        self.layers = nn.ModuleList(layers)
+        self._draw(generator or torch.Generator().manual_seed(0))
+
+    def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
+        """Return the layer's output, (n, C), for (n, T + C) float features of the nodes."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def _draw(self, generator: torch.Generator) -> None:
+        for parameter in self.parameters():
+            if parameter.ndim == 1:
+                parameter.zero_()
+            else:
+                bound = math.sqrt(6 / (parameter.shape[-2] + parameter.shape[-1]))
+                parameter.uniform_(-bound, bound, generator=generator)
+
+    @torch.no_grad()
+    def draw_as_published(self, generator: torch.Generator) -> None:
+        """Draw weights again as the paper's code does: normal with a deviation of 0.01, biases too, attention apart."""
+        for name, parameter in self.named_parameters():
+            if name.endswith((".lin.weight", ".bias")):
+                parameter.normal_(0, 0.01, generator=generator)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of entries of the weight matrices, without biases and vectors of attention, as the paper counts."""
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim == 2)
+
+    def encode_maze(self, maze: Tensor) -> TileGraphs:
+        """Return the graphs of (B, T, H, W) float mazes, the same at every step."""
+        return TileGraphs.of(maze, self.traversable_edges_only)
+
+    def update(self, encoded: TileGraphs, state: Tensor, step: int) -> Tensor:
+        """Return the next state, (B, C, H, W), from the mazes' graphs and the (B, C, H, W) float state.
+
+        Raises:
+            ValueError: weights are not shared, and there are none for this step.
+        """
+        layer = self.layers[self._layer_of(step)]
+        x = torch.cat([encoded.features, encoded.gather(state.clamp(min=0))], dim=1)
+        convolved = self.convolve(layer, encoded, x.to(next(layer.parameters()).dtype))
+        if step != self.unbounded:
+            convolved = convolved.relu()
+        return encoded.scatter(convolved, state)
+
+
+def _undrawn(make_layer: Callable[[int, int], nn.Module], n_inputs: int, n_outputs: int) -> nn.Module:
+    """Return a layer with uninitialised weights; its own initialisation would advance the global generator."""
+    with torch.device("meta"):
+        layer = make_layer(n_inputs, n_outputs)
+    return layer.to_empty(device=torch.get_default_device())

@@ -1,0 +1,209 @@
+"""The automaton that reinforcement learning trains: iterations of a network within a step, and a layer that draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.tasks import find_task, usual_task
+from maze_nca_gym.support.options import check
+
+from ..policy import Policy
+from ..weights import model_class
+from .base import check_count, names_of_channels
+
+LARGEST_MEAN = 1.5
+"""Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""
+FIRST_BIAS = -0.3
+"""Initial bias of the head; negative since most tiles are not on the path."""
+FIRST_SLOPE = 2.0
+"""Initial weight of a given network's own path in the head: 0 and 1 there mean actions beyond -1 and 1."""
+
+
+class Residual(nn.Module):
+    """A few iterations of a convolution with shared weights, which begin anew in every step.
+
+    With the maze m, (B, T, H, W), and the path s so far, (B, 1, H, W) in [0, 1], at tile p, and with 3x3 taps d,
+
+        h(p) = b + sum_d W_d [m(p + d), 2 s(p + d) - 1],
+        x_{k+1}(p) = x_k(p) + relu(h(p) + sum_d V_d x_k(p + d)) / 2,    x_0 = relu(h).
+    """
+
+    n_kept = 0
+    """Channels that the next step begins with, besides the path."""
+
+    def __init__(
+        self, n_tiles: int, n_channels: int, n_iterations: int, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.n_channels, self.n_iterations = n_channels, n_iterations
+        self.read = nn.Conv2d(n_tiles + 1, n_channels, 3, padding=1)
+        self.spread = nn.Conv2d(n_channels, n_channels, 3, padding=1, bias=False)
+        for parameter in self.parameters() if generator is not None else ():
+            scale = (9 * (n_tiles + 1 if parameter is not self.spread.weight else n_channels)) ** -0.5
+            nn.init.uniform_(parameter, -scale, scale, generator)
+
+    def forward(self, maze: Tensor, state: Tensor) -> Tensor:
+        """Return x after the last iteration, (B, C, H, W)."""
+        seen = torch.cat([maze, 2 * state - 1], dim=1)
+        read = self.read(seen.contiguous(memory_format=torch.channels_last))  # faster on the CPU
+        x = torch.relu(read)
+        for _ in range(self.n_iterations):
+            x = x + torch.relu(read + self.spread(x)) / 2
+        return x
+
+
+class Iterated(nn.Module):
+    """A few iterations of another policy, whose channels the state keeps behind the path that is drawn."""
+
+    def __init__(self, network: Policy, n_iterations: int) -> None:
+        super().__init__()
+        self.network, self.n_iterations = network, n_iterations
+        self.n_channels = self.n_kept = network.n_channels
+
+    def forward(self, maze: Tensor, state: Tensor) -> Tensor:
+        """Return the network's state after the last iteration, (B, C, H, W)."""
+        encoded, x = self.network.encode_maze(maze), state[:, 1:]
+        for _ in range(self.n_iterations):
+            x = self.network.update(encoded, x, 0).clamp(-STATE_LIMIT, STATE_LIMIT)
+        return x
+
+
+class Head(nn.Module):
+    """Means of actions, 1.5 tanh(w x(p) + b), and -1.5 at walls.
+
+    A path never crosses a wall. The layer guarantees this, so the rewards need not teach it, and the noise at walls,
+    which are most tiles, does not enter the gradient. The hyperbolic tangent does the same at tiles of which the policy
+    is certain. Initially all other tiles have the same mean.
+    """
+
+    def __init__(self, n_channels: int, n_kept: int) -> None:
+        super().__init__()
+        self.n_kept = n_kept
+        self.linear = nn.Conv2d(n_channels, 1, 1)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.constant_(self.linear.bias, FIRST_BIAS)  # type: ignore[arg-type] # there is one
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return (B, 1 + n_kept, H, W): the means, and the channels to keep, of (B, C + 1, H, W) from `features`."""
+        x, wall = features[:, :-1], features[:, -1:]
+        mean = (LARGEST_MEAN * torch.tanh(self.linear(x))).masked_fill(wall > 0.5, -LARGEST_MEAN)
+        return torch.cat([mean, x[:, : self.n_kept]], dim=1) if self.n_kept else mean
+
+
+class PathActor(Policy):
+    """A policy that draws the path from the features of a network, which iterates several times within a step.
+
+    Its network is a residual convolution, whose state is the path alone, or a given policy, whose channels follow the
+    path in the state. A path of (a + 1) / 2 is drawn for the action a in [-1, 1], as in `PathAction`.
+
+    Args:
+        n_tiles: T, 4 for the shortest path or 2 for the diameter.
+        n_channels: C, hidden channels of the residual convolution.
+        n_iterations: iterations within a step.
+        task: name of the task, by default of the one of this package that has T kinds of tile.
+        network: the class and the arguments of a policy whose iterations are all the same, instead of the convolution.
+        generator: draws the initial weights of the convolution; by default PyTorch's global one, which
+            Stable-Baselines3 seeds.
+
+    Raises:
+        ValueError: an argument of the wrong type or out of range, or another network.
+    """
+
+    stationary_from = 0
+
+    def __init__(
+        self,
+        n_tiles: int,
+        n_channels: int = 16,
+        n_iterations: int = 5,
+        task: str | None = None,
+        network: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        check_count("n_channels", n_channels, 1)
+        check_count("n_iterations", n_iterations, 0)
+        given = None if network is None else dict(network)
+        self._given = {"n_tiles": n_tiles, "n_channels": n_channels, "n_iterations": n_iterations, "network": given}
+        inner = None if network is None else _made(network)
+        kept = [] if inner is None else [f"network_{name}" for name in inner.channel_names]
+        super().__init__(
+            (usual_task(n_tiles) if task is None else find_task(task)).name,
+            n_tiles,
+            names_of_channels(["path", *kept], 1 + len(kept)),
+        )
+        self.network: Residual | Iterated
+        if inner is None:
+            self.network = Residual(n_tiles, n_channels, n_iterations, generator)
+        else:
+            self.network = Iterated(inner, n_iterations)
+        self.head = Head(self.network.n_channels, self.network.n_kept)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The constructor's arguments that make an actor of this shape: JSON-serialisable."""
+        return {**self._given, "task": self.task}
+
+    @classmethod
+    def around(cls, policy: Policy, n_iterations: int | None = None) -> PathActor:
+        """Return an actor that draws what a policy draws, with copies of its weights; or a copy, if it is an actor.
+
+        Args:
+            policy: the policy.
+            n_iterations: iterations within a step, by default 5, or those of the actor.
+
+        Raises:
+            ValueError: a policy that no file can hold, or whose iterations are not all the same.
+        """
+        if isinstance(policy, cls):
+            own = {} if n_iterations is None else {"n_iterations": n_iterations}
+            actor = cls(**policy.arguments | own)
+            actor.load_state_dict(policy.state_dict())
+            return actor
+        arguments = getattr(policy, "arguments", None)
+        check(isinstance(arguments, dict), f"to start from a {type(policy).__name__}, it needs an attribute arguments")
+        network = {"class": type(policy).__name__, "arguments": _without_last(cast(dict[str, Any], arguments))}
+        n = 5 if n_iterations is None else n_iterations
+        actor = cls(policy.n_tiles, n_iterations=n, task=policy.task, network=network)
+        cast(Iterated, actor.network).network.load_state_dict(policy.state_dict())
+        with torch.no_grad():
+            actor.head.linear.weight[0, 0] = FIRST_SLOPE
+            actor.head.linear.bias.fill_(-FIRST_SLOPE / 2)  # type: ignore[union-attr] # there is one
+        return actor
+
+    def features(self, maze: Tensor, state: Tensor) -> Tensor:
+        """Return the network's channels after its iterations, and the walls, (B, C + 1, H, W)."""
+        return torch.cat([self.network(maze, state), maze[:, Tile.WALL : Tile.WALL + 1]], dim=1)
+
+    def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
+        """Return the next state: the path that the mean of the action means, and the channels to keep."""
+        drawn = self.head(self.features(encoded, state))
+        return torch.cat([(drawn[:, :1].clamp(-1, 1) + 1) / 2, drawn[:, 1:]], dim=1)
+
+
+def _without_last(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a network whose last iteration is like all others."""
+    return arguments | ({"n_iterations": None} if arguments.get("n_iterations") is not None else {})
+
+
+def _made(network: Mapping[str, Any]) -> Policy:
+    """Return a policy by its class and arguments.
+
+    Raises:
+        ValueError: an unknown class, or one whose iterations are not all the same.
+    """
+    name, arguments = network.get("class"), network.get("arguments")
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise ValueError(f"a network needs a class and arguments, got {network}")
+    # before it is made, which takes long for very many iterations with their own weights
+    made = None if arguments.get("shared_weights") is False else cast(Any, model_class(name))(**arguments)
+    check(
+        made is not None and made.stationary_from == 0 and made.size is None,
+        f"an actor needs a network for every size whose iterations are all the same; a {name} with {arguments} is none",
+    )
+    return cast(Policy, made)

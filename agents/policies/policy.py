@@ -1,0 +1,365 @@
+"""The contract of policies, and Stable-Baselines3's `predict`.
+
+A policy maps a maze and a state to the next state. It stores only weights: its caller owns the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maze_nca_gym import environment_id
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.tables import Table
+from maze_nca_gym.support.transfer import read_back, upload
+
+from .environments import make_env, order_option
+from .guarantees import DRAWINGS, Guarantees
+from .precision import tf32
+from .program import Program
+
+PATH = 0
+"""The channel of every state that holds the predicted path, the first of those that hold an answer."""
+
+Counters = tuple[NDArray[np.int64]]
+"""The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
+
+
+@dataclass(frozen=True)
+class EngineHints:
+    """Facts about how a policy runs, most of which engines use; they change states by rounding at most.
+
+    Attributes:
+        gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
+        memory_format: the memory format in which PyTorch iterates the policy fastest.
+        state_limit: the upper bound of a state; no gradient passes where a state is there.
+        passes: passes of its network in one iteration. It chooses among several outside of the network, so that no file
+            can hold it.
+    """
+
+    gains_from_threads: bool = True
+    memory_format: torch.memory_format = torch.contiguous_format
+    state_limit: float = STATE_LIMIT
+    passes: int = 1
+
+
+class Policy(nn.Module):
+    """One iteration of a cellular automaton, the same at every tile.
+
+    A subclass defines `update`, on exactly `n_channels` state channels; all else has defaults.
+
+    Attributes:
+        task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
+        n_tiles: channels of the one-hot maze that it reads, at least one for each kind of tile of its task: 4 for the
+            shortest path (empty, wall, source, target), 2 for the diameter (the first two). Any further ones are 0.
+        channel_names: the meaning of each state channel; the first are the task's answers, by default "path".
+        n_channels: state channels that it needs.
+        guarantees: what the policy states about its weights; a model file keeps it.
+        output: what channel 0 shows: "path", or a kind in `guarantees.DRAWINGS`.
+        highlight: name of the channel that pictures show beside the path, such as a flood; by default the path's.
+        size: (rows, cols) of the mazes that it is built for, without their border; None for any.
+        stationary_from: the step from which on every iteration is the same function, 0 if all are; None if any two may
+            differ. `predict` then runs environments at different steps one after the other.
+        max_steps: the number of iterations for which there are weights; None for any number.
+        engine_hints: facts about how it runs.
+    """
+
+    guarantees = Guarantees()
+    output = "path"
+    highlight = "path"
+    size: tuple[int, int] | None = None
+    stationary_from: int | None = None
+    max_steps: int | None = None
+    engine_hints = EngineHints()
+
+    def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
+        super().__init__()
+        if n_tiles < find_task(task).n_tiles:
+            raise ValueError(f"n_tiles must be at least {find_task(task).n_tiles} for the task {task}, got {n_tiles}")
+        answers = find_task(task).answers
+        if tuple(channel_names[: len(answers)]) != answers:
+            first = f"first {len(answers)} channels" if len(answers) > 1 else "first channel"
+            raise ValueError(f"the {first} must be called {', '.join(map(repr, answers))}, got {tuple(channel_names)}")
+        if self.highlight == Policy.highlight:
+            self.highlight = answers[PATH]
+        self.task = task
+        self.n_tiles = n_tiles
+        self.channel_names = tuple(channel_names)
+        self.n_channels = len(self.channel_names)
+
+    def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
+        """Return the next state.
+
+        Args:
+            encoded: what `encode_maze` returned, by default the (B, n_tiles, H, W) float maze.
+            state: (B, n_channels, H, W) floats.
+            step: iterations since the episode began.
+        """
+        raise NotImplementedError
+
+    def encode_maze(self, maze: Tensor) -> Any:
+        """Return what `update` needs of the (B, n_tiles, H, W) float maze; computed once per rollout."""
+        return maze
+
+    def program(self) -> Program | None:
+        """Return the policy's iterations as data, for machine code and files; None, by default, if they cannot be.
+
+        They can if each is a convolution followed by activations with a name. The weights are the policy's own tensors,
+        so that gradients reach them.
+        """
+        return None
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compile iterations with `torch.compile` and these arguments, wherever PyTorch runs them.
+
+        If each iteration has its own weights, it also needs its own code, so PyTorch's limit is raised to that number.
+        """
+        own = 2 * (self.max_steps or 0)  # with and without gradients
+        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
+        self.update = torch.compile(self.update, *args, **kwargs)  # type: ignore[method-assign]
+
+    def __getstate__(self) -> Any:
+        """Leave out what `compile` made, which would run a copy with the weights of the original."""
+        kept: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        kept.pop("update", None)
+        return kept
+
+    def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
+        """Return the state after one iteration; the policy itself does not change.
+
+        Args:
+            maze: (B, n_tiles, H, W) floats, the one-hot tiles, or as many channels as mazes of its task have.
+            state: (B, C, H, W) of the same dtype. Channels beyond `n_channels` are ignored and become zero.
+            step: iterations since the episode began, for weights that differ from iteration to iteration.
+
+        Returns:
+            The next state, (B, C, H, W).
+
+        Raises:
+            ValueError: fewer state channels than needed, another number of maze channels than read, or
+                shapes or dtypes that do not match.
+        """
+        maze = self._checked(maze, state)
+        extra = state.shape[1] - self.n_channels
+        if extra:
+            return F.pad(self.forward(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
+        with tf32(allowed=False) if self.guarantees.exact and not state.is_cpu else nullcontext():
+            return self.update(self.encode_maze(maze), state, step)
+
+    def _checked(self, maze: Tensor, state: Tensor) -> Tensor:
+        """Return the (B, n_tiles, H, W) maze, with zeros for the kinds of tile that mazes of the task do not have."""
+        tiles, values = tuple(maze.shape), tuple(state.shape)
+        if len(tiles) != 4 or len(values) != 4:
+            raise ValueError(f"maze and state must have shapes (B, T, H, W) and (B, C, H, W), got {tiles} and {values}")
+        if 0 in tiles[2:]:
+            raise ValueError(f"a maze needs at least one tile, got shape {tiles}")
+        if tiles[1] not in (self.n_tiles, find_task(self.task).n_tiles):
+            raise ValueError(
+                f"the policy reads {self.n_tiles} maze channels, got {tiles[1]}: "
+                f"it is for the task {self.task}; {self._fitting_environment()}"
+            )
+        if values[1] < self.n_channels:
+            raise ValueError(
+                f"the policy needs {self.n_channels} state channels, got {values[1]}: {self._fitting_environment()}"
+            )
+        if tiles[0] != values[0] or tiles[2:] != values[2:]:
+            raise ValueError(f"maze and state must agree in batch, height and width, got {tiles} and {values}")
+        if maze.dtype != state.dtype or not state.is_floating_point():
+            raise ValueError(f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}")
+        return F.pad(maze, (0, 0, 0, 0, 0, self.n_tiles - tiles[1])) if tiles[1] < self.n_tiles else maze
+
+    def _fitting_environment(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in order_option(self.task).items())
+        call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels}{options})"
+        return f"make its environment with policy.make_env() or {call}"
+
+    def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
+        """Make an environment in which the policy can run; arguments as of `agents.make_env`.
+
+        >>> env = policy.make_env(size=32, render_mode="human")
+        """
+        return make_env(self, num_envs, **options)
+
+    @property
+    def default_steps(self) -> int:
+        """The number of iterations that it is meant for on levels of inner size 16; if it states none, its task's."""
+        return self.guarantees.n_iterations or find_task(self.task).default_steps
+
+    def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
+        """Return where the path never changes again, (B,) bool; None, by default, if a state does not show that.
+
+        It is called for rollouts from zeros on mazes that do not change. If it returns None, three successive states
+        are compared instead.
+
+        Args:
+            maze: (B, T, H, W) floats, the one-hot tiles.
+            state: (B, C, H, W), the state after `step` iterations.
+            step: the number of iterations since the episode began.
+        """
+        return None
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights; the CPU for a policy without weights."""
+        return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights, without biases; a policy with masked weights does not count those."""
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
+
+    def _repr_html_(self) -> str:
+        """Return the facts for notebooks."""
+        return Table.of_facts({"policy": type(self).__name__, **facts(self)}).html()
+
+    @torch.no_grad()
+    def predict(
+        self,
+        observation: Mapping[str, NDArray[np.float32]],
+        state: Counters | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = True,
+    ) -> tuple[NDArray[np.float32], Counters]:
+        """Return the action for an observation, by the protocol of Stable-Baselines3.
+
+        Args:
+            observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or (N, C, H, W),
+                float32.
+            state: the counts that the last call returned; None at first.
+            episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0. It stays there
+                while the observed state is that of an ended episode: with autoreset mode NEXT_STEP, the environment
+                ignores this action, and the next observation is the first of the new episode.
+            deterministic: accepted for the protocol; a policy is deterministic.
+
+        Returns:
+            The next state as the action, float32 of the shape of `observation["state"]`, and the counts of iterations
+                for the next call.
+
+        Raises:
+            ValueError: no observation, an error of `forward`, or counts or `episode_start` of another length than the
+                batch.
+        """
+        if not isinstance(observation, Mapping) or not {"maze", "state"} <= observation.keys():
+            keys = f" of {', '.join(map(str, observation))}" if isinstance(observation, Mapping) else ""
+            raise ValueError(
+                "predict takes an observation, the dict with maze and state that env.reset() returns first, as in "
+                f"`observation, info = env.reset()`; got {type(observation).__name__}{keys}"
+            )
+        device = self.device
+        arrays = (np.require(observation[key], np.float32, ["C", "W"]) for key in ("maze", "state"))
+        maze, current = (upload(array, device) for array in arrays)  # torch shares no read-only or strided array
+        single = current.ndim == 3
+        if single:
+            maze, current = maze[None], current[None]
+        counters = _restarted_counters(len(current), state, episode_start)
+        action = self._step_by_counter(maze, current, counters)
+        if episode_start is not None:
+            # An episode begins with a state of zeros. With autoreset mode NEXT_STEP, the last state of an ended one is
+            # observed once more before that, and does not count.
+            starts = np.flatnonzero(episode_start)
+            counters[starts] -= read_back(current[upload(starts, device)].flatten(1).any(dim=1))
+        return read_back(action[0] if single else action), (counters + 1,)
+
+    def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
+        """Return the next state of every environment, in one batch if steps do not matter, else in one per step."""
+        if self.stationary_from == 0 or (counters == counters[:1]).all():
+            return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
+        action = torch.empty_like(state)
+        for step in np.unique(counters):
+            members = upload(np.flatnonzero(counters == step), state.device)
+            action[members] = self.forward(maze[members], state[members], int(step))
+        return action
+
+
+def _restarted_counters(
+    n_envs: int, state: Counters | None, episode_start: NDArray[np.bool_] | None
+) -> NDArray[np.int64]:
+    """Return (n_envs,) iterations so far: those of the last call, 0 where an episode starts."""
+    if isinstance(state, Mapping):  # as of `predict(*env.reset())`
+        raise ValueError(
+            "state must be the counts that the last call of predict returned, or None at first; got a dict"
+        )
+    counters = np.zeros(n_envs, np.int64) if state is None else np.array(state[0], np.int64)
+    starts = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
+    for name, array in (("state", counters), ("episode_start", starts)):
+        if array.shape != (n_envs,):
+            raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
+    counters[starts] = 0
+    return counters
+
+
+def asked(policy: Policy, task: str) -> Policy:
+    """Return a policy as one for another task, with the same weights, not copied.
+
+    It keeps the guarantees that it has for that task (`Guarantees.also`).
+
+    >>> load("diameter:runs/compile-automaton/model.safetensors")  # the same by name
+
+    Raises:
+        ValueError: an unknown task, one whose mazes have more kinds of tile than the policy reads, or one with other
+            answers.
+    """
+    other, wanted = copy(policy), find_task(task)
+    if wanted.n_tiles > policy.n_tiles:
+        raise ValueError(
+            f"mazes of the task {task} have {wanted.n_tiles} kinds of tile, and the policy reads {policy.n_tiles}"
+        )
+    answers = find_task(policy.task).answers
+    if wanted.answers != answers:
+        drawn, asked_for = ", ".join(answers), ", ".join(wanted.answers)
+        raise ValueError(f"the answers of the task {task} are {asked_for}, and those of the policy {drawn}")
+    if task != policy.task:
+        other.task, other.guarantees = task, policy.guarantees.asked(task)
+    return other
+
+
+def facts(policy: Policy) -> dict[str, str]:
+    """Return facts about a policy for tables, by label: its task, channels, weights and guarantees."""
+    stated, parameters = policy.guarantees, list(policy.parameters())
+    n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
+    usual = f"{policy.default_steps:,} at size 16, more on longer paths"
+    iterations = f"at most {stated.bound}, for L moves on the path and A tiles" if stated.bound else usual
+    family, size = stated.family, policy.size or stated.size
+    shape = "" if size is None else "{} x {}".format(*(size if isinstance(size, tuple) else (size, size)))
+    levels = f"{family or 'any family'} {shape}".strip() if family or shape else ""
+    return {
+        "task": " and ".join([policy.task, *stated.also]),
+        "maze channels": str(policy.n_tiles),
+        "state channels": f"{policy.n_channels}: {', '.join(policy.channel_names)}",
+        "weights": f"{policy.n_weights:,}, as the paper counts them",
+        "parameters": f"{sum(p.numel() for p in parameters):,}, of which {n_used:,} are not zero",
+        "exact": "yes" if stated.exact else "no",
+        "iterations": iterations,
+        **({"cost": cost_note(policy)} if policy.engine_hints.passes > 1 else {}),
+        "needs a border": "yes" if stated.needs_border else "no",
+        **({"levels": levels} if levels else {}),
+        **({"drawing": DRAWINGS[policy.output].note} if policy.output in DRAWINGS else {}),
+    }
+
+
+def cost_note(policy: Policy) -> str:
+    """Return in words the passes of its network that a policy makes in one iteration."""
+    return f"one iteration is {policy.engine_hints.passes} passes of its network, the best of which it chooses"
+
+
+def common_task(policies: Mapping[str, Policy]) -> str:
+    """Return the task of all policies, by name.
+
+    Raises:
+        ValueError: there are several.
+    """
+    tasks = {policy.task: name for name, policy in policies.items()}
+    if len(tasks) > 1:
+        parts = " and ".join(f"{name} for the task {task!r}" for task, name in tasks.items())
+        raise ValueError(f"all policies must be of one task, but {parts} were asked for")
+    return next(iter(tasks))

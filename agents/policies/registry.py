@@ -1,0 +1,335 @@
+"""Policies by name.
+
+Importing this does not import torch: a policy's module is imported when the policy is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from maze_nca_gym.mazes.tasks import TASKS
+from maze_nca_gym.support.names import unknown_name
+
+from . import environments
+from .pretrained import cards
+
+if TYPE_CHECKING:
+    from .policy import Policy
+
+MODEL_FILE = ".safetensors"
+"""The suffix of model files; a name that ends with it is a path."""
+SYMMETRISED = "symmetrised:"
+"""What a name begins with that asks for a policy as `rollouts.symmetrised.Symmetrised`."""
+MODEL_OF_RUN = "model" + MODEL_FILE
+"""The file in the folder of a run that contains the trained model."""
+
+
+MAIN = "main"
+ROLES = (MAIN, "ablation", "baseline")
+"""Roles of policies: those to use (exact, or the best that was learned for a task), and those to compare with.
+
+An ablation was trained with less, or began elsewhere; a baseline has an architecture of the paper at a small size.
+"""
+NAME_PARTS = {
+    "exact-weights": "weights written by hand for the learned architecture, which solve every maze",
+    "hinted": "learned from the states of an automaton, proven to do the same",
+    "healing": "finds the new path where the maze changes while it runs",
+    "general": "learned on more kinds of maze than the one with the plain name",
+    "lenient": "learned from whichever longest path is nearest, so that it draws any",
+    "perfect": "learned on perfect mazes alone, from the general network on",
+    "solutions": "learned from solutions alone, without the first move at every tile",
+    "aligned": "learned from solutions alone, with exact weights at the start",
+    "hard": "learned from the 1,000 training mazes of maze-hard-30-redrawn alone, and the first move at their tiles",
+    "small": "learned from solutions of random 16x16 mazes alone",
+    "baseline": "small, of an architecture of the paper, after 6 % of its updates",
+}
+"""The meaning of the parts of pretrained policies' names that follow the architecture and the task."""
+
+
+@dataclass(frozen=True)
+class PolicyInfo:
+    """A row of the table of policies.
+
+    Attributes:
+        task: name of its task: "shortest-path" or "diameter".
+        description: one line.
+        constructor: "module:name" of a class or function that makes it; the module is relative to this package.
+        options: default keyword arguments of the constructor.
+        exact: whether its output is guaranteed to be right on every level, so that any other is a bug.
+        scores: measured scores by name.
+        role: a name from `ROLES`.
+        family: the family of levels that it is meant for, on which `policies list` shows its score; None for any.
+    """
+
+    task: str
+    description: str
+    constructor: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    exact: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict)
+    role: str = MAIN
+    family: str | None = None
+
+
+_POLICIES = {
+    "shortest-path-bfs": PolicyInfo(
+        task="shortest-path",
+        description="breadth-first flood from the target, then the canonical shortest path; exact",
+        constructor=".handcoded:ShortestPathNCA",
+        exact=True,
+    ),
+    "all-shortest-paths": PolicyInfo(
+        task="shortest-path",
+        description="floods from both ends, then all shortest paths at once, as in the paper; exact",
+        constructor=".handcoded:ShortestPathNCA",
+        options={"ties": "all"},
+        exact=True,
+    ),
+    "depth-first": PolicyInfo(
+        task="shortest-path",
+        description="depth-first search from the source; channel 0 is the tiles visited so far",
+        constructor=".handcoded:DepthFirstNCA",
+        exact=True,
+    ),
+    "diameter": PolicyInfo(
+        task="diameter",
+        description="all eccentricities by nested waves, then the canonical longest shortest path; exact",
+        constructor=".handcoded:DiameterNCA",
+        exact=True,
+    ),
+    **{
+        name: PolicyInfo(
+            task=card["task"],
+            description=card["description"],
+            constructor=".pretrained:load_pretrained",
+            options={"name": name},
+            exact=card["guarantees"]["exact"],
+            scores=card.get("metrics", {}),  # none yet while a model is being published
+            role=card.get("role", MAIN),
+            family=card["guarantees"].get("family"),
+        )
+        for name, card in cards().items()
+        if "unshipped" not in card
+    },
+}
+
+
+def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
+    """Return the task, description and measured scores of policies by name.
+
+    Args:
+        all: whether to return every policy that `load` accepts by name, those of the role "main" first; by default
+            only these.
+    """
+    return {
+        name: info for role in ROLES for name, info in _POLICIES.items() if info.role == role and (all or role == MAIN)
+    }
+
+
+def split_prefix(name: str) -> tuple[str, str]:
+    """Return what comes before the name of a policy, and that name.
+
+    What comes before is "symmetrised:", or a task and a colon such as "diameter:", or else empty.
+    """
+    before, colon, rest = name.partition(":")
+    known = colon and (before + colon == SYMMETRISED or before in TASKS)
+    return (before + colon, rest) if known else ("", name)
+
+
+def find_policy(name: str) -> PolicyInfo:
+    """Return the row of a policy, made for the purpose if the policy is a model file or a class of your own.
+
+    Args:
+        name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
+            or "module:class" for a class of your own; any of them after "symmetrised:", or after a task, as in
+            "diameter:NAME".
+
+    Raises:
+        ValueError: unknown name (the message lists the known ones), no such file or class, or something that is not a
+            policy. Also a policy whose weights do not ship; the message says how to train it.
+    """
+    before, rest = split_prefix(name)
+    if before == SYMMETRISED:
+        given = find_policy(rest)
+        return replace(given, description=f"{given.description}; the best of eight orientations", scores={})
+    if before or name.lower().endswith(MODEL_FILE) or ":" in name:
+        policy = load(name)
+        kind = (
+            "from a module of your own" if ":" in rest else "from a file" if rest.lower().endswith(MODEL_FILE) else rest
+        )
+        description = f"a model of class {type(policy).__name__}, {kind}"
+        stated = policy.guarantees
+        return PolicyInfo(policy.task, description, constructor="", exact=stated.exact, family=stated.family)
+    card = cards().get(name, {})
+    if "unshipped" in card:
+        raise ValueError(
+            f"the weights of {name} do not ship, as it {card['unshipped']}; to train it: {card['made_by']}"
+        )
+    if os.path.isdir(name):
+        model = Path(name) / MODEL_OF_RUN
+        inside = f"its model is {model}" if model.is_file() else f"it has no {MODEL_OF_RUN}, the model of a run"
+        raise ValueError(f"{name} is a folder, not a policy; {inside}")
+    if name not in _POLICIES:
+        if os.path.isfile(name):
+            raise ValueError(f"{name} is no model file, as `save_model` writes them (*{MODEL_FILE})")
+        raise ValueError(unknown_name("policy", name, _POLICIES, f", module:class, or a model file (*{MODEL_FILE})"))
+    return _POLICIES[name]
+
+
+def load(name: str, **options: Any) -> Policy:
+    """Return a ready policy by name, on the CPU.
+
+    Args:
+        name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
+            "module:name" for a class of your own, or a function that returns a policy; the module is imported. Any of
+            them after "symmetrised:" is run in eight orientations (`Symmetrised`), and after a task, as in
+            "diameter:NAME", is asked that question (`policy.asked`).
+        options: keyword arguments of the policy's constructor that replace its defaults.
+
+    Raises:
+        ValueError: an error of `find_policy`, or an option with an unknown value.
+    """
+    before, rest = split_prefix(name)
+    if before == SYMMETRISED:
+        return _make("..rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
+    if before:
+        from .policy import asked
+
+        return asked(load(rest, **options), before.removesuffix(":"))
+    if name.lower().endswith(MODEL_FILE):
+        if not Path(name).is_file():
+            task, _, file = name.partition(":")
+            if Path(file).is_file():
+                raise ValueError(unknown_name("task", task, TASKS))
+            raise ValueError(f"there is no model file {name}")
+        return _make(".weights:load_model", {"path": name, **options})
+    if ":" in name:
+        return _make_own(name, options)
+    info = find_policy(name)
+    return _make(info.constructor, {**info.options, **options})
+
+
+def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) -> Any:
+    """Make an environment in which a policy can run, see `environments.make_env`.
+
+    Args:
+        policy: a policy, or its name for `load`.
+        num_envs: number of environments to step as a batch; None for a single environment.
+        options: further arguments of `gymnasium.make` and `gymnasium.make_vec`; they replace the policy's choices.
+
+    Returns:
+        A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
+
+    Raises:
+        ValueError: an unknown name, or a bad option.
+    """
+    if isinstance(policy, str):
+        return environments.make_env(load(policy), num_envs, policy, **options)
+    return environments.make_env(policy, num_envs, **options)
+
+
+def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]) -> dict[str, Policy]:
+    """Return policies by name, each once; a policy without a name gets that of its class.
+
+    >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
+
+    Args:
+        policies: a policy; a mapping from names to policies; or names for `load`, each of which may be preceded by
+            another name to use, as in NAME=POLICY.
+
+    Raises:
+        ValueError: no policy, an unknown name, or one name for two policies.
+    """
+    from .policy import Policy
+
+    if isinstance(policies, Policy):
+        return {type(policies).__name__: policies}
+    if not isinstance(policies, Mapping):
+        named = by_label([policies] if isinstance(policies, str) else policies)
+        policies = {label: load(name) for label, name in named.items()}
+    if not policies:
+        raise ValueError("name at least one policy, or a model file (*.safetensors)")
+    return dict(policies)
+
+
+def by_label(names: Iterable[str]) -> dict[str, str]:
+    """Return what texts of the form NAME=WHAT name, by NAME; a text without a NAME is its own.
+
+    The text is not split if it is a file or has a slash before the "=": sweeps make folders such as "lr=0.1".
+
+    Raises:
+        ValueError: a NAME or a WHAT is empty, or one NAME has two meanings.
+    """
+    found: dict[str, str] = {}
+    for text in names:
+        label, equals, what = text.partition("=")
+        if not equals or "/" in label or Path(text).is_file():
+            label = what = text
+        if not label.strip() or not what:
+            raise ValueError(f"NAME=POLICY needs a name and a policy, got {text!r}")
+        if found.setdefault(label, what) != what:
+            raise ValueError(f"{label!r} is the name of both {found[label]} and {what}: give each another one")
+    return found
+
+
+def _make_own(name: str, options: Mapping[str, Any]) -> Policy:
+    """Return a policy of a class outside of this package.
+
+    Raises:
+        ValueError: no such module or class, or one that makes no policy of these options.
+    """
+    from .policy import Policy
+
+    module, attribute = name.split(":", 1)
+    if not hasattr(import_own(module, f"the policy {name}"), attribute):
+        raise ValueError(f"the module {module!r} has no {attribute!r} for the policy {name}")
+    try:
+        policy = _make(name, options)
+    except TypeError as error:
+        raise ValueError(f"{name} makes no policy of the options {dict(options)}: {error}") from error
+    if not isinstance(policy, Policy):
+        raise ValueError(f"{name} makes no Policy, but a {type(policy).__name__}")
+    return policy
+
+
+def import_own(name: str, who: str) -> ModuleType:
+    """Import a module that a user names.
+
+    Args:
+        name: the module's full name.
+        who: what needs the module, such as "--import", for messages.
+
+    Raises:
+        ValueError: it is not the name of a module, there is no such module, or its import fails; the message says
+            where.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")
+    try:
+        return import_module(name)
+    except (Exception, SystemExit) as error:  # a user's module may fail in any way
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{name}.".startswith(f"{missing}."):
+            raise ValueError(f"{who} needs the module {name}, but there is no module {missing!r}") from error
+        raise ValueError(f"{who} needs the module {name}, which fails: {_in_a_line(error)}") from error
+
+
+def _in_a_line(error: BaseException) -> str:
+    """Return an error's message and the line of source that raised it, in one line."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error}"
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({last.filename}, line {last.lineno})"
+
+
+def _make(constructor: str, options: Mapping[str, Any]) -> Policy:
+    module, name = constructor.split(":")
+    policy: Policy = getattr(import_module(module, __package__), name)(**options)
+    return policy

@@ -1,0 +1,173 @@
+"""Tensors with a JSON description in one file, which is read without trust.
+
+A file is in the safetensors format, with the description in its header. Because it is a single file, a crash cannot
+leave tensors with the description of others. Nothing is unpickled, and everything in a file is checked before use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from maze_nca_gym.support.files import OTHER_VERSION, atomic_write, validated_read
+from maze_nca_gym.support.transfer import on_host
+
+CHECKSUM = "sha256"
+
+
+class Layout(NamedTuple):
+    """The shape and type of a tensor, before it is read.
+
+    Attributes:
+        shape: its sizes.
+        dtype: its type; for a type that files of this package do not use, its name in the file, such as "F16".
+    """
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype | str
+
+
+Layouts: TypeAlias = dict[str, Layout]
+_DTYPES = {
+    "F32": torch.float32,
+    "F64": torch.float64,
+    "I64": torch.int64,
+    "I16": torch.int16,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+"""Data types by their names in a safetensors header."""
+_PREFIXES = ("module.", "_orig_mod.")
+"""What wrappers put in front of the names of tensors: `DataParallel` and its kin, and `torch.compile`."""
+
+
+def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Write a file, atomically: the same content gives the same bytes.
+
+    Args:
+        path: the file.
+        kind: what the file is and the version of its format. It is the header's only key, and contains the description:
+            with several keys, safetensors writes them in random order.
+        description: JSON-serialisable; a checksum is added.
+        tensors: tensors on any device.
+
+    Raises:
+        ValueError: a tensor holds floats that are not finite, or of another precision than float32 and float64.
+        OSError: the disk is full, or the folder is missing or not writable; an older file is then as it was.
+    """
+    tensors = {key: on_host(tensor).contiguous() for key, tensor in tensors.items()}
+    for key, tensor in tensors.items():
+        _check_values(key, tensor)
+    header = {**description, CHECKSUM: _digest(description, tensors)}
+    with atomic_write(path) as file:
+        file.write(to_bytes(tensors, {kind: json.dumps(header, sort_keys=True)}))
+
+
+def load_tensors(
+    path: Path, kind: str, called: str, check: Callable[[Any, Layouts], None] = lambda description, layouts: None
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read a file that `save_tensors` wrote.
+
+    Args:
+        path: the file.
+        kind: the kind with which it was written.
+        called: what such a file is called in messages, such as "model file".
+        check: receives the description, which may be any JSON, and the layouts of the tensors, before these are read.
+            It raises ValueError or TypeError if they are wrong. By default only the checksum is checked.
+
+    Returns:
+        The description and the tensors, on the CPU.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        OSError: it cannot be read.
+        ValueError: it is not such a file, is damaged, or fails the check; the message says what is wrong.
+    """
+    with validated_read(path, f"is not a readable {called}"):
+        open(path, "rb").close()  # raises an OSError with an errno, which `safe_open` does not
+        try:
+            return _read(path, kind, check)
+        except SafetensorError as error:
+            raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
+
+
+def _read(path: Path, kind: str, check: Callable[[Any, Layouts], None]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+        if kind not in metadata:
+            raise ValueError(f"its header has no {kind!r}")
+        header = json.loads(metadata[kind])
+        slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 - no mapping
+        check(
+            header,
+            {key: Layout(tuple(s.get_shape()), _DTYPES.get(name := s.get_dtype(), name)) for key, s in slices.items()},
+        )
+        tensors = {key: file.get_tensor(key) for key in slices}
+    for key, tensor in tensors.items():
+        _check_values(key, tensor)
+    description = {key: value for key, value in header.items() if key != CHECKSUM}
+    if header[CHECKSUM] != _digest(description, tensors):
+        raise ValueError("its checksum is wrong: it was damaged after it was written")
+    return description, tensors
+
+
+def check_keys(description: Any, *keys: str) -> None:
+    """Check that a description is an object with these keys and a checksum, no others.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(description, dict) or set(description) != {*keys, CHECKSUM}:
+        named = ", ".join(f"`{key}`" for key in keys)
+        raise ValueError(f"its description must hold {named} and `{CHECKSUM}`{OTHER_VERSION}")
+
+
+def layouts_of(tensors: Mapping[str, Tensor]) -> Layouts:
+    """Return the layouts of tensors, which may be on the meta device."""
+    return {key: Layout(tuple(tensor.shape), tensor.dtype) for key, tensor in tensors.items()}
+
+
+def check_layouts(layouts: Layouts, expected: Layouts) -> None:
+    """Check that a file holds exactly the tensors that are expected.
+
+    Raises:
+        ValueError: it does not.
+    """
+    prefix = next((each for each in _PREFIXES if any(key.startswith(each) for key in layouts.keys() - expected)), "")
+    if prefix:
+        raise ValueError(f"its tensors are named with {prefix!r} in front, by a wrapper: save the model within that")
+    for key in sorted(expected.keys() | layouts.keys()):
+        if key not in layouts:
+            raise ValueError(f"it has no tensor {key!r}, which should have shape {expected[key].shape}")
+        if key not in expected:
+            raise ValueError(f"it has a tensor {key!r}, which the model has not; those are {', '.join(expected)}")
+        if expected[key].shape != layouts[key].shape:
+            raise ValueError(f"tensor {key!r} should have shape {expected[key].shape}, it has {layouts[key].shape}")
+        if expected[key].dtype != layouts[key].dtype:
+            raise ValueError(f"tensor {key!r} should hold {expected[key].dtype}, it holds {layouts[key].dtype}")
+
+
+def _check_values(key: str, tensor: Tensor) -> None:
+    if tensor.is_floating_point() and tensor.dtype not in _DTYPES.values():
+        raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {tensor.dtype}")
+    if tensor.is_floating_point() and not tensor.isfinite().all():
+        n_nan, n_bad = int(tensor.isnan().sum()), int((~tensor.isfinite()).sum())
+        found = f"{n_nan:,} NaN and {n_bad - n_nan:,} infinite of {tensor.numel():,}"
+        raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {found}")
+
+
+def _digest(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """Return SHA-256 of the description and the tensors by name."""
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for key in sorted(tensors):
+        digest.update(f"\n{key} {tensors[key].dtype}\n".encode())
+        digest.update(tensors[key].numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,223 @@
+"""Models as files: their weights, with the name of the class and the constructor's arguments."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+import torch
+
+from maze_nca_gym.mazes.tasks import TASKS
+from maze_nca_gym.support.files import OTHER_VERSION
+from maze_nca_gym.support.names import Registry
+
+from .guarantees import Guarantees
+from .policy import Policy
+from .tensor_files import (
+    Layouts,
+    check_keys,
+    check_layouts,
+    layouts_of,
+    load_tensors,
+    save_tensors,
+)
+
+_OWN: dict[str, str | type[Policy]] = {
+    "NCA": ".learned.nca:NCA",
+    "GCN": ".learned.gcn:GCN",
+    "GAT": ".learned.gat:GAT",
+    "MLP": ".learned.mlp:MLP",
+    "PathActor": ".learned.path_actor:PathActor",
+}
+"""Name of a class of this package -> "module:class", the module relative to it."""
+AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
+KIND = "maze_nca_gym model 1"
+_FURTHER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+GUARANTEES = "guarantees"
+"""Key of the guarantees in a file's description."""
+
+
+class Rebuildable(Protocol):
+    """A policy that can be made again from its class and arguments, except for its weights."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """JSON-serialisable keyword arguments of the constructor."""
+
+
+def model_class(name: str) -> type[Policy]:
+    """Return a class in `MODELS`.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    found = MODELS.find(name)
+    if not isinstance(found, str):
+        return found
+    module, attribute = found.split(":")
+    return cast(type[Policy], getattr(import_module(module, __package__), attribute))
+
+
+def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
+    """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
+
+    Training constructs it with the keyword arguments `n_tiles`, `n_channels` and `generator`, and with those of `task`,
+    `n_iterations` and `size` that it takes. A class that takes no `task` can be trained for its own alone. Loading
+    constructs it with the keyword arguments in its attribute `arguments`.
+
+    It is made once without memory, if the package's arguments and its own defaults are enough for that.
+
+    Raises:
+        ValueError: it is not a `Policy`, has the name of a model of this package, or has no `arguments` that make it
+            again.
+    """
+    MODELS.register(getattr(model, "__name__", ""), model)
+    return model
+
+
+def _try_out(name: str, model: str | type[Policy]) -> None:
+    if not isinstance(model, type) or not issubclass(model, Policy):
+        raise ValueError(f"{name} must be a subclass of Policy")
+    for task in TASKS.values():
+        usual = {"n_tiles": task.n_tiles, "n_channels": 64, "task": task.name, "n_iterations": 2, "size": 8}
+        try:
+            tried = without_memory(model, {key: usual[key] for key in arguments_of(model) if key in usual})
+        except Exception:  # of another task, or with an option that has no default: training makes it in full
+            continue
+        made_again(tried)
+        return
+
+
+MODELS: Registry[str | type[Policy]] = Registry("model", _OWN, _try_out)
+"""Name of a class -> the class, or "module:class": what a file may ask for."""
+
+
+def save_model(model: Policy, path: str | Path) -> Path:
+    """Write a model's class, arguments, guarantees and weights to one `.safetensors` file, atomically.
+
+    Args:
+        model: a policy of a class in `MODELS`, on any device.
+        path: the suffix is added if missing.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        ValueError: a class that is not in `MODELS`, a model whose `arguments` do not make it again, or weights that are
+            not finite float32.
+    """
+    path = Path(path)
+    path = path if path.suffix.lower() == ".safetensors" else path.with_name(f"{path.name}.safetensors")
+    name = type(model).__name__
+    if name not in MODELS or model_class(name) is not type(model):
+        raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
+    made_again(model)
+    description = {
+        "class": name,
+        "arguments": cast(Rebuildable, model).arguments,
+        GUARANTEES: model.guarantees.to_json(),
+    }
+    save_tensors(path, KIND, description, model.state_dict())
+    return path
+
+
+def load_model(path: str | Path) -> Policy:
+    """Read a model that `save_model` wrote, on the CPU.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not a model file, is damaged, or its weights do not fit the model that it describes; the
+            message says what is wrong.
+    """
+    description, tensors = load_tensors(Path(path), KIND, "model file", _check)
+    model = cast(Any, model_class(description["class"]))(**description["arguments"])
+    model.load_state_dict(tensors)
+    model.guarantees = Guarantees.from_json(description[GUARANTEES])
+    return model.eval()
+
+
+def _check(description: Any, layouts: Layouts) -> None:
+    """Compare a file's tensors with those of the model that it describes, made without memory.
+
+    So a file cannot make the program allocate more memory than the file itself has.
+    """
+    check_keys(description, "class", "arguments", GUARANTEES)
+    Guarantees.from_json(description[GUARANTEES])
+    name, arguments = description["class"], description["arguments"]
+    if not isinstance(name, str) or name not in MODELS:
+        own = "; for a class of your own first import the module that registers it (--import MODULE)"
+        raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}{own}")
+    if not isinstance(arguments, dict):
+        raise ValueError(f"its arguments must be named, got {arguments!r}")
+    check_n_iterations(arguments, layouts)
+    try:
+        expected = without_memory(model_class(name), arguments)
+    except TypeError as error:
+        raise ValueError(f"{error}{OTHER_VERSION}") from error
+    check_layouts(layouts, layouts_of(expected.state_dict()))
+
+
+def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
+    """Check that a file has a tensor for each iteration with its own weights.
+
+    This comes before such a model is made, since making very many layers takes long even without memory.
+
+    Args:
+        arguments: the arguments of the model's constructor.
+        layouts: the layouts of the file's tensors.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    n_iterations = arguments.get("n_iterations")
+    if arguments.get("shared_weights") is False and isinstance(n_iterations, int) and n_iterations > len(layouts):
+        raise ValueError(
+            f"it asks for {n_iterations} iterations with their own weights, and has {len(layouts)} tensors"
+        )
+
+
+def arguments_of(model: type[Policy]) -> tuple[str, ...]:
+    """Return the names of a constructor's arguments; those of base classes too where it passes **options on."""
+    names: dict[str, None] = {}
+    for kind in model.__mro__:
+        parameters = inspect.signature(kind).parameters
+        names |= dict.fromkeys(name for name, each in parameters.items() if each.kind not in _FURTHER)
+        if all(each.kind is not each.VAR_KEYWORD for each in parameters.values()):
+            break
+    return tuple(names)
+
+
+def made_again(model: Policy) -> Policy:
+    """Return what a model's `arguments` make, as a file keeps them, without memory for its weights.
+
+    Raises:
+        ValueError: it has no `arguments`, no file can keep them, or they make another model: of another task, with
+            other channels, or with weights of other names or shapes.
+    """
+    name, arguments = type(model).__name__, getattr(model, "arguments", None)
+    if not isinstance(arguments, dict):
+        raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
+    try:
+        again = without_memory(type(model), json.loads(json.dumps(arguments)))
+    except TypeError as error:
+        raise ValueError(f"the `arguments` of a model of class {name} do not make it again: {error}") from error
+    for what in ("task", "n_tiles", "n_channels"):
+        is_now, was = getattr(again, what), getattr(model, what)
+        if is_now != was:
+            raise ValueError(f"the `arguments` of a model of class {name} make one with {what} {is_now!r}, not {was!r}")
+    check_layouts(layouts_of(model.state_dict()), layouts_of(again.state_dict()))
+    return again
+
+
+def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
+    """Return a model on the meta device: its weights have shapes and dtypes, but no memory.
+
+    Raises:
+        ValueError: an argument that the model refuses.
+    """
+    with torch.device("meta"):
+        return cast(Policy, cast(Any, model)(**arguments))

@@ -1,0 +1,77 @@
+"""Episodes as animations that play in a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from maze_nca_gym.mazes.levels import LevelSet
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.rendering import gif_bytes
+from maze_nca_gym.support import notebooks
+from maze_nca_gym.support.files import atomic_write
+
+from ..policies.policy import Policy
+from ..policies.registry import named_policies
+from . import check_steps, label, run_until_solved
+from .solved import animation_frames
+
+
+@dataclass(frozen=True)
+class Animation:
+    """An episode as a GIF, which a notebook plays if it is the value of a cell.
+
+    Attributes:
+        gif: the content of a GIF file.
+        title: the policy and its number of iterations.
+    """
+
+    gif: bytes = field(repr=False)
+    title: str
+
+    def save(self, path: str | Path) -> Path:
+        """Write a GIF file, atomically; return its path."""
+        path = Path(path)
+        with atomic_write(path) as file:
+            file.write(self.gif)
+        return path
+
+    def _repr_html_(self) -> str:
+        """Return the animation for notebooks."""
+        return notebooks.image(self.gif, "gif", self.title)
+
+
+def animate(
+    policy: str | Policy,
+    level: LevelSet | str | Path | ArrayLike,
+    n_iterations: int | None = None,
+    *,
+    fps: float = 10.0,
+) -> Animation:
+    """Run a policy on one level, and return an animation that plays in a notebook.
+
+    >>> animate("shortest-path-bfs", "Labyrinth")
+
+    Args:
+        policy: a policy, or its name for `load`.
+        level: anything that environments accept as `levels`: a name, a drawing, (H, W) tiles, a file or a set, of which
+            the first level is shown.
+        n_iterations: the number of iterations; by default until the path is optimal, or the policy will not solve it.
+        fps: frames per second, above 0 and at most 50. At most 100 steps are shown, evenly spaced.
+
+    Raises:
+        ValueError: an unknown policy or level, an unsolvable level, or a number out of range.
+    """
+    ((name, model),) = named_policies(policy).items()
+    task = find_task(model.task)
+    tiles = task.prepare(load_levels(level, task.letters, task.name).tiles[:1])
+    labelled = label(model, tiles)
+    if n_iterations is None:
+        n_iterations = int(run_until_solved(model, labelled).steps[0])
+    else:
+        check_steps(model, n_iterations)
+    frames = animation_frames(model, tiles[0], labelled.target[0], n_iterations, name)
+    return Animation(gif_bytes(frames, fps), f"{name}: {n_iterations:,} iterations")

@@ -1,0 +1,321 @@
+"""Policies as files that other programs run: one iteration, from a maze and a state to the next state.
+
+- `json`: the weights, and the name of the activations, which the page `docs/play` runs in a browser: drop a file on it.
+- `html`: that page as one file, with this policy alone.
+- `torchscript`: a module for `torch.jit.load`, which needs no package but torch.
+- `onnx`: a graph for onnxruntime and others, of whatever policy PyTorch's exporter can express.
+
+The last two take (B, T, H, W) float32 mazes and (B, C, H, W) float32 states of any batch size, height and width. The
+exported iteration is used at every step: it always has the ReLU, which some networks omit in an episode's last one.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+from maze_nca_gym.mazes.levels import to_text
+from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.options import OneOf, Shown, Stored, check, checked
+from maze_nca_gym.support.random_streams import rng_for
+
+from ..policies.registry import MODEL_FILE, list_policies, named_policies
+from ..runs import check_folder
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from ..policies.policy import Policy
+    from ..policies.program import Program
+
+KIND = "maze_nca_gym automaton 2"
+"""Value of `format` in JSON files."""
+PAGE = Path(__file__).parents[1] / "page"
+"""The folder of the page: in a clone it is docs/play, from which installations copy it."""
+if not PAGE.exists():
+    PAGE = Path(__file__).parents[2] / "docs" / "play"
+_SIZES, _LEVELS_OF_SIZE = (8, 12, 16), 8
+"""Inner sizes of the levels in JSON files, and how many there are of each."""
+
+
+class Format(NamedTuple):
+    """A kind of file.
+
+    Attributes:
+        suffix: end of the file's name.
+        needs: the policies that it can hold, in words.
+        holds: whether it can hold a policy.
+        content: (policy, name) -> the content of the file.
+    """
+
+    suffix: str
+    needs: str
+    holds: Callable[[Policy], bool]
+    content: Callable[[Policy, str], bytes]
+
+
+def to_json(policy: Policy, name: str) -> bytes:
+    """Return a policy as JSON.
+
+    `weights` has for each state channel a list for each input and each state channel, with a number for each of `taps`,
+    which are [rows down, columns to the right] of the tile that is read. Numbers are the shortest that read back as the
+    same float32. `kinds` are the task's kinds of tile. `levels` has generated levels with the tiles of their canonical
+    answers, numbered row by row, a list for each channel; it is there if only the task's own functions can judge one.
+    """
+    program, task = policy.program(), find_task(policy.task)
+    assert program is not None, "`is_convolution` is asked before"
+    content = {
+        "format": KIND,
+        "name": name,
+        "task": policy.task,
+        "found": task.found,
+        "answers": task.answers,
+        "kinds": [asdict(kind) for kind in task.kinds],
+        "output": policy.output,
+        "exact": policy.guarantees.exact,
+        "bound": policy.guarantees.to_json()["bound"],
+        "iterations": getattr(policy, "n_iterations", None),
+        "needs_border": policy.guarantees.needs_border,
+        "rule": program.activation,
+        "state_limit": program.state_limit,
+        "max_pool": program.max_pool,
+        "inputs": program.inputs,
+        "channels": policy.channel_names,
+        "highlight": policy.highlight,
+        **_weights(program),
+        **({"levels": _answered(task)} if task.judge else {}),
+    }
+    lines = ",\n".join(
+        f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in content.items()
+    )
+    return f"{{\n{lines}\n}}\n".encode()
+
+
+def _answered(task: Task) -> list[dict[str, Any]]:
+    """Return generated levels of a task, and the tiles of each channel of their canonical answers."""
+    rng = rng_for(0, "page")
+    return [
+        {
+            "level": to_text(tiles, letters=task.letters),
+            "answer": [np.flatnonzero(path).tolist() for path in answer.reshape(-1, *tiles.shape)],
+        }
+        for levels in (task.generate(rng, _LEVELS_OF_SIZE, size) for size in _SIZES)
+        for tiles, answer in zip(levels, task.solve_all(levels), strict=True)
+    ]
+
+
+def to_script(policy: Policy, name: str) -> bytes:
+    """Return a policy as a script of the page, since a browser reads no other files next to a page from a disk."""
+    return b"MazePlay.addPolicy(" + to_json(policy, name).rstrip().replace(b"<", rb"\u003c") + b");\n"
+
+
+def to_list(rows: Sequence[tuple[str, str, str]]) -> bytes:
+    """Return the page's list of policies as a script, from their names, tasks and descriptions."""
+    keys = ("name", "task", "about")
+    listed = ",\n".join(f"  {json.dumps(dict(zip(keys, row, strict=True)))}" for row in rows).replace("<", r"\u003c")
+    return f"MazePlay.policies = [\n{listed}\n];\n".encode()
+
+
+def to_html(policy: Policy, name: str) -> bytes:
+    """Return the page as one file, with one policy."""
+    info = list_policies(all=True).get(name)
+    own = to_list([(name, policy.task, info.description if info else "")]) + to_script(policy, name)
+
+    def content(path: str) -> str:
+        return (own if path == "policies/list.js" else (PAGE / path).read_bytes()).decode()
+
+    page = (PAGE / "index.html").read_text(encoding="utf-8")
+    page = re.sub('<link rel="stylesheet" href="(.*)">', lambda link: f"<style>\n{content(link[1])}</style>", page)
+    return re.sub('(<script) src="(.*)">', lambda tag: f"{tag[1]}>\n{content(tag[2])}", page).encode()
+
+
+def _weights(program: Program) -> dict[str, Any]:
+    """Return the taps that have a non-zero weight, the weights at these, and the biases."""
+    kernel = program.kernel.detach()
+    live = kernel.abs().sum(dim=(0, 1)).nonzero()
+    reach = kernel.shape[-1] // 2
+    return {
+        "taps": (live - reach).tolist(),
+        "bias": _short(program.bias.detach()),
+        "weights": _short(kernel[:, :, live[:, 0], live[:, 1]]),
+    }
+
+
+def _short(values: Tensor) -> Any:
+    """Return nested lists of numbers with as few digits as float32 needs; whole numbers are integers."""
+    if values.ndim:
+        return [_short(value) for value in values]
+    number = float(str(np.float32(values.item())))
+    return int(number) if number.is_integer() else number
+
+
+def _iteration(policy: Policy) -> tuple[nn.Module, tuple[Tensor, Tensor]]:
+    """Return an iteration as a module of two arguments, and sample arguments: mazes and states of an arbitrary size."""
+    import torch
+
+    class Iteration(torch.nn.Module):  # here, since the options of `export` are known without torch
+        def __init__(self) -> None:
+            super().__init__()
+            self.policy = copy.deepcopy(policy)
+            if hasattr(policy, "sum_dtype"):  # many runtimes have no float64 convolution
+                setattr(self.policy, "sum_dtype", torch.float32)  # noqa: B010 - no attribute of every policy
+            self.step = policy.stationary_from or 0
+
+        def forward(self, maze: Tensor, state: Tensor) -> Tensor:
+            return self.policy.update(self.policy.encode_maze(maze), state, self.step)
+
+    module = Iteration().eval()
+    return module, (torch.zeros(2, policy.n_tiles, 7, 9), torch.zeros(2, policy.n_channels, 7, 9))
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Hide the warnings and log messages of PyTorch's exporters."""
+    level = logging.root.manager.disable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(level)
+
+
+def to_torchscript(policy: Policy, name: str) -> bytes:
+    """Return a policy as a TorchScript module, `next = module(maze, state)`."""
+    import torch
+
+    (module, sample), buffer = _iteration(policy), io.BytesIO()
+    with _quietly():
+        torch.jit.save(torch.jit.trace(module, sample, check_trace=False), buffer)
+    return buffer.getvalue()
+
+
+def to_onnx(policy: Policy, name: str) -> bytes:
+    """Return a policy as an ONNX graph with the inputs `maze` and `state` and the output `next`.
+
+    Raises:
+        DependencyNotInstalled: onnx or onnxscript is missing.
+        ValueError: PyTorch's exporter makes no graph of it, as of operations that depend on the numbers.
+    """
+    try:
+        import onnxscript  # noqa: F401 # what PyTorch's exporter imports
+    except ImportError as error:
+        raise DependencyNotInstalled("onnx files need the packages of maze-nca-gym[onnx]") from error
+    import torch
+
+    module, sample = _iteration(policy)
+    free = dict.fromkeys((0, 2, 3), torch.export.Dim.DYNAMIC)
+    with _quietly():
+        try:
+            program = torch.onnx.export(
+                module,
+                sample,
+                input_names=["maze", "state"],
+                output_names=["next"],
+                dynamo=True,
+                dynamic_shapes=(free, free),
+                verbose=False,
+            )
+        except torch.onnx.errors.OnnxExporterError as error:
+            reason = str(error.__cause__ or error).strip().partition("\n")[0]
+            raise ValueError(f"PyTorch makes no ONNX graph of {name}: {reason}") from error
+    assert program is not None
+    return bytes(program.model_proto.SerializeToString())
+
+
+def is_convolution(policy: Policy) -> bool:
+    """Return whether every iteration is the same convolution, followed by activations with a name."""
+    program = policy.program()
+    return program is not None and program.same_at_every_step
+
+
+def stays_the_same(policy: Policy) -> bool:
+    """Return whether every iteration is the same function; the last one may lack a ReLU."""
+    if policy.engine_hints.passes > 1:
+        return False
+    if policy.stationary_from != 0:
+        program = policy.program()
+        if program is None or not program.sees_inputs:
+            return False
+    return policy.size is None
+
+
+_CONVOLUTIONS = "convolutions with known activations, the same at every iteration"
+_SAME = "policies for every size that do the same at every iteration, in one pass of a network"
+FORMATS = {
+    "json": Format(".json", _CONVOLUTIONS, is_convolution, to_json),
+    "html": Format(".html", _CONVOLUTIONS, is_convolution, to_html),
+    "torchscript": Format(".pt", _SAME, stays_the_same, to_torchscript),
+    "onnx": Format(".onnx", _SAME, stays_the_same, to_onnx),
+}
+"""Kinds of file by name."""
+
+
+@checked
+def export(
+    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)],
+    out: Annotated[str | Path | None, Shown("FILE")] = None,
+    format: Annotated[str | None, OneOf(FORMATS)] = None,
+    *,
+    name: Annotated[str | None, Shown("NAME")] = None,
+) -> Path:
+    """Write one iteration of a policy to a file that runs without this package.
+
+    A json file holds weights and the name of the activations; dropped on the page in docs/play, it runs there. An html
+    file is this page with the policy, for any browser. A torchscript file is for torch.jit.load. An onnx file is for
+    onnxruntime, and needs maze-nca-gym[onnx].
+
+    >>> export("nca-shortest-path", "nca.onnx")
+
+    Args:
+        policy: name from `policies list`, a model file (*.safetensors), or module:class. In Python also a policy on the
+            CPU.
+        out: file to write; the format's suffix is added if missing. A file that exists is replaced. By default it has
+            the policy's name, and is in the current folder.
+        format: format of the file, by default that of the suffix of the file, .json, .html, .pt or .onnx; else
+            json.
+        name: the policy's name in the file, by default that by which it is given, or that of its class.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        ValueError: an unknown policy or format, a format that cannot hold the policy, where the message says which can,
+            a folder that cannot be written in, or without a file a name that is a path.
+        DependencyNotInstalled: the format needs packages that are not there.
+        OSError: the file could not be written.
+    """
+    ((label, found),) = named_policies(policy).items()
+    name = (Path(label).stem if label.lower().endswith(MODEL_FILE) else label) if name is None else name
+    if out is None:
+        is_name = name.isprintable() and not {*name} & {*"/\\"} and name not in ("", ".", "..")
+        check(is_name, f"name must be that of a file in the current folder where out is not given, got {name!r}")
+    path = Path(name if out is None else out)
+    by_suffix = next((kind for kind, each in FORMATS.items() if each.suffix == path.suffix), "json")
+    kind = by_suffix if format is None else format
+    chosen = FORMATS[kind]
+    if not chosen.holds(found):
+        others = " or ".join(other for other, each in FORMATS.items() if each.holds(found))
+        raise ValueError(
+            f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
+        )
+    path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
+    check_folder("the folder of --out", path.parent)
+    content = chosen.content(found, name)
+    with atomic_write(path) as file:
+        file.write(content)
+    return path

@@ -1,0 +1,168 @@
+"""Levels for policies, fresh or from a set; and `generate`, which writes fresh ones to a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from maze_nca_gym import __version__
+from maze_nca_gym.mazes.generation import GENERATORS, check_size, find_generator, options_of
+from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tiles
+from maze_nca_gym.mazes.loading import levels_path, load_levels, save_levels
+from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
+from maze_nca_gym.support.options import (
+    Between,
+    Further,
+    OneOf,
+    Option,
+    Shown,
+    check,
+    checked,
+    of_each,
+    options_of_call,
+)
+
+from ..policies.environments import level_options
+from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE
+
+if TYPE_CHECKING:
+    from ..policies.policy import Policy
+
+
+def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of all generators by name; `given` does not matter."""
+    return of_each(
+        {
+            kind: {name: option for name, option in options_of_call(generator).items() if name in options_of(kind)}
+            for kind, generator in GENERATORS.items()
+        }
+    )
+
+
+def read_size(words: Sequence[str]) -> int | tuple[int, int]:
+    """Return the inner size in the first of some words: SIZE or ROWSxCOLS.
+
+    Raises:
+        ValueError: the word has neither form.
+    """
+    match = re.fullmatch(r"(\d+)(?:x(\d+))?", words[0])
+    if match is None:
+        raise ValueError(f"a number such as 16, or ROWSxCOLS such as 12x20, is expected, got {words[0]!r}")
+    return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
+
+
+SIZE = Shown("SIZE|ROWSxCOLS", read=read_size)
+"""How a command line shows and reads an inner size."""
+
+
+def draw_levels(
+    n: int, seed: int, *, generator: str, size: int | tuple[int, int], task: Task, **options: Any
+) -> LevelSet:
+    """Return `n` fresh levels, with everything that is needed to draw them again.
+
+    Args:
+        n: the number of levels.
+        seed: the seed of all randomness.
+        generator: a name in `generation.GENERATORS`.
+        size: inner size, or (rows, cols).
+        task: the task of the levels.
+        options: options of the generator.
+
+    Raises:
+        ValueError: a bad size or option.
+    """
+    find_generator(generator, options)
+    shape = check_size(size)
+    tiles = task.generate(np.random.default_rng(seed), n, shape, generator, **options)
+    config = {"generator": generator, "size": list(shape), "n": n, "seed": seed, "endpoints": task.has_endpoints}
+    config |= {} if task.is_plain else {"task": task.name}
+    return LevelSet(tiles, {**config, **options_of(generator), **options, "version": __version__})
+
+
+@checked
+def generate(
+    file: Annotated[str | Path, Shown("FILE", positional=True)],
+    *,
+    n: Annotated[int, Between(1)] = 1000,
+    seed: Annotated[int, Between(0)] = 0,
+    task: Annotated[str, OneOf(TASKS)] = "shortest-path",
+    generator: Annotated[str, OneOf(GENERATORS)] = "random",
+    size: Annotated[int | tuple[int, int], SIZE] = 16,
+    **options: Annotated[Any, Further(generator_options)],
+) -> LevelSet:
+    """Write levels to a file: with the configuration that made them (.npz), as drawings (.txt), or as HRM's (.csv).
+
+    >>> levels = generate("runs/levels.npz", n=100, generator="caves", size=(12, 20), smoothing=3)
+
+    Args:
+        file: file to write; `.npz` is added unless it ends in .txt or .csv. A .csv file also has the canonical shortest
+            paths; its levels are square.
+        n: number of levels.
+        seed: seed of all randomness, at least 0; the same seed gives the same levels.
+        task: task of the levels: shortest-path, whose levels have a source and a target, diameter, or one of your own,
+            with its marks on them.
+        generator: generator of the levels; `maze-nca-gym levels list --details` describes each.
+        size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
+        options: options of the generator.
+
+    Returns:
+        The levels, as the file has them.
+
+    Raises:
+        ValueError: a bad option, levels that the file cannot hold, or the file exists.
+        OSError: the file could not be written.
+    """
+    check(not Path(file).is_dir(), f"{file} is a folder; name a file in it")
+    path = levels_path(file)
+    check(not path.exists(), f"{path} exists already; choose another name, or delete it first")
+    given = {name: value for name, value in options.items() if value is not None}
+    of_task = find_task(task)
+    levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **given)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_levels(levels, path, of_task.letters)
+    return levels
+
+
+def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
+    """Return the options of a policy's levels: `levels`, or else `generator`, `size` and further options of fresh ones.
+
+    Args:
+        policy: a policy; what is not given is as in the levels that the policy is meant for.
+        levels: a set, or the name or file of one; None for fresh levels.
+        given: `generator`, `size` and options of the generator; values that are None count as not given.
+
+    Raises:
+        ValueError: options of fresh levels are given beside a set, or an option is not the generator's.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    if levels is not None:
+        check(not given, f"{next(iter(given), '')} is for fresh levels: leave it out with levels")
+        return {"levels": levels}
+    usual = {"generator": USUAL_FAMILY, "size": USUAL_SIZE}
+    chosen = {**usual, **level_options(policy, given), **given}
+    find_generator(chosen["generator"], [name for name in chosen if name not in usual])
+    return chosen
+
+
+def first_levels(
+    levels: str | Path | LevelSet | Tiles, n: int | None, letters: str = GLYPHS, task: str = "shortest-path"
+) -> LevelSet:
+    """Return the first `n` levels of a set, or all; `letters` are those of drawings, `task` that of a test set.
+
+    Raises:
+        ValueError: no such levels, or fewer than `n`.
+    """
+    found = load_levels(levels, letters, task)
+    message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
+    check(n is None or n <= len(found), message)
+    tiles = found.tiles[:n]
+    return LevelSet(tiles, {**found.config, **({"n": len(tiles)} if "n" in found.config else {})})
+
+
+def describe_source(levels: object) -> str:
+    """Return the name or file by which a set of levels is given; "levels" if it is given otherwise."""
+    return str(levels) if isinstance(levels, str | Path) and "\n" not in str(levels) else "levels"

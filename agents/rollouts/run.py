@@ -1,0 +1,153 @@
+"""Policies that run on levels, each until it is solved: `solve`, and `play` in a window."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maze_nca_gym.mazes.generation import GENERATORS, check_size
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.options import Above, Between, Further, OneOf, Shown, Stored, checked
+
+from ..policies.registry import list_policies, load, named_policies
+from ..runs import check_folder, say
+from .levels import (
+    SIZE,
+    describe_source,
+    draw_levels,
+    first_levels,
+    generator_options,
+    levels_for,
+)
+
+if TYPE_CHECKING:
+    from ..policies.policy import Policy
+    from .solved import Solved
+
+DEFAULT_N = 1000
+"""Default number of fresh levels to solve."""
+PICTURES = ("gif", "png")
+"""File types of an episode's picture."""
+
+
+@checked
+def solve(
+    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
+    *,
+    n: Annotated[int | None, Between(1)] = None,
+    seed: Annotated[int, Between(0)] = 0,
+    batch: Annotated[int | None, Between(1)] = None,
+    steps: Annotated[int | None, Between(1)] = None,
+    device: str | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    picture: Annotated[str, OneOf((*PICTURES, "none"))] = "gif",
+    levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
+    generator: Annotated[str | None, OneOf(GENERATORS)] = None,
+    size: Annotated[int | tuple[int, int] | None, SIZE] = None,
+    **options: Annotated[Any, Further(generator_options)],
+) -> Solved:
+    """Run a policy on many levels, each until it is solved; write the results and a picture of one episode.
+
+    A level is solved when the path is optimal at some iteration; `evaluate` scores after a fixed number of iterations.
+    Levels are fresh ones of a generator, those that the policy is meant for by default, or those of a set.
+
+    >>> solve("nca-shortest-path", n=100, generator="perfect", size=31).metrics["solved"]
+
+    Args:
+        policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
+            name in the output. In Python also a policy.
+        n: number of levels: by default 1000 fresh ones, or all levels of a set, otherwise its first ones.
+        seed: seed of fresh levels, at least 0; the same seed gives the same levels.
+        batch: number of levels that run at once, by default as many as keep the state small.
+        steps: largest number of iterations on a level; by default the policy's bound, or else the environment's limit.
+        device: device, such as cpu, cuda or cuda:1; by default the policy's, which is the CPU if it is given by name.
+        out: folder for results.json, results.csv with a row for each level, and the picture, which replace those of an
+            earlier run. In Python, nothing is written by default.
+        picture: picture of the episode on the level with the longest solution: gif shows every step, png the last one,
+            none writes no picture.
+        levels: set of levels to run on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
+            set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
+        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
+            policy is meant for, or else random.
+        size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
+            By default what the policy is meant for, or else 16.
+        options: options of the generator.
+
+    Returns:
+        The results, with `metrics` of all levels, and `to_frame()`, which has a row for each.
+
+    Raises:
+        ValueError: a bad option or file, or an unsolvable level.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be written.
+    """
+    if out is not None:
+        check_folder("--out", Path(out))
+    from .solved import MANY_TILES, solve_levels
+
+    ((name, found),) = named_policies(policy).items()
+    chosen = levels_for(found, levels, generator=generator, size=size, **options)
+    if levels is None:
+        n = DEFAULT_N if n is None else n
+        rows, cols = check_size(chosen["size"])
+        if n * rows * cols > MANY_TILES:
+            say(f"drawing {n:,} levels of {rows:,} x {cols:,}")
+        source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *_in_words(chosen)])
+        these = draw_levels(n, seed, task=find_task(found.task), **chosen)
+    else:
+        these = first_levels(levels, n, find_task(found.task).letters, found.task)
+        rows, cols = these.tiles.shape[1:]
+        source = f"{describe_source(levels)}, {rows} x {cols} tiles"
+        these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})
+    solved = solve_levels(found, these, name, source=source, batch=batch, steps=steps, device=device)
+    if out is not None:
+        solved.save(out, picture)
+    return solved
+
+
+def _in_words(chosen: dict[str, Any]) -> list[str]:
+    return [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items() if name not in ("generator", "size")]
+
+
+@checked
+def play(
+    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
+    *,
+    fps: Annotated[float, Above(0)] = 10.0,
+    seed: Annotated[int, Between(0)] = 0,
+    levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
+    generator: Annotated[str | None, OneOf(GENERATORS)] = None,
+    size: Annotated[int | tuple[int, int] | None, SIZE] = None,
+    **options: Annotated[Any, Further(generator_options)],
+) -> None:
+    """Play with a policy in a window: draw walls, move the ends, damage states, step back; press ? for all keys.
+
+    A solved level stays until another is asked for. The window changes policy, generator and speed, and saves pictures.
+
+    >>> play("nca-shortest-path-healing", generator="caves", size=24)
+
+    Args:
+        policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
+            name in the window. In Python also a policy on the CPU.
+        fps: initial limit on iterations per second, which keys change.
+        seed: seed of the levels, at least 0; the same seed gives the same levels.
+        levels: set of levels to play on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
+            set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
+        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
+            policy is meant for, or else random.
+        size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
+            By default what the policy is meant for, or else 16.
+        options: options of the generator.
+
+    Raises:
+        ValueError: a bad option or file, or levels on which the policy cannot run.
+        NoScreenError: there is no screen.
+    """
+    from .window import open_window
+
+    ((name, found),) = named_policies(policy).items()
+    chosen = levels_for(found, levels, generator=generator, size=size, **options)
+    others = {other: partial(load, other) for other in list_policies()}
+    open_window(found, name=name, fps=fps, seed=seed, policies=others, **chosen)

@@ -1,0 +1,128 @@
+"""Machine code for `_kernels`: each kernel is compiled when it is first used, which takes a second or so once per
+installation, and is loaded from numba's cache from then on."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar, cast
+
+from maze_nca_gym.mazes._kernels import generation, mutation, registry, sampling, scoring, search, solvers
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# numba freezes the constants of these modules into the machine code, so a change to any file here invalidates all of
+# it.
+MODULES = (registry, search, solvers, sampling, generation, scoring, mutation)
+_FUNCTIONS = {function.__name__: (function, signature) for function, signature in registry.REGISTRY}
+
+
+class Kernels:
+    """Kernels as attributes, compiled when they are asked for; any thread may ask."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._namespace = {name: value for module in MODULES for name, value in vars(module).items()}  # their globals
+        self._callable: set[str] = set()  # names in it that are machine code by now
+
+    def __getattr__(self, name: str) -> Any:  # only for what is not compiled yet: compiled kernels are attributes
+        if name not in _FUNCTIONS:
+            raise AttributeError(f"there is no kernel {name!r}")
+        with self._lock:
+            # Another thread may have compiled it while this one waited.
+            if name not in vars(self):
+                setattr(self, name, self._compile(name, jit))
+            return vars(self)[name]
+
+    def _compile(self, name: str, compile_it: Callable[..., Any]) -> Any:
+        """Return a kernel's machine code, after compiling the kernels that it calls."""
+        function, signature = _FUNCTIONS[name]
+        # What other kernels call has no entry point for Python, so a kernel that Python calls too is compiled twice.
+        for called in function.__code__.co_names:
+            if called in _FUNCTIONS and called not in self._callable:
+                inline = _FUNCTIONS[called][0] in registry.INLINE
+                self._namespace[called] = self._compile(called, _copied if inline else _called)
+                self._callable.add(called)
+        code = jit_within(self._namespace, MODULES, function, signature, compile_it=compile_it)
+        if compile_it is not _copied and not code.stats.cache_hits:
+            _announce()
+        return code
+
+
+kernels = Kernels()
+"""All kernels: `kernels.shortest_path(tiles, order, path)`."""
+
+
+def compile_all() -> None:
+    """Return once every kernel is compiled."""
+    for name in _FUNCTIONS:
+        getattr(kernels, name)
+
+
+@cache
+def _announce() -> None:
+    """Say once, on a terminal, why the first call is slow: a kernel was not in the cache."""
+    if sys.stderr.isatty():
+        print("maze_nca_gym: compiling, once per installation; this takes some seconds ...", file=sys.stderr)
+
+
+def jit(function: Function, *signature: str, **options: Any) -> Function:
+    """Return a function as machine code, cached on disk if some folder is writable; imports numba."""
+    import numba
+
+    # nogil, because other threads draw and solve levels while a model trains; nothing calls kernels from C.
+    options |= {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+    compile_it = partial(numba.njit, *signature, **options)
+    try:
+        return cast(Function, compile_it(cache=True)(function))
+    except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
+        return cast(Function, compile_it()(function))
+
+
+def _called(function: Function, *signature: str) -> Function:
+    """Return machine code that only other kernels call; an entry point for Python would take a third of the compile
+    time."""
+    return jit(function, *signature, no_cpython_wrapper=True)
+
+
+def _copied(function: Function, *_: str) -> Function:
+    """Return a function whose source numba copies into what calls it."""
+    import numba
+
+    return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
+
+
+def jit_within(
+    namespace: dict[str, Any],
+    modules: tuple[ModuleType, ...],
+    function: Any,
+    *signature: str,
+    compile_it: Callable[..., Any] = jit,
+) -> Any:
+    """Return a function as machine code whose calls go to the compiled functions in a namespace.
+
+    Args:
+        namespace: globals of the function.
+        modules: modules whose change invalidates cached machine code; numba itself checks the function's own file only.
+        function: what to compile.
+        signature: numba signature; without one, numba compiles at the first call with each type.
+        compile_it: what compiles the function; its name becomes part of the cache key.
+    """
+    # numba resolves calls in the function's own globals. The clone has other globals, in which the callees are
+    # compiled.
+    clone = FunctionType(function.__code__, namespace, function.__name__)
+    name = f"{function.__name__}_{compile_it.__name__}_{_digest(modules)}"
+    # numba's cache is keyed by this name, so outdated machine code is never found again and needs no removal.
+    clone.__module__, clone.__qualname__ = function.__module__, name
+    return compile_it(clone, *signature)
+
+
+@cache
+def _digest(modules: tuple[ModuleType, ...]) -> str:
+    sources = (Path(str(module.__file__)).read_bytes() for module in modules)
+    return hashlib.sha256(b"".join(sources)).hexdigest()[:12]

@@ -1,0 +1,106 @@
+"""The number of shortest paths of a level, and draws of some of them with equal probability."""
+
+import numpy as np
+
+from maze_nca_gym.mazes._kernels.registry import kernel
+from maze_nca_gym.mazes._kernels.search import UNIT, find_endpoints, in_level, in_map, lay_out, new_map, search
+from maze_nca_gym.mazes._kernels.solvers import ON_THE_WAY
+
+HUGE = 2.0**512
+"""The base of a number's power: numbers of paths outgrow any float."""
+SCALES = (1.0, 1 / HUGE, 0.0)
+"""By what to multiply where the power rises by 0, 1, or so much that the number is below the rounding of others."""
+
+
+@kernel("void(i4[::1], i8, i8, i8, i4[::1], f8[::1], i4[::1])")
+def count_ways(found, stride, source, target, queue, ways, powers):
+    """Write the number of shortest paths from each tile on the way to the target, ways * HUGE ** powers.
+
+    `found` has the distances from the source, to which ON_THE_WAY is added at the tiles on the way. The rest of ways
+    and powers stays as it was. Overwrites the queue.
+    """
+    found[target] += ON_THE_WAY
+    ways[target], powers[target] = 1.0, 0
+    queue[0] = target
+    head, tail = 0, 1
+    step = np.uint64(stride)
+    # Farthest from the source first, so that each number is complete before it is passed on. The source comes last.
+    while queue[head] != source:
+        tile = np.uint64(queue[head])
+        head += 1
+        nearer, number, power = found[tile] - 1, ways[tile], powers[tile]
+        for before in (tile - step, tile - UNIT, tile + step, tile + UNIT):
+            distance = found[before]
+            if distance == nearer - ON_THE_WAY:
+                found[before], ways[before], powers[before] = nearer, number, power
+                queue[tail] = before
+                tail += 1
+            elif distance == nearer:
+                # Both in the larger unit. Below HUGE the unit is 1, so that small numbers are exact.
+                larger = max(powers[before], power)
+                total = ways[before] * SCALES[min(larger - powers[before], 2)] + number * SCALES[min(larger - power, 2)]
+                ways[before], powers[before] = total, larger
+                if total >= HUGE:
+                    ways[before], powers[before] = total / HUGE, larger + 1
+
+
+@kernel("u8(i4[::1], i8, i8, i8, f8[::1], i4[::1], u8, b1[:, ::1])")
+def draw_way(found, stride, source, target, ways, powers, state, path):
+    """Mark a shortest path, each with the same probability, by the numbers of `count_ways`; return the next state."""
+    width = path.shape[1]
+    flat = path.flat
+    tile = source
+    flat[in_level(tile, width, stride)] = True
+    while tile != target:
+        # Xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016).
+        state ^= state >> np.uint64(12)
+        state ^= state << np.uint64(25)
+        state ^= state >> np.uint64(27)
+        rest = (state * np.uint64(0x2545F4914F6CDD1D) >> np.uint64(11)) * 2.0**-53 * ways[tile]
+        following, power, chosen = found[tile] + 1, powers[tile], tile
+        for onwards in (tile - stride, tile - 1, tile + stride, tile + 1):
+            # What rounding leaves over goes to the last.
+            if found[onwards] == following and rest >= 0:
+                chosen = onwards
+                rest -= ways[onwards] * SCALES[min(power - powers[onwards], 2)]
+        tile = chosen
+        flat[in_level(tile, width, stride)] = True
+    return state
+
+
+@kernel("u8(u8)")
+def first_state(seed):
+    """Return the first state of `draw_way`, which is not 0: the seed as `random_streams.scramble` does it.
+
+    A call of that takes as long as four shortest paths, because NumPy is slow with one number.
+    """
+    seed = (seed ^ seed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    seed = (seed ^ seed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return seed ^ seed >> np.uint64(31) | UNIT
+
+
+@kernel("i8(u1[:, :, ::1], u8[::1], f8[::1], b1[:, :, :, ::1])")
+def sample_paths(levels, seeds, counts, paths):
+    """Count the shortest paths of every level, and draw some; return the first level that is malformed, or -1.
+
+    `paths` has as many for each level as are to be drawn, all False before. A level's seed is the only source of its
+    random numbers.
+    """
+    n, height, width = levels.shape
+    found, queue = new_map(height, width)
+    ways, powers = np.empty(len(found), np.float64), np.empty(len(found), np.int32)
+    endpoints = np.empty(2, np.int32)
+    for i in range(n):
+        if not find_endpoints(levels[i], endpoints):
+            return i
+        stride = lay_out(levels[i], found)
+        source, target = in_map(endpoints[0], width, stride), in_map(endpoints[1], width, stride)
+        search(found, stride, source, target, queue)
+        counts[i] = 0.0
+        if found[target] >= 0:
+            count_ways(found, stride, source, target, queue, ways, powers)
+            counts[i] = ways[source] * HUGE ** powers[source]  # infinite beyond the largest float
+            state = first_state(seeds[i])
+            for k in range(len(paths)):
+                state = draw_way(found, stride, source, target, ways, powers, state, paths[k, i])
+    return -1

@@ -1,0 +1,299 @@
+"""Benchmark sets of mazes by name: sets on which other work measures solvers, and sets of the same sizes.
+
+Some are sets on which others report their scores: Maze-Unique and aNCA's Prim mazes, rebuilt tile for tile, and
+Maze-Hard, read from its own files, which do not ship, and also drawn again by the same procedure. The others are drawn
+here, by the rules or in the sizes of published experiments, with seeds of their own. Published figures for those were
+measured on other mazes of the same kind. All mazes have a start and a goal, here called source and target. Training
+sees none of the test sets that are drawn: see `held_out_levels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.benchmark_sets import hard, original, prim, streams, unique
+from maze_nca_gym.mazes.benchmark_sets.cells import cell_levels, from_every_tile, news_levels, rngs
+from maze_nca_gym.mazes.benchmark_sets.streams import STREAM, stream_levels
+from maze_nca_gym.mazes.families import FAMILIES, number_of, test_levels, validation_levels
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.names import find
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkSet:
+    """A set of levels that are all of one size.
+
+    Attributes:
+        name: its family and size, such as "maze-unique-30", and what is special about it.
+        stands_for: what its levels are, in one line.
+        source: where the levels come from.
+        n: number of instances, which are levels or streams of levels.
+        side: rows and columns of tiles, the border included.
+        draw: n -> the first n levels, (n, side, side) uint8.
+        label: (N, H, W) tiles -> (N, H, W) bool, the one answer that counts as exact.
+        stream: number of levels in an instance; 1 if levels are independent.
+        every_tile: whether each maze is a level for every tile from which there is a way to its target, its source.
+        may_be_empty: whether some levels have no route, where the right answer is an empty one.
+        for_training: whether it is meant for training, and so not for tests.
+        redraws: name of the set that it is like, and whose published figures stand beside its own.
+        read: folder -> levels and labels, for a set that does not ship; None if the set is drawn.
+    """
+
+    name: str
+    stands_for: str
+    source: str
+    n: int
+    side: int
+    draw: Callable[[int], Tiles]
+    label: Callable[[Tiles], NDArray[np.bool_]] = shortest_path
+    stream: int = 1
+    every_tile: bool = False
+    may_be_empty: bool = False
+    for_training: bool = False
+    redraws: str | None = None
+    read: Callable[[str | Path], tuple[Tiles, NDArray[np.bool_]]] | None = None
+
+    def from_files(self, folder: str | Path) -> BenchmarkSet:
+        """Return the set with levels and labels from the files in a folder; a set that is drawn stays as it is.
+
+        Raises:
+            ValueError: a file with another content.
+            OSError: a file is missing or cannot be read.
+        """
+        if self.read is None:
+            return self
+        tiles, labels = self.read(folder)
+        return replace(self, draw=lambda n: tiles[:n], label=lambda first: labels[: len(first)])
+
+    def levels(self, n: int | None = None) -> LevelSet:
+        """Return the levels of the first `n` instances, by default of all.
+
+        Raises:
+            ValueError: another number of instances than the set has, or a set that must be read from files first.
+        """
+        count = number_of(f"the set {self.name}", "instances", self.n, n)
+        words = self.name.split("-")
+        size = next(word for word in words if word.isdigit())
+        family = "-".join(word for word in words if word != size)
+        config = {"set": "benchmark", "name": self.name, "family": family, "size": int(size), "n": count}
+        drawn = self.draw(count * self.stream)
+        return LevelSet(from_every_tile(drawn) if self.every_tile else drawn, {**config, "source": self.source})
+
+
+def _drawn(
+    family: str,
+    size: int,
+    n: int,
+    draw: Callable[[str, int], Tiles],
+    stands_for: str,
+    source: str,
+    *,
+    frame: int = 2,
+    **options: Any,
+) -> BenchmarkSet:
+    """Return a set that is drawn by its name; its mazes have `frame` rows and columns more than their size."""
+    name = f"{family}-{size}"
+    return BenchmarkSet(
+        name=name, stands_for=stands_for, source=source, n=n, side=size + frame, draw=partial(draw, name), **options
+    )
+
+
+def _generated(generator: str, size: int) -> Callable[[str, int], Tiles]:
+    """Return a draw of the levels of a generator with a border; each has a seed of its own."""
+
+    def draw(name: str, n: int) -> Tiles:
+        return np.concatenate([generate(rng, 1, size, generator) for rng in rngs(name, n)])
+
+    return draw
+
+
+def _original(name: str, split: str) -> BenchmarkSet:
+    def refuse(n: int) -> Tiles:
+        raise ValueError(f"the mazes of {name} do not ship: bench --data FOLDER reads {original.FILES}")
+
+    return BenchmarkSet(
+        name=name,
+        stands_for=f"HRM's Maze-Hard itself, its {split} mazes; needs its files (bench --data)",
+        source="HRM, arXiv 2506.21734: the same levels, read from its files",
+        n=original.N,
+        side=hard.SIDE,
+        draw=refuse,
+        label=partial(shortest_path, order=hard.ORDER),
+        for_training=split == "train",
+        read=partial(original.read_original, split),
+    )
+
+
+def _redrawn(like: str, split: str, stands_for: str, redraws: str | None = None) -> BenchmarkSet:
+    return BenchmarkSet(
+        name=f"{like}-redrawn",
+        stands_for=stands_for.format(hard.LEAST_MOVES[split]),
+        source="procedure of Searchformer, arXiv 2402.14083, and HRM, arXiv 2506.21734; drawn here",
+        n=1000,
+        side=hard.SIDE,
+        draw=partial(hard.hard_levels, split),
+        label=partial(shortest_path, order=hard.ORDER),
+        for_training=split == "train",
+        redraws=redraws,
+    )
+
+
+_UNIQUE = "perfect maze with a border, its only path of 100 to 140 moves"
+_HARD = "no border, 30 to 50 % walls at random, at least {} moves, ties everywhere"
+_EQR = "EqR, arXiv 2605.21488: the same levels"
+_PERFECT = "perfect maze with a border, any two tiles"
+_ROOTED = "perfect maze with a border, carved from its start, which is nearly always a dead end; any cell as goal"
+_FREE = "perfect maze with a border, any two cells, the start mostly no dead end"
+_LOOPS = "maze with a border, a tenth of the walls between cells open, any two cells"
+_THIRD = "perfect maze with a border, any two cells, carved from a third one"
+_NEWS = "maze of cells, any share of its tiles open, any two ends; if its side is even, two sides have no border"
+_EVERY = "the first {} mazes of news-{}, each once for every tile from which there is a way to its goal, as the start"
+_RANDOM = "random maze, half of it walls"
+_EDITS = (
+    f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
+    "no route is an empty answer"
+)
+_SPIERS = "like Cleo Spiers' study, but with ends at random and another cut; drawn here"
+_PRIM = "perfect maze with a border by randomised Prim, start in the left third, goal in the right third"
+_ANCA = "aNCA, github.com/mspitzna/NCAtorch: the same levels"
+_CTM = "size of CTM's, arXiv 2505.05522; drawn here"
+_DT_NET = "{} of DT-Net's, arXiv 2202.05826; drawn here"
+_KNUTSON = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
+_SOLVER = "rule of NeuralSolver's, arXiv 2402.15393; drawn here"
+_GPPN = "rule of GPPN's for moves to north, east, west and south, arXiv 1806.06408; drawn here"
+
+
+def _cells(size: int, root: str, loops: float = 0.0) -> Callable[[str, int], Tiles]:
+    return partial(cell_levels, (size + 1) // 2, root, loops)
+
+
+def _named(name: str, draw: Callable[[str, int], Tiles]) -> Callable[[str, int], Tiles]:
+    """Return a draw of the levels that a set of another name has."""
+    return lambda _, n: draw(name, n)
+
+
+_ALL = (
+    BenchmarkSet(
+        name="maze-unique-30", stands_for=_UNIQUE, source=_EQR, n=unique.SPLIT, side=30, draw=unique.test_levels
+    ),
+    BenchmarkSet(
+        name="maze-unique-train-30",
+        stands_for=f"{_UNIQUE}; for training",
+        source=_EQR,
+        n=unique.SPLIT,
+        side=30,
+        draw=unique.train_levels,
+        for_training=True,
+    ),
+    _original("maze-hard-30", "test"),
+    _original("maze-hard-train-30", "train"),
+    _redrawn("maze-hard-30", "test", _HARD, redraws="maze-hard-30"),
+    _redrawn("maze-hard-train-30", "train", f"{_HARD}; for training"),
+    *(
+        BenchmarkSet(
+            name=f"anca-prim-{side}",
+            stands_for=_PRIM,
+            source=_ANCA,
+            n=1000,
+            side=side,
+            draw=partial(prim.prim_levels, side),
+        )
+        for side in (21, 31)
+    ),
+    *(
+        _drawn("ctm", size, n, _generated("perfect", size - 2), _PERFECT, _CTM, frame=0)
+        for size, n in ((39, 1000), (99, 200))
+    ),
+    *(
+        each
+        for size, n in ((9, 1000), (13, 1000), (59, 500), (201, 100))
+        for each in (
+            _drawn("dt-net-rooted", size, n, _cells(size, "start"), _ROOTED, _DT_NET.format("rule")),
+            _drawn(
+                "dt-net",
+                size,
+                n,
+                _generated("perfect", size),
+                _PERFECT,
+                _DT_NET.format("size"),
+                redraws=f"dt-net-rooted-{size}",
+            ),
+        )
+    ),
+    *(
+        each
+        for size, n in ((9, 1000), (59, 500))
+        for each in (
+            _drawn("dt-net-free", size, n, _cells(size, "any"), _FREE, _KNUTSON),
+            _drawn("dt-net-loops", size, n, _cells(size, "any", 0.1), _LOOPS, _KNUTSON),
+        )
+    ),
+    *(_drawn("1s-maze", size, n, _cells(size, "third"), _THIRD, _SOLVER) for size, n in ((23, 1000), (59, 500))),
+    *(_drawn("news", side, 1000, partial(news_levels, side), _NEWS, _GPPN, frame=0) for side in (15, 28)),
+    *(
+        _drawn(
+            *("news-every", side, n, _named(f"news-{side}", partial(news_levels, side)), _EVERY.format(n, side), _GPPN),
+            frame=0,
+            every_tile=True,
+        )
+        for side, n in ((15, 100), (28, 20))
+    ),
+    *(
+        _drawn("paper", size, n, _generated("random", size), _RANDOM, "the paper's mazes; drawn here")
+        for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200))
+    ),
+    *(
+        _drawn(
+            *("edits", size, n, partial(stream_levels, (size + 1) // 2), _EDITS, _SPIERS),
+            stream=STREAM,
+            may_be_empty=True,
+        )
+        for size, n in ((23, 100), (101, 10))
+    ),
+)
+BENCHMARK_SETS = {each.name: each for each in _ALL}
+"""The sets by name."""
+
+
+def list_benchmark_sets(for_training: bool = False) -> list[str]:
+    """Return the names of the test sets that are drawn here, or of the two sets for training."""
+    drawn = {name: each for name, each in BENCHMARK_SETS.items() if each.read is None}
+    return [name for name, each in drawn.items() if each.for_training == for_training]
+
+
+def find_benchmark_set(name: str) -> BenchmarkSet:
+    """Return the set of that name.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    return find("benchmark set", name, BENCHMARK_SETS)
+
+
+def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:
+    """Return the levels that training at these sizes must not see: the families' sets and the benchmark test sets.
+
+    Args:
+        sizes: inner sizes of levels with a border; levels without one have two rows and columns more.
+        task: the task's name; benchmark sets are of mazes with source and target.
+
+    Raises:
+        ValueError: an unknown task, or a size that some generator cannot fill.
+    """
+    sizes = sorted(set(sizes))
+    named = [
+        draw(family, size, task) for size in sizes for family in FAMILIES for draw in (test_levels, validation_levels)
+    ]
+    has_these = find_task(task).has_endpoints and find_task(task).is_plain
+    tests = [BENCHMARK_SETS[name] for name in list_benchmark_sets()] if has_these else []
+    return [*named, *(each.levels() for each in tests if each.side - 2 in sizes)]

@@ -1,0 +1,113 @@
+"""Mazes of cells and walls by the rules of other work, in which the ends are cells and the walk's first cell matters.
+
+DT-Net (arXiv 2202.05826, `make_mazes.py` of easy-to-hard-data) carves depth first from the start, which makes it a dead
+end almost always. NeuralSolver (arXiv 2402.15393, `make_1s_maze.py`) carves from a third cell. On Logical Extrapolation
+for Mazes (arXiv 2410.03020) takes any start, and opens further walls. Gated Path Planning Networks (arXiv 1806.06408,
+`utils/maze.py`) carve from the top left cell and then open any share of all tiles. Bases of edit streams are carved by
+Kruskal's algorithm. Their seeds are not published, so the levels are not theirs, but drawn as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes._kernels.compiling import kernels
+from maze_nca_gym.mazes.families import named_seed
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.solvers import distances
+
+
+def rngs(name: str, n: int) -> list[np.random.Generator]:
+    """Return a generator of random numbers for each of the first `n` levels of a set."""
+    return [np.random.default_rng(named_seed(f"benchmark {name}", i)) for i in range(n)]
+
+
+def _carve(uniforms: NDArray[np.float64], roots: NDArray[np.intp], cells: int) -> Tiles:
+    """Return (N, S, S) perfect mazes of `cells` x `cells` cells without a border, carved depth first from the roots.
+
+    Args:
+        uniforms: (N, cells**2) in [0, 1), one for each cell that is carved; a level's first becomes that of its root.
+        roots: (N,) numbers of cells, row by row.
+        cells: cells in a row.
+    """
+    inner = np.full((len(roots), 2 * cells - 1, 2 * cells - 1), Tile.WALL, np.uint8)
+    uniforms[:, 0] = (roots + 0.5) / cells**2  # the kernel takes the first one for the cell to begin with
+    kernels.carve_depth_first(inner, uniforms)
+    return inner
+
+
+def cell_levels(cells: int, root: str | None, loops: float, name: str, n: int) -> Tiles:
+    """Return the first `n` levels of a set, (n, H, W) uint8, see `draw_mazes`; its name seeds them one by one."""
+    return draw_mazes(rngs(name, n), cells, root, loops)
+
+
+def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | None, loops: float) -> Tiles:
+    """Return a level for each source of randomness, (N, 2 * cells + 1, 2 * cells + 1) uint8 with a border.
+
+    Args:
+        draws: the N sources, at least one.
+        cells: cells in a row.
+        root: the cell from which the maze is carved depth first: "start", "third" (a cell that is neither end), or
+            "any"; None for Kruskal's algorithm, which has no such cell.
+        loops: the probability with which a wall between two cells is opened afterwards.
+    """
+    n = len(draws)
+    ends = np.array([rng.choice(cells**2, 3, replace=False) for rng in draws])  # start, goal and a third cell
+    if root is None:
+        inner = np.full((n, 2 * cells - 1, 2 * cells - 1), Tile.WALL, np.uint8)
+        kernels.carve_kruskal(inner, np.stack([rng.permutation(2 * cells * (cells - 1)) for rng in draws]))
+    else:
+        uniforms = np.stack([rng.random(cells**2) for rng in draws])
+        roots = {"start": ends[:, 0], "third": ends[:, 2], "any": (uniforms[:, 0] * cells**2).astype(np.intp)}[root]
+        inner = _carve(uniforms, roots, cells)
+    if loops:
+        row, col = np.ogrid[: inner.shape[1], : inner.shape[2]]
+        opened = np.stack([rng.random(inner.shape[1:]) < loops for rng in draws])
+        inner[opened & ((row + col) % 2 == 1)] = Tile.EMPTY
+    levels = np.pad(inner, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
+    for end, tile in ((ends[:, 0], Tile.SOURCE), (ends[:, 1], Tile.TARGET)):
+        levels[np.arange(n), 2 * (end // cells) + 1, 2 * (end % cells) + 1] = tile
+    return levels
+
+
+def news_levels(side: int, name: str, n: int) -> Tiles:
+    """Return the first `n` levels of a set as GPPN draws them, (n, side, side) uint8.
+
+    Cells are at odd rows and columns, so an even side leaves the last row and column without a border. A share of tiles
+    that is drawn for each level opens, the outermost excepted, and so does the goal. GPPN's policies are asked for the
+    first move from every tile; the source here is any tile from which there is a way, so the mean is the same.
+    """
+    return np.stack([_news(rng, side) for rng in rngs(name, n)])
+
+
+def from_every_tile(tiles: Tiles) -> Tiles:
+    """Return each of (N, H, W) levels with its source on every tile from which there is a way to its target.
+
+    Returns:
+        (M, H, W) uint8, the levels of the first maze first, row by row.
+    """
+    return np.concatenate([_from_every_tile(level) for level in tiles])
+
+
+def _from_every_tile(level: Tiles) -> Tiles:
+    row, col = np.nonzero(distances(level, np.argwhere(level == Tile.TARGET)[0]) > 0)
+    levels = np.repeat(np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level)[None], len(row), axis=0)
+    levels[np.arange(len(row)), row, col] = Tile.SOURCE
+    return levels
+
+
+def _news(rng: np.random.Generator, side: int) -> Tiles:
+    cells = side // 2
+    while True:
+        level = np.full((side, side), Tile.WALL, np.uint8)
+        level[1 : 2 * cells, 1 : 2 * cells] = _carve(rng.random((1, cells**2)), np.zeros(1, np.intp), cells)[0]
+        level[1:-1, 1:-1][rng.random((side - 2, side - 2)) < rng.random()] = Tile.EMPTY
+        goal = tuple(rng.integers(1, side - 1, 2))
+        level[goal] = Tile.EMPTY
+        sources = np.argwhere(distances(level, goal) > 0)
+        if len(sources):  # a goal within walls has none, and the maze is drawn anew
+            level[tuple(rng.choice(sources))], level[goal] = Tile.SOURCE, Tile.TARGET
+            return level

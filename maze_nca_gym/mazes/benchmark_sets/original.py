@@ -1,0 +1,85 @@
+"""The original Maze-Hard of HRM (arXiv 2506.21734), read from its published tables or from arrays made of them.
+
+The authors state no licence for these mazes, so the package holds only hashes, and reads the files from a folder that
+the user names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.benchmark_sets.hard import SIDE
+from maze_nca_gym.mazes.benchmark_sets.tokens import GOAL, PATH, START, read_csv, to_tiles
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.support.files import validated_read
+
+N = 1000
+"""Mazes of each split."""
+INPUTS, LABELS = "all__inputs.npy", "all__labels.npy"
+"""The files of a split: (1000, 900) uint8 tokens of the mazes, and of the mazes with their paths."""
+HASHES = {
+    "test": {
+        INPUTS: "7867d1c03c21521a4049921e2dd8a116db3afe517a023fa935e808a5cf08ed16",
+        LABELS: "c475af832610c8cd5b6cbdb55a8cae5c4d6656e8b5104cf46292b27f9729f43d",
+    },
+    "train": {
+        INPUTS: "bf1af5229de21225999d61a758d5d730d4e5092cda953c6329be52a9fbfba721",
+        LABELS: "87b8a768443c1161613933f3d421a633ebb2e28e5b2443d54779ecabe3934c88",
+    },
+}
+"""Split -> file -> SHA-256 of the bytes of its array, without the header of the file."""
+FILES = (
+    "test.csv and train.csv of the data set sapientinc/maze-30x30-hard-1k on Hugging Face, or the arrays that HRM's "
+    "build_maze_dataset.py makes of them, as in data/maze-30x30-hard-1k of github.com/satwikshirsat04/HRM-CPU"
+)
+"""Where the mazes can be had."""
+_COMPLAINT = "is not of the original Maze-Hard"
+
+
+def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.bool_]]:
+    """Return the levels and labels of a split, (N, 30, 30) uint8 and bool; there is no border.
+
+    Args:
+        split: "test" or "train".
+        folder: the folder of the split's table, such as test.csv, or of its two arrays, or the one that has these in a
+            folder named like the split.
+
+    Raises:
+        ValueError: a folder without such files, or a file with another content; the message has the expected hash and
+            the one that was found.
+        OSError: a file is missing or cannot be read.
+    """
+    table, below = Path(folder) / f"{split}.csv", Path(folder) / split
+    parent = below if below.is_dir() else Path(folder)
+    if table.exists():
+        read = read_csv(table)
+        with validated_read(table, _COMPLAINT):
+            inputs, labels = map(_checked, read, HASHES[split].values())
+    elif (parent / INPUTS).exists():
+        inputs, labels = (_read_array(parent / name, expected) for name, expected in HASHES[split].items())
+    else:
+        raise ValueError(f"{folder} has neither {table.name} nor {split}/{INPUTS}: give a folder with {FILES}")
+    return to_tiles(inputs, SIDE), np.isin(labels, (START, GOAL, PATH)).reshape(-1, SIDE, SIDE)
+
+
+def _read_array(path: Path, expected: str) -> NDArray[np.uint8]:
+    with validated_read(path, _COMPLAINT):
+        try:
+            array = np.lib.format.open_memmap(path, mode="r")  # a map: a false header cannot ask for memory
+        except OSError:
+            raise
+        except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
+            raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+        return _checked(np.asarray(array), expected)
+
+
+def _checked(array: NDArray[np.uint8], expected: str) -> NDArray[np.uint8]:
+    """Return an array of which the bytes have the expected hash."""
+    found = hashlib.sha256(array.tobytes()).hexdigest()
+    if found != expected:
+        raise ValueError(f"the SHA-256 of its tokens must be {expected}, and is {found}")
+    return array

@@ -1,0 +1,97 @@
+"""Maze-Unique: perfect mazes whose only path has 100 to 140 moves.
+
+The set is that of Equilibrium Reasoners (EqR, arXiv 2605.21488), rebuilt from its definition and the order of its
+draws: the tests compare SHA-256 hashes of all tokens. One stream of random numbers gives 1,000 levels for training and
+then 1,000 for the test.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.solvers import distances
+
+SEED = 42
+"""Seed of the whole stream."""
+SIDE, CELLS = 30, 14
+"""Rows and columns of tiles; and of cells, at odd ones. The last two rows and columns of tiles are
+wall, since 30 is even."""
+LEAST_MOVES, MOST_MOVES = 100, 140
+"""Range of the number of moves from start to goal, drawn uniformly."""
+SPLIT = 1000
+"""Levels for training, and as many for the test."""
+_TRIES = 200
+"""Number of starts tried on one maze, on which no goal may be that far away, before another maze is carved."""
+_CELL_STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
+"""Neighbours of a cell in the order that a draw indexes: down, up, right, left."""
+
+
+def train_levels(n: int) -> Tiles:
+    """Return the first `n` of the 1,000 levels for training, (n, 30, 30) uint8."""
+    return _all_levels()[:SPLIT][:n].copy()
+
+
+def test_levels(n: int) -> Tiles:
+    """Return the first `n` of the 1,000 levels of the test, (n, 30, 30) uint8."""
+    return _all_levels()[SPLIT:][:n].copy()
+
+
+test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every function of such a name for a test
+
+
+@cache
+def _all_levels() -> Tiles:
+    """Return all levels, each once."""
+    rng = np.random.default_rng(SEED)
+    found: dict[bytes, Tiles] = {}
+    while len(found) < 2 * SPLIT:
+        level = _draw(rng)
+        found.setdefault(level.tobytes(), level)
+    return np.stack(list(found.values()))
+
+
+def _draw(rng: np.random.Generator) -> Tiles:
+    """Return one level: the number of moves is drawn first, then mazes and starts until some goal is that far away."""
+    n_moves = rng.integers(LEAST_MOVES, MOST_MOVES + 1)
+    while True:
+        level = _carve(rng)
+        free = np.argwhere(level == Tile.EMPTY)
+        for _ in range(_TRIES):
+            start = free[rng.integers(len(free))]
+            goals = np.argwhere(distances(level, start) == n_moves)
+            if len(goals):
+                level[tuple(start)] = Tile.SOURCE
+                level[tuple(goals[rng.integers(len(goals))])] = Tile.TARGET
+                return level
+
+
+def _carve(rng: np.random.Generator) -> Tiles:
+    """Return a perfect maze: a depth-first walk from a random cell, whose row is drawn before its column."""
+    level = np.full((SIDE, SIDE), Tile.WALL, np.uint8)
+    row, col = int(rng.integers(CELLS)), int(rng.integers(CELLS))
+    level[2 * row + 1, 2 * col + 1] = Tile.EMPTY
+    walk, seen = [(row, col)], {(row, col)}
+    neighbours = _neighbours()
+    while walk:
+        row, col = walk[-1]
+        fresh = [cell for cell in neighbours[row, col] if cell not in seen]
+        if not fresh:
+            walk.pop()
+            continue
+        cell = fresh[rng.integers(len(fresh))]
+        level[row + cell[0] + 1, col + cell[1] + 1] = Tile.EMPTY  # the wall between them is at the mean of their places
+        level[2 * cell[0] + 1, 2 * cell[1] + 1] = Tile.EMPTY
+        walk.append(cell)
+        seen.add(cell)
+    return level
+
+
+@cache
+def _neighbours() -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Return the neighbours of each cell."""
+    cells = [(row, col) for row in range(CELLS) for col in range(CELLS)]
+    around = {(row, col): [(row + down, col + right) for down, right in _CELL_STEPS] for row, col in cells}
+    return {cell: [other for other in others if other in around] for cell, others in around.items()}

@@ -1,0 +1,272 @@
+"""Levels in the forms of other packages, both ways: Minigrid, JaxUED and maze-dataset, and files of text and of tokens.
+
+Each function takes or returns one level, (H, W) tiles, or a batch, (N, H, W), and needs no other package. There and
+back again gives the same tiles. What a form cannot represent, and what is no such form, is a ValueError that says where
+and why. Source and target are called agent and goal, or start and end, and a place is column before row in JaxUED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tiles, write_csv
+from maze_nca_gym.mazes.levels import (
+    GLYPHS,
+    LevelSet,
+    Tile,
+    Tiles,
+    as_tiles,
+    read_tiles,
+    stack_levels,
+    to_text,
+)
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.support.files import atomic_write, read_text, validated_read
+from maze_nca_gym.support.options import check
+
+_OBJECTS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent", "unknown")
+"""Minigrid's kinds of object, in the order of their numbers, and a name for all others."""
+_MINIGRID = np.array([[1, 0, 0], [2, 5, 0], [10, 0, 0], [8, 1, 0]], np.uint8)  # kind, colour and state of each `Tile`
+_TILE_OF_OBJECT = np.full(len(_OBJECTS), len(Tile), np.uint8)
+_TILE_OF_OBJECT[[*_MINIGRID[:, 0], _OBJECTS.index("floor")]] = [*Tile, Tile.EMPTY]
+
+
+def to_minigrid(tiles: ArrayLike) -> NDArray[np.uint8]:
+    """Return tiles as Minigrid's `FullyObsWrapper` encodes them, (W, H, 3) or (N, W, H, 3) uint8; agents face right."""
+    return np.ascontiguousarray(_MINIGRID[as_tiles(tiles)].swapaxes(-3, -2))
+
+
+def from_minigrid(grids: ArrayLike) -> Tiles:
+    """Return the tiles of Minigrid's encodings, (W, H, 3) or (N, W, H, 3) integers: empty, floor, wall, agent, goal.
+
+    Colours and directions are lost. The observations of `FullyObsWrapper` have the agent, and `Grid.encode` has not.
+
+    Raises:
+        ValueError: another shape, or other objects.
+    """
+    array = np.asarray(grids)
+    if array.ndim == 4:
+        return stack_levels(_in_turn(from_minigrid, array))
+    is_grid = array.dtype.kind in "iu" and array.ndim == 3 and array.shape[2] == 3
+    check(is_grid, f"grids must be (W, H, 3) or (N, W, H, 3) integers, got {array.dtype} {array.shape}")
+    kinds = array[..., 0].T.clip(0, len(_OBJECTS) - 1)
+    tiles = _TILE_OF_OBJECT[kinds]
+    for row, col in np.argwhere(tiles == len(Tile))[:1]:
+        raise ValueError(f"row {row}, column {col} is {_OBJECTS[kinds[row, col]]}, which no tile stands for")
+    _ends(tiles)
+    return tiles
+
+
+def to_jaxued(tiles: ArrayLike) -> dict[str, Any]:
+    """Return the fields of JaxUED's maze `Level`, or for a batch those that `Level.stack` gives.
+
+    >>> from maze_nca_gym.mazes.levels import parse
+    >>> to_jaxued(parse("S.T"))["goal_pos"]
+    array([2, 0], dtype=uint32)
+
+    Returns:
+        wall_map (..., H, W) bool, agent_pos and goal_pos (..., 2) uint32, agent_dir (...) uint8, which is 0 for right,
+        width and height (...) integers.
+
+    Raises:
+        ValueError: a level has not one source and one target.
+    """
+    levels = as_tiles(tiles)
+    if levels.ndim == 3:
+        check(len(levels) > 0, "a batch needs at least one level, got 0")
+        each = _in_turn(to_jaxued, levels)
+        return {name: np.stack([fields[name] for fields in each]) for name in each[0]}
+    agent, goal = (place[::-1].astype(np.uint32) for place in _ends(levels, (1,)))
+    fields = {"wall_map": levels == Tile.WALL, "goal_pos": goal, "agent_pos": agent, "agent_dir": np.uint8(0)}
+    return {**fields, "width": levels.shape[1], "height": levels.shape[0]}
+
+
+def from_jaxued(level: Any) -> Tiles:
+    """Return the (H, W) or (N, H, W) tiles of JaxUED's maze `Level`, one or stacked, or of a mapping with its fields.
+
+    Padding becomes walls, and the agent's direction is lost.
+
+    Raises:
+        ValueError: a field has another shape, or agent and goal are not on two free tiles.
+    """
+    fields = _fields(level, "wall_map", "agent_pos", "goal_pos")
+    if fields["wall_map"].ndim == 3:
+        shapes = [array.shape for array in fields.values()]
+        check(len({shape[:1] for shape in shapes}) == 1, f"fields must be of as many levels each, got {shapes}")
+        each = zip(*fields.values(), strict=True)
+        return stack_levels(_in_turn(from_jaxued, [dict(zip(fields, values, strict=True)) for values in each]))
+    tiles = _binary(fields, "wall_map", 2).astype(np.uint8) * np.uint8(Tile.WALL)
+    _put(tiles, Tile.SOURCE, "agent_pos", np.flip(fields["agent_pos"]))
+    _put(tiles, Tile.TARGET, "goal_pos", np.flip(fields["goal_pos"]))
+    return tiles
+
+
+def to_maze_dataset(tiles: ArrayLike) -> Any:
+    """Return the fields of maze-dataset's `TargetedLatticeMaze` or `LatticeMaze`, in a batch a list of them.
+
+    Returns:
+        connection_list (2, rows, cols) bool, whether each cell is joined to the one below and to the one on the right;
+        start_pos and end_pos (2,) integers, unless there is no source and target.
+
+    Raises:
+        ValueError: a level is not of that kind: cells at odd rows and columns, walls around, and between two cells a
+            wall or none.
+    """
+    level = as_tiles(tiles)
+    if level.ndim == 3:
+        return _in_turn(to_maze_dataset, level)
+    height, width = level.shape
+    odd = min(height, width) >= 3 and height % 2 == width % 2 == 1
+    check(odd, f"a maze with walls between cells has odd sides of at least 3, got {height} x {width}")
+    free, ends = level != Tile.WALL, _ends(level)
+    fields = {"connection_list": np.stack([free[2::2, 1::2], free[1::2, 2::2]])}
+    in_cells = all((place % 2 == 1).all() for place in ends)
+    check(
+        in_cells, f"source and target must be in cells, at odd rows and columns, got {[*map(np.ndarray.tolist, ends)]}"
+    )
+    fields |= {name: place // 2 for name, place in zip(("start_pos", "end_pos"), ends, strict=False)}
+    for row, col in np.argwhere(_draw(fields) != level)[:1]:
+        rule = "cells are at odd rows and columns, walls around and between four of them"
+        raise ValueError(f"row {row}, column {col} has the wrong tile: {rule}")
+    return fields
+
+
+def from_maze_dataset(mazes: Any) -> Tiles:
+    """Return the (2 * rows + 1, 2 * cols + 1) tiles of a maze of maze-dataset, or (N, ...) of several.
+
+    Args:
+        mazes: a maze of any class, a mapping with its fields, or a sequence of these, such as a `MazeDataset`.
+
+    Raises:
+        ValueError: a field has another shape, mazes differ in size, or a connection leads out of the maze.
+    """
+    if isinstance(mazes, Mapping) or hasattr(mazes, "connection_list"):
+        return _from_lattice(mazes)
+    try:
+        each = iter(mazes)
+    except TypeError as error:
+        raise ValueError(f"{type(mazes).__name__} is no maze of maze-dataset, and no sequence of these") from error
+    return stack_levels(_in_turn(_from_lattice, each))
+
+
+def _from_lattice(maze: Any) -> Tiles:
+    fields = _fields(maze, "connection_list", optional=("start_pos", "end_pos"))
+    joined = _binary(fields, "connection_list", 3)
+    check(len(joined) == 2, f"connection_list must be (2, rows, cols), got {joined.shape}")
+    inside = not (joined[0, -1:].any() or joined[1, :, -1:].any())
+    check(inside, "connection_list must not lead down from the last row nor right from the last column")
+    return _draw(fields)
+
+
+FORMATS: dict[str, tuple[Callable[[ArrayLike], Any], Callable[[Any], Tiles]]] = {
+    "minigrid": (to_minigrid, from_minigrid),
+    "jaxued": (to_jaxued, from_jaxued),
+    "maze-dataset": (to_maze_dataset, from_maze_dataset),
+}
+"""Package -> the functions to its form and from it."""
+
+
+def load_csv(path: str | Path) -> LevelSet:
+    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are those of `tokens.read_csv`."""
+    tokens, _ = read_csv(path)
+    return LevelSet(to_tiles(tokens, round(tokens.shape[1] ** 0.5)), {"file": Path(path).name})
+
+
+def save_csv(levels: LevelSet, path: str | Path) -> Path:
+    """Write levels with their canonical shortest paths for `load_csv`; return the file's path.
+
+    Raises:
+        ValueError: a level is not square, has not one source and one target, or no path joins them.
+        OSError: the file could not be written.
+    """
+    paths = shortest_path(levels.tiles)
+    for i in np.flatnonzero(~paths.any(axis=(1, 2)))[:1]:
+        raise ValueError(f"in a .csv file each maze has an answer, and no path joins source and target of level {i}")
+    return write_csv(path, levels.tiles, paths)
+
+
+def load_text(path: str | Path, letters: str = GLYPHS) -> LevelSet:
+    """Return the levels drawn in a text file by the letters of the kinds of tile, with empty lines between them.
+
+    Each drawing is the level that `levels.parse` makes of the same text: spaces are empty tiles, at the end of a row
+    too, and a line of spaces is a row. Only a line without any character separates levels.
+
+    Raises:
+        ValueError: a drawing that `levels.parse` refuses, or levels of several shapes.
+        OSError: the file is missing or cannot be read.
+    """
+    with validated_read(path, "has no drawings of levels"):
+        drawings = [drawing for drawing in read_text(path).split("\n\n") if drawing.strip()]
+        return LevelSet(read_tiles(drawings or [""], letters), {"file": Path(path).name})
+
+
+def save_text(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
+    """Write drawings of levels for `load_text`; return the file's path.
+
+    Raises:
+        ValueError: a tile of a kind that has no letter.
+        OSError: the file could not be written.
+    """
+    with atomic_write(Path(path)) as file:
+        file.write("\n\n".join(to_text(level, letters=letters) for level in levels.tiles).encode() + b"\n")
+    return Path(path)
+
+
+def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:
+    """Return what a function makes of each level; its errors name the level."""
+    found: list[Any] = []
+    try:
+        for level in levels:
+            found.append(convert(level))  # noqa: PERF401  # a comprehension would lose how many there are
+    except ValueError as error:
+        raise ValueError(f"level {len(found)}: {error}") from error
+    return found
+
+
+def _ends(tiles: Tiles, allowed: tuple[int, ...] = (0, 1)) -> list[NDArray[np.int64]]:
+    """Return the [row, col] of source and target of one level, none if it has neither and may have none."""
+    source, target = (np.argwhere(tiles == tile) for tile in (Tile.SOURCE, Tile.TARGET))
+    right = len(source) == len(target) in allowed
+    check(right, f"it must have one source (agent) and one target (goal), got {len(source)} and {len(target)}")
+    return [*source, *target]
+
+
+def _fields(thing: Any, *names: str, optional: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
+    """Return attributes of an object, or entries of a mapping, as arrays."""
+    found = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
+    missing = [name for name in names if name not in found]
+    check(not missing, f"{type(thing).__name__} has no {', '.join(missing)}")
+    return {name: np.asarray(found[name]) for name in (*names, *optional) if name in found}
+
+
+def _binary(fields: Mapping[str, NDArray[Any]], name: str, ndim: int) -> NDArray[Any]:
+    array = fields[name]
+    message = f"{name} must have {ndim} dimensions, or one more in a batch, of 0 and 1, got {array.dtype} {array.shape}"
+    check(array.ndim == ndim and array.dtype.kind in "biuf" and bool(np.isin(array, (0, 1)).all()), message)
+    return array
+
+
+def _put(tiles: Tiles, tile: Tile, name: str, place: NDArray[Any]) -> None:
+    """Write a tile at [row, col] of one level, which must be empty there."""
+    inside = place.dtype.kind in "iu" and place.shape == (2,) and bool(((place >= 0) & (place < tiles.shape)).all())
+    where = f"{tiles.shape[0]} rows and {tiles.shape[1]} columns"
+    free = inside and tiles[tuple(place)] == Tile.EMPTY
+    check(free, f"{name} must be a free place of its own in {where}, got row and column {place.tolist()}")
+    tiles[tuple(place)] = tile
+
+
+def _draw(fields: Mapping[str, NDArray[Any]]) -> Tiles:
+    """Return the tiles of one maze of maze-dataset."""
+    down, right = fields["connection_list"].astype(np.bool_)
+    tiles = np.full((2 * down.shape[0] + 1, 2 * down.shape[1] + 1), Tile.WALL, np.uint8)
+    tiles[1::2, 1::2] = Tile.EMPTY
+    tiles[2:-1:2, 1::2][down[:-1]] = tiles[1::2, 2:-1:2][right[:, :-1]] = Tile.EMPTY
+    for name, tile in (("start_pos", Tile.SOURCE), ("end_pos", Tile.TARGET)):
+        if name in fields:
+            _put(tiles[1::2, 1::2], tile, name, fields[name])
+    return tiles

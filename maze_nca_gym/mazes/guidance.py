@@ -1,0 +1,99 @@
+"""Guidance: what a solver can say of every tile of a maze besides the solution, for networks to learn.
+
+That of the shortest path asks every tile for the first of four steps that a solution starting there would take. That is
+one answer for each possible source, and says nothing about how an automaton finds it. But the answer of a tile can be
+known after as many iterations as it has moves to the target. So a network learns where it went wrong before a rollout
+has reached the end of a long path.
+
+That of the diameter asks every tile where the centre of its component is, and where its deepest branch. In a tree both
+are known once all that lies beyond the tile has answered, and lead from the centre along a longest path. Where there
+are loops they are as hard to find as the path, and do not help.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.orders import USUAL_ORDER
+from maze_nca_gym.mazes.solvers import distances, eccentricities
+
+STEPS = {"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)}
+"""Name -> (rows, columns) to move."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guidance:
+    """What the channels after the path should be, and from when on.
+
+    Attributes:
+        channels: (N, K, H, W) bool.
+        after: (N, H, W) int32, at least 0: the iterations after which a tile counts, since no automaton can know its
+            answer earlier.
+    """
+
+    channels: NDArray[np.bool_]
+    after: NDArray[np.int32]
+
+
+def first_steps(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
+    """Return the first steps of canonical shortest paths to the target, in an order of directions.
+
+    Of the four channels up, left, down and right, whatever the order, a tile has that of its step. It has none at the
+    target, at walls and where the target cannot be reached. A tile counts after its distance to the target; where there
+    is none, from the start.
+
+    Args:
+        tiles: (N, H, W) uint8 levels that have one target each.
+        order: the order of directions.
+    """
+    targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
+    away = distances(tiles, targets)
+    nearer = (_around(away, -1) == away - 1) & (away > 0)
+    return Guidance(np.stack(list(_first_of(nearer, order, 1)), axis=1), np.maximum(away, 0))
+
+
+def branches(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
+    """Return the ways to the centre of each component and into its deepest branch.
+
+    Each is four channels, up, left, down and right, whatever the order. The centre is towards neighbours of smaller
+    eccentricity. The height of a tile is the longest walk on which eccentricities grow, and its deepest branch begins
+    with a neighbour of larger eccentricity from which as much as possible of it is left; of several, with the first in
+    the order of directions, and at a centre without a second one next to it with the first two. A tile counts two
+    iterations after its height: in a tree, the branches away from the centre have all ended by then.
+
+    Args:
+        tiles: (N, H, W) uint8 levels.
+        order: the order of directions.
+
+    Returns:
+        Guidance of eight channels.
+    """
+    eccentricity = eccentricities(tiles)
+    around, free = _around(eccentricity, -1), eccentricity >= 0
+    inward, outward = (around >= 0) & (around < eccentricity), (around > eccentricity) & free
+    height = np.zeros_like(eccentricity)
+    while not np.array_equal(higher := np.where(outward, 1 + _around(height, 0), 0).max(axis=0), height):
+        height = higher
+    deepest = outward & (_around(height, -1) == height - 1)
+    is_centre = ~((around >= 0) & (around <= eccentricity)).any(axis=0)
+    channels = np.concatenate([inward, _first_of(deepest, order, np.where(is_centre, 2, 1))])
+    return Guidance(np.stack(list(channels), axis=1), np.where(free, height + 2, 0).astype(np.int32))
+
+
+def _around(values: NDArray[np.int32], beyond: int) -> NDArray[np.int32]:
+    """Return the values of the neighbours of `STEPS`, (4, N, H, W), of (N, H, W) values; outside it is `beyond`."""
+    height, width = values.shape[1:]
+    framed = np.pad(values, ((0, 0), (1, 1), (1, 1)), constant_values=beyond)
+    return np.stack([framed[:, 1 + row : 1 + row + height, 1 + col : 1 + col + width] for row, col in STEPS.values()])
+
+
+def _first_of(steps: NDArray[np.bool_], order: str, n: int | NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return the first n of (4, N, H, W) steps at each tile, in an order of directions."""
+    places = [USUAL_ORDER.index(towards) for towards in order]
+    first = np.zeros_like(steps)
+    first[places] = steps[places] & (np.cumsum(steps[places], axis=0) <= n)
+    return first

@@ -1,0 +1,354 @@
+"""Levels: tiles, their one-hot encoding, their text, level-set files, and the named hold-out mazes.
+
+A level's tiles are an (H, W) uint8 array of `Tile` values, row 0 at the top. Many levels of one size
+are an (N, H, W) array.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.support import notebooks
+from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
+from maze_nca_gym.support.names import find
+from maze_nca_gym.support.random_streams import GAMMA, scramble
+from maze_nca_gym.support.tables import Table
+
+Tiles: TypeAlias = NDArray[np.uint8]
+"""(H, W) or (N, H, W) uint8, values of `Tile`, or indices into the kinds of a task of one's own."""
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+class Tile(IntEnum):
+    """The kinds of tile, in the paper's order of the maze's one-hot channels (appendix "Dijkstra map generation")."""
+
+    EMPTY = 0
+    WALL = 1
+    SOURCE = 2
+    TARGET = 3
+
+
+PATH_GLYPH = "*"
+"""The character of a path tile in text written by `to_text`; it reads as empty."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of tile, as levels are drawn and named with it.
+
+    Attributes:
+        name: what the channel of the one-hot maze is called.
+        letter: its character in a level's text.
+        colour: its colour in pictures, such as "#0072b2".
+
+    Raises:
+        ValueError: no name, not one letter, one that a drawing has for something else, or no such colour.
+    """
+
+    name: str
+    letter: str
+    colour: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or re.fullmatch(r"[a-z]\w*", self.name) is None:
+            raise ValueError(f"a kind of tile needs a name such as deep_mud, got {self.name!r}")
+        if not isinstance(self.letter, str) or re.fullmatch(rf"[^\s\\{PATH_GLYPH}]", self.letter) is None:
+            raise ValueError(
+                f"the letter of {self.name} must be one character, no space or {PATH_GLYPH}, got {self.letter!r}"
+            )
+        if not isinstance(self.colour, str) or re.fullmatch(r"#[0-9a-f]{6}", self.colour) is None:
+            raise ValueError(f"the colour of {self.name} must be such as #0072b2, got {self.colour!r}")
+
+
+KINDS = (
+    Kind("empty", ".", "#ffffff"),
+    Kind("wall", "#", "#1c1c20"),
+    Kind("source", "S", "#0072b2"),
+    Kind("target", "T", "#009e73"),
+)
+"""The kinds of tile of the package's tasks, one for each `Tile`; colours are those of `rendering.palette`."""
+GLYPHS = "".join(kind.letter for kind in KINDS)
+"""The character of each `Tile` in a level's text; a space reads as empty too."""
+MOST_KINDS = 64
+"""Largest number of kinds of tile of a task."""
+COLOURS = {tile: KINDS[tile].colour for tile in (Tile.WALL, Tile.SOURCE, Tile.TARGET)}
+"""Colour of each `Tile` that is not empty, in pictures on a page."""
+MOST_TILES = 1 << 24
+"""Largest number of tiles of a level, 4096 x 4096: the float32 of states counts exactly up to there."""
+_MOST_SHOWN, _MOST_TILES = 8, 40_000
+"""Largest number of levels of a set that a notebook shows, and of their tiles."""
+
+
+def parse(text: str, letters: str = GLYPHS) -> Tiles:
+    """Read a level drawn as text.
+
+    One line is one row: `#` wall, `.` or a space empty, `S` source, `T` target. Blank lines around the drawing
+    are dropped, and so is the indentation common to all rows: draw an empty left column with `.`.
+
+    Args:
+        text: the drawing.
+        letters: the letter of each kind of tile; those of a task of one's own are `Task.letters`.
+
+    Returns:
+        (H, W) uint8 tiles.
+
+    Raises:
+        ValueError: no row, rows of unequal length, or an unknown character.
+    """
+    rows = [row.rstrip("\r\n") for row in text.strip("\n").splitlines()]
+    while rows and not rows[0].strip():
+        rows = rows[1:]
+    while rows and not rows[-1].strip():
+        rows = rows[:-1]
+    if not rows:
+        raise ValueError("the level has no rows")
+    indent = min(len(row) - len(row.lstrip(" ")) for row in rows)
+    rows = [row[indent:] for row in rows]
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        raise ValueError(f"all rows of a level must be equally long, got lengths {sorted(widths)}")
+    tile_of = {" ": 0, PATH_GLYPH: 0, **{letter: tile for tile, letter in enumerate(letters)}}
+    unknown = sorted(set("".join(rows)) - set(tile_of))
+    if unknown:
+        raise ValueError(f"unknown tiles {unknown}; a level is drawn with {sorted(tile_of)}")
+    return np.array([[tile_of[letter] for letter in row] for row in rows], dtype=np.uint8)
+
+
+def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = GLYPHS) -> str:
+    """Draw one level as text that `parse` reads back.
+
+    Args:
+        tiles: (H, W) uint8.
+        path: (H, W) bool, drawn as `*` on empty tiles; `parse` reads those as empty again.
+        letters: the letter of each kind of tile.
+    """
+    glyphs = np.array(list(letters))[as_tiles(tiles, ndim=(2,), n_kinds=len(letters))]
+    if path is not None:
+        glyphs = np.where(as_path(path) & (glyphs == letters[Tile.EMPTY]), PATH_GLYPH, glyphs)
+    return "\n".join("".join(row) for row in glyphs)
+
+
+def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = len(Tile)) -> Tiles:
+    """Check (H, W) or (N, H, W) tiles, and convert them to a C-contiguous uint8 array.
+
+    Raises:
+        ValueError: another number of dimensions than allowed, no tile at all, or values that are none of so many kinds.
+    """
+    array = np.asarray(tiles)
+    if array.ndim not in ndim:
+        wanted = " or ".join({2: "(H, W)", 3: "(N, H, W)"}[n] for n in ndim)
+        raise ValueError(f"tiles must have shape {wanted}, got {array.shape}")
+    if 0 in array.shape[-2:]:
+        raise ValueError(f"a level needs at least one tile, got shape {array.shape}")
+    integral = array.dtype.kind in "iub"
+    if not integral or (array.size and not (array.min() >= 0 and array.max() < n_kinds)):
+        raise ValueError(
+            f"tiles must be integers from 0 to {n_kinds - 1} ({', '.join(t.name for t in tuple(Tile)[:n_kinds])}"
+            f"{', ...' if n_kinds > len(Tile) else ''}), "
+            f"got dtype {array.dtype}" + (f", values {array.min()} to {array.max()}" if integral else "")
+        )
+    return as_contiguous(array, np.uint8)
+
+
+def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -> Tiles:
+    """Read levels that users give as text, in which each kind of tile has its letter, as a list of texts or as tiles.
+
+    Returns:
+        (H, W) tiles of one text; else (N, H, W), or the shape of the tiles given.
+
+    Raises:
+        ValueError: text that `parse` refuses, tiles that `as_tiles` refuses, or texts of levels that differ in shape.
+    """
+    if isinstance(levels, str):
+        return parse(levels, letters)
+    if isinstance(levels, (list, tuple)) and levels and all(isinstance(text, str) for text in levels):
+        return stack_levels([parse(text, letters) for text in levels])
+    return as_tiles(levels, n_kinds=MOST_KINDS)
+
+
+def stack_levels(levels: Sequence[Tiles]) -> Tiles:
+    """Return (N, H, W) tiles of N levels, at least one.
+
+    Raises:
+        ValueError: there is no level, or they differ in shape.
+    """
+    shapes = sorted({level.shape for level in levels})
+    if len(shapes) != 1:
+        raise ValueError(f"all levels must have the same shape, got {', '.join(map(str, shapes)) or 'no level'}")
+    return np.stack(levels)
+
+
+def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Return an array, (...) of a dtype, as compiled kernels need it: C-contiguous, aligned and writeable.
+
+    The result is a copy only if the given array is not like that.
+    """
+    return np.require(array, dtype, ["C", "A", "W"])
+
+
+def as_path(values: ArrayLike, name: str = "path") -> NDArray[np.bool_]:
+    """Return tiles that are marked, (...) bool or 0 and 1, as a bool array like one of `as_contiguous`.
+
+    Raises:
+        ValueError: another value, such as one of a prediction; `name` is what the message calls the array.
+    """
+    array = np.asarray(values)
+    if array.dtype != np.bool_ and (others := array[(array != 0) & (array != 1)]).size:
+        raise ValueError(f"{name} must be bool, or 0 and 1, got {others[0]}; a prediction becomes one by {name} > 0.5")
+    return as_contiguous(array, np.bool_)
+
+
+def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:
+    """Encode (..., H, W) tiles as (..., n_tiles, H, W) float32 of zeros and ones.
+
+    `n_tiles` is 4 for the shortest path and 2 (empty, wall) for the diameter, whose levels have no source or target.
+    """
+    return np.equal(tiles[..., None, :, :], np.arange(n_tiles, dtype=np.uint8)[:, None, None]).astype(np.float32)
+
+
+def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
+    """Return for each level whether there is a wall on every tile of its edges.
+
+    Args:
+        tiles: (N, H, W).
+
+    Returns:
+        (N,) bool.
+
+    Raises:
+        ValueError: another number of dimensions, or values that are no `Tile`.
+    """
+    walls = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS) == Tile.WALL
+    rows, cols = walls[:, [0, -1], :], walls[:, :, [0, -1]]
+    return np.asarray(rows.all(axis=(1, 2)) & cols.all(axis=(1, 2)))
+
+
+def clear_endpoints(tiles: Tiles) -> Tiles:
+    """Return a copy of (..., H, W) tiles in which source and target are empty: a level of the diameter task."""
+    return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
+
+
+_WORD = np.dtype("<u8")
+"""Eight tiles as one number, the same on every machine."""
+
+
+def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
+    """Return a hash for each level by which it is recognised: other tiles or another shape give another hash.
+
+    Only the content counts: the same maze without its source and target, turned or mirrored, is another level. Eight
+    tiles at a time, plus a key for their place and the shape, go through the finaliser of SplitMix64, and the results
+    are added up. The 64 bits are the same on every platform and in every version. Among a million levels, two collide
+    with probability 3e-8. The hash is not cryptographic: collisions can be made on purpose.
+
+    Args:
+        tiles: (N, H, W).
+
+    Returns:
+        (N,) uint64.
+
+    Raises:
+        ValueError: another number of dimensions, or values that are no `Tile`.
+    """
+    levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
+    n, height, width = levels.shape
+    keys = _place_keys(height, width)
+    # The padding looks like empty tiles; the shape, which is part of the keys, keeps such levels apart.
+    padded = np.zeros((n, keys.nbytes), np.uint8)
+    padded[:, : height * width] = levels.reshape(n, height * width)
+    words = padded.view(_WORD) + keys
+    return scramble(words).sum(axis=1, dtype=np.uint64)
+
+
+@cache
+def _place_keys(height: int, width: int) -> NDArray[np.uint64]:
+    """Return a key for every eight tiles of levels of this shape."""
+    n_words = -(-height * width // _WORD.itemsize)
+    shape = scramble(np.array([height << 32 | width], np.uint64))
+    return scramble(np.arange(n_words, dtype=np.uint64) * GAMMA + shape)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet:
+    """Levels of one size and the configuration that made them.
+
+    Attributes:
+        tiles: (N, H, W) uint8.
+        config: JSON-serialisable: generator, size, seed, options …; all that is needed to make the same set again.
+    """
+
+    tiles: Tiles
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tiles = as_tiles(self.tiles, ndim=(3,), n_kinds=MOST_KINDS)
+        if not len(tiles):
+            raise ValueError("a level set needs at least one level, got 0")
+        object.__setattr__(self, "tiles", tiles)
+
+    def __len__(self) -> int:
+        return len(self.tiles)
+
+    def __getitem__(self, index: int) -> Tiles:
+        return self.tiles[index]
+
+    def _repr_html_(self) -> str:
+        """Return the configuration and the first levels, for notebooks."""
+        n, height, width = self.tiles.shape
+        facts = {"levels": f"{n:,}", "tiles": f"{height} x {width}"}
+        shown = self.tiles[: min(_MOST_SHOWN, _MOST_TILES // (height * width))]
+        return Table.of_facts(facts | {name: str(value) for name, value in self.config.items()}).html() + "".join(
+            notebooks.shapes({colour: tiles == tile for tile, colour in COLOURS.items()}, f"level {index}")
+            for index, tiles in enumerate(shown)
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file for `load`, by `files.save_arrays`; return its path."""
+        return save_arrays(path, {"tiles": self.tiles}, self.config)
+
+    @classmethod
+    def load(cls, path: str | Path) -> LevelSet:
+        """Read a file that `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is not a level-set file.
+        """
+        with validated_read(path, "is not a level-set file (.npz with `tiles` and `config`)"):
+            arrays = load_arrays(path)
+            config = json.loads(arrays["config"].item())
+            if not isinstance(config, dict):
+                raise ValueError(f"config is a JSON {type(config).__name__}, not an object")
+            return cls(arrays["tiles"], config)
+
+
+@cache
+def _prefabs() -> dict[str, Tiles]:
+    """Return the tiles of every hold-out maze drawn in prefabs.txt, by name."""
+    text = resources.files("maze_nca_gym.mazes").joinpath("prefabs.txt").read_text(encoding="utf-8")
+    drawings = [block.split("\n", 1) for block in text.split("\n= ")[1:]]
+    return {name.strip(): parse(drawing) for name, drawing in drawings}
+
+
+def list_prefabs() -> list[str]:
+    """Return the names of the hold-out mazes drawn in the package, in the order of the file."""
+    return list(_prefabs())
+
+
+def prefab(name: str) -> Tiles:
+    """Return the (H, W) tiles of a named hold-out maze, border included.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    return find("prefab", name, _prefabs()).copy()

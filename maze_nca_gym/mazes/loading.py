@@ -1,0 +1,135 @@
+"""Levels from what users pass: names of mazes, packs and benchmark sets, files, drawings and tiles; and to files.
+
+A pack holds levels that evolved against policies. It is a population with its lineage, the hardest level first, so
+`LevelPopulation.load` reads it too. Its configuration names the command that made it; `tools/publish_pack.py` puts it
+into the folder `packs`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.mazes.exchange import load_csv, load_text, save_csv, save_text
+from maze_nca_gym.mazes.families import FAMILIES, find_test_set, test_levels
+from maze_nca_gym.mazes.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
+from maze_nca_gym.mazes.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
+from maze_nca_gym.support.files import npz_path
+from maze_nca_gym.support.names import did_you_mean, find, with_known
+
+TEXT, CSV, NPZ = ".txt", ".csv", ".npz"
+_READERS: dict[str, Callable[[str | Path], LevelSet]] = {
+    CSV: load_csv,
+    MAP: load_map,
+    SCENARIOS: load_scenarios,
+    NPZ: LevelSet.load,
+}
+"""Suffix of a file -> function that reads it; drawings (TEXT) have letters too."""
+
+
+@cache
+def _packs() -> dict[str, Any]:
+    """Return the files of the packs by name."""
+    files = sorted(resources.files("maze_nca_gym.mazes").joinpath("packs").iterdir(), key=lambda file: file.name)
+    return {file.name.removesuffix(".npz"): file for file in files if file.name.endswith(".npz")}
+
+
+def list_packs() -> list[str]:
+    """Return the names of the packs that come with the package."""
+    return list(_packs())
+
+
+@contextmanager
+def pack_file(name: str) -> Iterator[Path]:
+    """Yield the path of a pack's file, which is valid within the block.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    with resources.as_file(find("pack of levels", name, _packs())) as path:
+        yield path
+
+
+def load_levels(
+    levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS, task: str = "shortest-path"
+) -> LevelSet:
+    """Return a level set from what users pass as `levels=`.
+
+    Args:
+        levels: a set, the path of a file, the name of a prefab, a pack, a test set such as "perfect-31" or a benchmark
+            set, tiles, or drawings.
+            Files are level sets (`.npz`), drawings with empty lines between them (`.txt`), mazes like HRM's (`.csv`),
+            or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text or a list,
+            the rows of a text separated by line breaks or by the two characters `\\n`. Text of one line is a name, a
+            path or, if it consists of tiles only, a drawing.
+        letters: letters of the kinds of tile in drawings.
+        task: the task whose test set a name means; "diameter" has the same mazes without sources and targets.
+
+    Raises:
+        ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
+    """
+    if isinstance(levels, LevelSet):
+        return levels
+    if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
+        return _find_levels(levels, letters, task)
+    tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
+    return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
+
+
+def levels_path(path: str | Path) -> Path:
+    """Return the path of a file of levels, with `.npz` added unless `save_levels` writes its suffix."""
+    return Path(path) if Path(path).suffix.lower() in (TEXT, CSV, NPZ) else npz_path(path)
+
+
+def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
+    """Write levels to a file for `load_levels`, by its suffix: `.csv`, `.txt` or `.npz`; return `levels_path`.
+
+    Only `.npz` keeps the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
+
+    Raises:
+        ValueError: a `.csv` file cannot hold the levels; see `exchange.save_csv`.
+        OSError: the file could not be written.
+    """
+    path = levels_path(path)
+    if path.suffix.lower() == TEXT:
+        return save_text(levels, path, letters)
+    return save_csv(levels, path) if path.suffix.lower() == CSV else levels.save(path)
+
+
+def _find_levels(name: str | Path, letters: str, task: str) -> LevelSet:
+    """Return the levels of a prefab, of a pack, of a test or benchmark set or in a file."""
+    if name in list_prefabs():
+        return LevelSet(prefab(str(name))[None], {"prefab": name})
+    if name in list_packs():
+        with pack_file(str(name)) as path:
+            return LevelSet.load(path)
+    if name in BENCHMARK_SETS:
+        return BENCHMARK_SETS[str(name)].levels()
+    test_set = find_test_set(str(name))
+    if test_set is not None:
+        return test_levels(*test_set, task)
+    if os.path.isfile(name):  # unlike Path.is_file, no error if the text is too long for a name
+        suffix = Path(name).suffix.lower()
+        if suffix == TEXT:
+            return load_text(name, letters)
+        if suffix not in _READERS:
+            raise ValueError(f"{name} is no file of levels; those end in {', '.join((TEXT, *_READERS))}")
+        return _READERS[suffix](name)
+    drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
+    if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
+        return LevelSet(parse(drawing, letters)[None])
+    near = [f"{family}-{str(name).rpartition('-')[2]}" for family in FAMILIES]
+    known = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS]
+    wrong = f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}"
+    names = f"known: {', '.join(known)}, and test sets such as perfect-31, of {', '.join(FAMILIES)}"
+    raise ValueError(
+        with_known(wrong, did_you_mean(name, known + [each for each in near if find_test_set(each)]), names)
+    )

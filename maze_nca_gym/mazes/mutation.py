@@ -1,0 +1,419 @@
+"""Mutations: offspring of levels (paper, section "Adversarial data generation").
+
+An offspring has its parent's task and is solvable, even if the parent was not. It depends on the parent and one seed
+alone, not on the rest of the batch, so the seed reproduces it. If the outermost ring of a parent is all walls, it is
+the border and stays as it is. Tiles that may change are called inner below; in a level without a border, all tiles are.
+Nothing wraps around an edge. A task's own kinds of tile stay where they are, unless a source or target moves there;
+`swaps` moves all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.mazes._kernels.compiling import kernels
+from maze_nca_gym.mazes.generation import check_fraction
+from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_contiguous, as_tiles
+from maze_nca_gym.mazes.tasks import TASKS, Task
+from maze_nca_gym.support.names import check_count, check_names, find
+from maze_nca_gym.support.random_streams import words
+
+PATIENCE = 32
+"""Largest number of draws of an offspring; the first that is solvable and differs from its parent is taken."""
+MAX_SEED = 1 << 63
+"""Seeds are below this number."""
+
+Words = NDArray[np.uint64]
+"""(N, K) uint64 random numbers, one row per level."""
+Mask = NDArray[np.bool_]
+
+
+class Parents(NamedTuple):
+    """N levels of one task and what may change in them.
+
+    Attributes:
+        tiles: (N, H, W) uint8.
+        margins: (N,) int64, 1 where a wall border surrounds the level, else 0.
+        has_endpoints: whether all have one source, and one target or more if their task allows it; else none moves.
+    """
+
+    tiles: Tiles
+    margins: NDArray[np.int64]
+    has_endpoints: bool
+
+    def take(self, which: NDArray[np.int64]) -> Parents:
+        """Return the parents at these (K,) indices."""
+        return Parents(self.tiles[which], self.margins[which], self.has_endpoints)
+
+
+class Mutation(Protocol):
+    """A way to draw one offspring of each parent."""
+
+    @property
+    def moves_target(self) -> bool:
+        """Whether a target out of reach is moved into reach; otherwise the level is drawn again."""
+
+    def n_words(self, area: int) -> int:
+        """Return the number of random numbers needed to change a level of `area` tiles."""
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """Return (N, H, W) offspring, which need not be solvable; exactly one source and at most one target if parents
+        have both."""
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The paper's noise: a random set of tiles changes. The details and the rates are those of the paper's code.
+
+    Each inner tile except source and target may turn from wall to empty or back. The source may move to another inner
+    tile, which it overwrites, and leaves an empty one behind. A target that is overwritten or out of reach moves to a
+    tile drawn uniformly from those that the source reaches.
+
+    Attributes:
+        tile_rate: probability that a tile flips, in [0, 1], to the nearest 1/65,536.
+        source_rate: probability that the source moves, in [0, 1].
+
+    Raises:
+        ValueError: a rate that is no number in [0, 1], or both 0, with which nothing would ever change.
+    """
+
+    tile_rate: float = 0.1
+    source_rate: float = 0.05
+
+    moves_target: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fraction("tile_rate", self.tile_rate)
+        check_fraction("source_rate", self.source_rate)
+        if not self.tile_rate and not self.source_rate:
+            raise ValueError("tile_rate and source_rate are both 0: no offspring would differ from its parent")
+
+    def n_words(self, area: int) -> int:
+        """Return two for the source, and one for every four tiles."""
+        return 2 + -(-area // 4)
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """Return (N, H, W) offspring, the target not yet moved."""
+        # A word of 64 bits serves four tiles: 16 bits are as fine as rates are rounded.
+        levels = parents.tiles.copy()
+        per_tile = as_contiguous(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
+        kernels.flip_tiles(levels, parents.margins, per_tile, round(self.tile_rate * (1 << 16)))
+        if parents.has_endpoints:
+            kernels.move_sources(levels, parents.margins, _uniforms(noise[:, :2]), float(self.source_rate))
+        return levels
+
+
+@dataclass(frozen=True)
+class Edits:
+    """A fixed number of edits, one after another, as in ACCEL (Parker-Holder et al., 2022).
+
+    Each edit puts a wall, an empty tile, the source or the target, equally likely, on a random inner tile. A source or
+    target that moves leaves an empty tile behind; put on the other one, the two swap places. A wall or an empty tile
+    never replaces them: such an edit is lost. Levels without source and target get walls and empty tiles only.
+
+    Attributes:
+        n_edits: how many, >= 1.
+
+    Raises:
+        ValueError: fewer than one.
+    """
+
+    n_edits: int = 5
+
+    moves_target: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_count("n_edits", self.n_edits)
+
+    def n_words(self, area: int) -> int:
+        """Return two random numbers for each edit: its kind and its place."""
+        return 2 * self.n_edits
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """Return (N, H, W) offspring, whose target may be out of reach."""
+        levels = parents.tiles.copy()
+        what, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
+        kinds = (what * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)
+        kernels.edit_tiles(levels, parents.margins, kinds, where)
+        return levels
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """A fixed number of swaps, one after another, each of the tiles at two random inner places.
+
+    So a level keeps its number of tiles of each kind, a task's own kinds included.
+
+    Attributes:
+        n_swaps: how many, >= 1.
+
+    Raises:
+        ValueError: fewer than one.
+    """
+
+    n_swaps: int = 10
+
+    moves_target: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_count("n_swaps", self.n_swaps)
+
+    def n_words(self, area: int) -> int:
+        """Return two random numbers for each swap."""
+        return 2 * self.n_swaps
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """Return (N, H, W) offspring, whose target may be out of reach."""
+        n, height, width = parents.tiles.shape
+        margins = parents.margins[:, None]
+        inner_width = width - 2 * margins
+        inner = (_uniforms(noise) * (height - 2 * margins) * inner_width).astype(np.int64)
+        places = (inner // inner_width + margins) * width + inner % inner_width + margins
+        flat, rows = parents.tiles.reshape(n, height * width).copy(), np.arange(n)
+        for one, other in zip(places.T[::2], places.T[1::2], strict=True):
+            flat[rows, one], flat[rows, other] = flat[rows, other], flat[rows, one]
+        return flat.reshape(n, height, width)
+
+
+MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits, "swaps": Swaps}
+"""Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
+
+
+def mutation_options(kind: str) -> list[str]:
+    """Return the names of the options of a mutation in `MUTATIONS`."""
+    return [field.name for field in fields(MUTATIONS[kind])]  # type: ignore[arg-type] # a protocol is no dataclass
+
+
+def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
+    """Return the mutation of that name with these options.
+
+    Raises:
+        ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
+    """
+    mutation = find("mutation", kind, MUTATIONS)
+    check_names(f"mutation {kind!r}", options, mutation_options(kind))
+    return mutation(**options)
+
+
+def mutate(
+    rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", task: Task | None = None, **options: Any
+) -> Tiles:
+    """Return one offspring of each level, from `offspring` with seeds drawn by `draw_seeds`.
+
+    Returns:
+        (N, H, W) uint8 tiles.
+
+    Raises:
+        ValueError: the same errors as from `offspring` and `draw_seeds`.
+    """
+    parents = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
+    return offspring(draw_seeds(rng, len(parents)), parents, kind, task, **options)
+
+
+def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    """Return (n,) int64 seeds of offspring, in [0, 2**63).
+
+    Raises:
+        ValueError: `rng` is no generator of NumPy.
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy.random.Generator, got {type(rng).__name__}; see numpy.random.default_rng"
+        )
+    return rng.integers(MAX_SEED, size=n)
+
+
+def offspring(
+    seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", task: Task | None = None, **options: Any
+) -> Tiles:
+    """Return one solvable offspring of each level, which depends only on that level and its seed.
+
+    It is drawn up to 32 times, until it is solvable and differs from its parent. If the last draw is still unsolvable,
+    its target moves to a tile that the source reaches, if necessary onto a wall beside the source; without endpoints,
+    an inner tile becomes empty. If it still equals its parent, it is kept; this happens where hardly any other level
+    exists or hardly anything may change. With a task of one's own, a level is solvable if the task has an answer to it;
+    a parent none of whose 32 offspring has one is kept, and so is its number of sources and targets.
+
+    Args:
+        seeds: (N,) integers in [0, 2**63).
+        tiles: (N, H, W) levels. All have exactly one source and one target (the shortest path's), or none has any and
+            each has a free tile (the diameter's). Those of a task of one's own may be others.
+        kind: a name in `MUTATIONS`.
+        task: the task of the levels. None means one of the package's own, which the levels show.
+        options: the attributes of that mutation.
+
+    Returns:
+        (N, H, W) uint8 tiles.
+
+    Raises:
+        ValueError: an unknown mutation or option, a bad value, bad seeds, or a level of neither task.
+    """
+    mutation = find_mutation(kind, options)
+    own = None if task is None or TASKS.ships(task.name) else task
+    marked = None if own is None or own.is_plain else own
+    parents = _as_parents(tiles) if marked is None else _as_parents_of(marked, tiles)
+    keys = _as_seeds(seeds, len(parents.tiles))
+    levels = parents.tiles.copy()
+    pending = np.arange(len(levels))
+    n_words = mutation.n_words(levels.shape[1] * levels.shape[2]) + 1
+    for attempt in range(PATIENCE):
+        if not len(pending):
+            break
+        # Each attempt has numbers of its own in the stream of the seed, so that no attempt depends on those before.
+        noise = words(keys[pending], attempt * n_words, n_words)
+        chosen, uniforms = parents.take(pending), _uniforms(noise[:, 0])
+        drawn = mutation.draw(chosen, noise[:, 1:])
+        last = attempt == PATIENCE - 1
+        if marked is None:
+            solvable = _solvable(drawn, parents.has_endpoints, uniforms, mutation.moves_target or last)
+            if last:
+                for i in np.flatnonzero(~solvable):
+                    _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
+                    solvable[i] = True
+        else:
+            solvable = (_ends(drawn) == _ends(chosen.tiles)).all(axis=0)
+        if own is not None:
+            if solvable.any():
+                solvable[solvable] = own.is_answer(own.solve(drawn[solvable]))
+            drawn[~solvable] = chosen.tiles[~solvable]
+        # The last draw is kept in any case: it is solvable, or its parent.
+        levels[pending] = drawn
+        pending = pending[~(solvable & _any_tile(drawn != chosen.tiles))]
+    return levels
+
+
+def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
+    """Return the edits that turn each parent into its child.
+
+    Args:
+        parents, children: (N, H, W) uint8.
+
+    Returns:
+        For each of the N levels (k, 3) int16, row by row: row, col, new tile.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    before, after = (as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS) for tiles in (parents, children))
+    if before.shape != after.shape:
+        raise ValueError(f"parents and children must have one shape, got {before.shape} and {after.shape}")
+    level, row, col = np.nonzero(before != after)
+    edits = np.stack([row, col, after[level, row, col]], axis=1).astype(np.int16)
+    # `nonzero` goes level by level, so that each level's edits are one slice.
+    ends = np.searchsorted(level, np.arange(len(before)), side="right").tolist()
+    return [edits[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+
+
+def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
+    """Return a level after edits such as those from `differences`.
+
+    Args:
+        tiles: (H, W).
+        edits: (k, 3) integers: row, col, new tile.
+
+    Returns:
+        (H, W) uint8, a new array.
+
+    Raises:
+        ValueError: edits of another shape, a place outside the level, or a value that is no kind of tile.
+    """
+    level, changes = as_tiles(tiles, ndim=(2,), n_kinds=MOST_KINDS).copy(), np.asarray(edits)
+    if changes.dtype.kind not in "iu" or changes.ndim != 2 or changes.shape[1] != 3:
+        raise ValueError(f"edits must be (k, 3) integers, got {changes.dtype} of shape {changes.shape}")
+    limits = (*level.shape, MOST_KINDS)
+    if (changes < 0).any() or (changes >= limits).any():
+        raise ValueError(f"edits (row, col, tile) must lie below {limits}, got {changes.tolist()}")
+    level[changes[:, 0], changes[:, 1]] = changes[:, 2]
+    return level
+
+
+def _as_parents(tiles: ArrayLike) -> Parents:
+    levels = as_tiles(tiles, ndim=(3,))
+    n, height, width = levels.shape
+    places = np.flatnonzero(levels >= Tile.SOURCE)
+    has_endpoints = bool(len(places))
+    kinds, which = levels.reshape(-1)[places], places // (height * width)
+    n_sources, n_targets = (np.bincount(which[kinds == kind], minlength=n) for kind in (Tile.SOURCE, Tile.TARGET))
+    wrong = (n_sources != has_endpoints) | (n_targets != has_endpoints)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(
+            "the levels of a batch must have exactly one source and one target each, or none of them any; "
+            f"level {i} has {n_sources[i]} and {n_targets[i]}"
+        )
+    if not has_endpoints and not _has_free(levels).all():
+        raise ValueError(f"level {int(np.argmin(_has_free(levels)))} has no free tile")
+    return Parents(levels, _margins(levels), has_endpoints)
+
+
+def _as_parents_of(task: Task, tiles: ArrayLike) -> Parents:
+    """Return levels of a task with kinds or marks of its own; their ends move if each has one source and a target."""
+    levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
+    task.check_kinds(levels)
+    n_sources, n_targets = _ends(levels)
+    can_move = task.has_endpoints and bool(((n_sources == 1) & (n_targets > 0)).all())
+    return Parents(levels, _margins(levels), can_move)
+
+
+def _ends(levels: Tiles) -> NDArray[np.int64]:
+    """Return the numbers of tiles of the kinds 2 and 3, source and target where a task has these, (2, N) int64."""
+    return np.stack([np.count_nonzero(levels == kind, axis=(1, 2)) for kind in (Tile.SOURCE, Tile.TARGET)])
+
+
+def _margins(levels: Tiles) -> NDArray[np.int64]:
+    edges = (levels[:, 0], levels[:, -1], levels[:, :, 0], levels[:, :, -1])
+    walled = np.logical_and.reduce([(edge == Tile.WALL).all(axis=1) for edge in edges])
+    return walled.astype(np.int64)
+
+
+def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:
+    keys = np.asarray(seeds)
+    if keys.shape != (n,) or (
+        n and (keys.dtype.kind not in "iu" or int(keys.min()) < 0 or int(keys.max()) >= MAX_SEED)
+    ):
+        raise ValueError(f"seeds must be {n} integers in [0, 2**63), got {keys.dtype} of shape {keys.shape}")
+    return keys.astype(np.int64)
+
+
+def _uniforms(noise: Words) -> NDArray[np.float64]:
+    # In [0, 1), from the highest 53 bits: a float64 holds no more exactly.
+    return (noise >> np.uint64(11)) * np.float64(2.0**-53)
+
+
+def _solvable(levels: Tiles, has_endpoints: bool, uniforms: NDArray[np.float64], moves_target: bool) -> Mask:
+    """Return whether each level is solvable; before, with `moves_target`, move targets out of reach, in place."""
+    if not has_endpoints:
+        return _has_free(levels)
+    joined = np.empty(len(levels), np.bool_)
+    kernels.join_endpoints(levels, uniforms, moves_target, joined)
+    return joined
+
+
+def _has_free(levels: Tiles) -> Mask:
+    return _any_tile(levels != Tile.WALL)
+
+
+def _any_tile(mask: Mask) -> Mask:
+    """Return `mask.any(axis=(1, 2))`, several times faster."""
+    flat: Mask = mask.reshape(len(mask), mask.shape[1] * mask.shape[2])
+    return np.logical_or.reduce(flat, axis=1)
+
+
+def _repair(level: Tiles, margin: int, has_endpoints: bool, uniform: float) -> None:
+    """Make a level solvable, in place: without endpoints an inner tile becomes empty; else a tile beside the enclosed
+    source becomes the target."""
+    height, width = level.shape
+    inner = level[margin : height - margin, margin : width - margin]
+    if not has_endpoints:
+        inner.flat[int(uniform * inner.size)] = Tile.EMPTY
+        return
+    ((row, col),) = np.argwhere(inner == Tile.SOURCE)
+    beside = [(row - 1, col), (row, col - 1), (row + 1, col), (row, col + 1)]
+    beside = [(row, col) for row, col in beside if 0 <= row < inner.shape[0] and 0 <= col < inner.shape[1]]
+    inner[inner == Tile.TARGET] = Tile.EMPTY
+    inner[beside[int(uniform * len(beside))]] = Tile.TARGET

@@ -1,0 +1,130 @@
+"""How a population of levels behaves, and when offspring are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
+
+import numpy as np
+
+from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
+from maze_nca_gym.mazes.population.selection import PRIORITISATIONS
+from maze_nca_gym.mazes.tasks import TASKS
+from maze_nca_gym.support.files import OTHER_VERSION
+from maze_nca_gym.support.options import Above, Between, Further, OneOf, Option, check_options, options_of
+
+EVICTIONS = ("fitness", "replay-weight")
+MEASURES = ("regret", "loss", "accuracy")
+"""Measures of a path that `members.measure` takes, each of which is a score too."""
+SCORES = (*MEASURES, "learnability")
+PARENTS = ("random", "fittest", "replay")
+"""Rules by which parents of offspring are chosen."""
+
+
+def _of_mutation(values: Mapping[str, Any]) -> Mapping[str, Option]:
+    return options_of(MUTATIONS[values["mutation"]]) if values["mutation"] in tuple(MUTATIONS) else {}
+
+
+@dataclass(frozen=True)
+class PopulationConfig:
+    """How a population chooses levels to replay, to mutate and to drop.
+
+    Training, the wrappers and `evolve` take these options under these names.
+
+    Raises:
+        ValueError: an unknown name or a value out of range.
+    """
+
+    task: Annotated[str, OneOf(TASKS)] = "shortest-path"
+    """Task of the levels: "shortest-path", "diameter", or one of your own."""
+    capacity: Annotated[int, Between(1)] = 4000
+    """Largest number of levels in the population."""
+    prioritisation: Annotated[str, OneOf(PRIORITISATIONS)] = "rank"
+    """How scores become replay weights."""
+    temperature: Annotated[float, Above(0)] = 0.3
+    """Temperature of rank and proportional; the lower, the larger the weights of the highest scores."""
+    top_k: Annotated[int, Between(1)] = 4
+    """Number of levels to which top-k gives weight."""
+    staleness_weight: Annotated[float, Between(0, 1)] = 0.3
+    """Fraction of the replay weights that depends on the time since a level was measured, 0 to 1."""
+    eviction: Annotated[str, OneOf(EVICTIONS)] = "fitness"
+    """Member of a full population that a fitter candidate replaces: the one of lowest score (fitness), or of lowest
+    replay weight."""
+    score: Annotated[str, OneOf(SCORES)] = "regret"
+    """Score of a level, for replay and eviction. regret is the loss against the nearest optimum, as the environment
+    scores, loss that against the canonical solution. accuracy is 1 - accuracy, in which the same error weighs more the
+    shorter the path, so levels may become trivial. learnability is p (1 - p) with the probability p that the agent
+    completes the level; the fitness is the regret then."""
+    mutation: Annotated[str, OneOf(MUTATIONS)] = "flip"
+    """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of
+    changes, swaps exchanges the tiles of a fixed number of pairs of places."""
+    mutation_options: Annotated[Mapping[str, Any], Further(_of_mutation)] = field(default_factory=dict, hash=False)
+    """Options of that mutation."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        find_mutation(self.mutation, self.mutation_options)
+        options = {name: v.item() if isinstance(v, np.generic) else v for name, v in self.mutation_options.items()}
+        object.__setattr__(self, "mutation_options", options)
+
+    @property
+    def measure(self) -> str:
+        """Name in `MEASURES` of what the fitness of a level is."""
+        return self.score if self.score in MEASURES else "regret"
+
+    @classmethod
+    def from_json(cls, values: Any) -> PopulationConfig:
+        """Return the configuration that `dataclasses.asdict` turned into JSON.
+
+        Raises:
+            ValueError: values that are no object, unknown or missing names, or bad values.
+        """
+        names = {f.name for f in fields(cls)}
+        if not isinstance(values, dict) or set(values) != names:
+            raise ValueError(
+                f"a population's configuration must hold {', '.join(sorted(names))}, got {values!r}{OTHER_VERSION}"
+            )
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class BreedingSchedule:
+    """When offspring compete with the population, and how many.
+
+    Training, the wrappers and `evolve` take these options under these names; `evolve`, in which every round is due,
+    takes the last two.
+
+    Raises:
+        ValueError: a value out of range, or an unknown rule for parents.
+    """
+
+    replay_probability: Annotated[float, Between(0, 1)] = 0.8
+    """Probability that a level is replayed from the population, 0 to 1; in training, that fraction of every batch. The
+    others are fresh levels, which may enter the population; in the wrappers, offspring not played yet come first."""
+    evolve_every: Annotated[int, Between(0)] = 200
+    """Least number of updates, or of episodes in the wrappers, between two rounds of offspring."""
+    evolve_below: Annotated[float | None, Between(0)] = 0.5
+    """Threshold of the recent regret, relative to that of empty paths: a round takes place below it. None means always.
+    The paper gives no number. Its code has absolute ones, 0.01 in 2022 (docs/reproduction.md)."""
+    n_offspring: Annotated[int, Between(1, 2**20)] = 64
+    """Number of mutated levels in a round, which may replace members of lower score."""
+    parents: Annotated[str, OneOf(PARENTS)] = "random"
+    """How parents are chosen: at random (as in the paper), fittest (highest score, its code of 2025) or replay (by
+    replay weight)."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+PAPER_POPULATION = PopulationConfig(
+    capacity=10_000,
+    prioritisation="uniform",
+    top_k=64,
+    staleness_weight=0.0,
+    score="loss",
+    mutation_options={"tile_rate": 0.1, "source_rate": 0.05},
+)
+"""Population of the paper's training, with the rates of its code."""
+PAPER_BREEDING = BreedingSchedule(replay_probability=1.0)
+"""Schedule of the paper's training: fresh levels come only at the start."""

@@ -1,0 +1,226 @@
+"""The ancestry of the levels of a population: the family trees of its members.
+
+A record is kept as long as its level is a member or has a descendant that is. So memory grows with the population, not
+with its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.mutation import apply_edits
+from maze_nca_gym.mazes.population.members import MEMBER
+
+FRESH = -1
+"""The parent, and the seed, of a level without a parent."""
+
+
+class Record(NamedTuple):
+    """One level that entered a population.
+
+    Attributes:
+        id: its number, in the order of entry.
+        parent: its parent's id, `FRESH` if it has none.
+        generation: 0 for a level without a parent, otherwise its parent's + 1.
+        seed: the seed of the mutation that made it from its parent, `FRESH` if none did.
+        born: the tick at which it entered.
+        fitness: its regret then.
+        edits: (k, 3) int16, row, col and new tile: its differences from its parent. None for a root.
+        tiles: (H, W) uint8 of a root: a fresh level, or one whose parent was removed before it entered. None for
+            others.
+    """
+
+    id: int
+    parent: int
+    generation: int
+    seed: int
+    born: int
+    fitness: float
+    edits: NDArray[np.int16] | None
+    tiles: Tiles | None
+
+
+NUMBERS = Record._fields[:6]
+"""Fields of a record that are numbers, all of them integers but for the last; a member has them too."""
+
+
+class Lineage:
+    """Records of all members and of their ancestors."""
+
+    def __init__(self) -> None:
+        self._records: dict[int, Record] = {}  # in the order of their ids
+        self._n_children: dict[int, int] = {}
+        self._living: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __contains__(self, id: int) -> bool:
+        return id in self._records
+
+    def __getitem__(self, id: int) -> Record:
+        """Return the record of a level.
+
+        Raises:
+            ValueError: the level is not a member and has no descendant that is one.
+        """
+        if id not in self._records:
+            raise ValueError(f"level {id} is neither a member nor an ancestor of one")
+        return self._records[id]
+
+    def add(self, record: Record) -> None:
+        """Add a new member. Its id is the highest so far; its parent is kept, unless it is a root."""
+        self._records[record.id] = record
+        self._n_children[record.id] = 0
+        self._living.add(record.id)
+        if record.tiles is None:
+            self._n_children[record.parent] += 1
+
+    def remove(self, id: int) -> None:
+        """Remove a level, and every ancestor left without living descendants."""
+        self._living.remove(id)
+        while id not in self._living and not self._n_children[id]:
+            record = self._records.pop(id)
+            del self._n_children[id]
+            if record.tiles is not None:
+                return
+            id = record.parent
+            self._n_children[id] -= 1
+
+    def ancestors(self, id: int) -> list[Record]:
+        """Return the records from a level's root to the level itself.
+
+        Raises:
+            ValueError: the level is not kept.
+        """
+        line = [self[id]]
+        while line[-1].tiles is None:
+            line.append(self._records[line[-1].parent])
+        return line[::-1]
+
+    def family(self, id: int) -> list[Record]:
+        """Return the records of all kept levels that have the same root as this one, itself and the root included, by
+        id.
+
+        Raises:
+            ValueError: the level is not kept.
+        """
+        root = self.ancestors(id)[0]
+        members = {root.id: root}
+        for record in self._records.values():
+            if record.tiles is None and record.parent in members:
+                members[record.id] = record
+        return list(members.values())
+
+    def tiles(self, id: int) -> Tiles:
+        """Return the (H, W) uint8 tiles of a level, replayed from its root.
+
+        Raises:
+            ValueError: the level is not kept.
+        """
+        root, *others = self.ancestors(id)
+        assert root.tiles is not None
+        level = root.tiles.copy()
+        for record in others:
+            assert record.edits is not None
+            level = apply_edits(level, record.edits)
+        return level
+
+    def replay(self) -> dict[int, Tiles]:
+        """Return the (H, W) tiles of every kept level by id, each replayed once."""
+        levels: dict[int, Tiles] = {}
+        for id, record in self._records.items():
+            if record.edits is None:
+                assert record.tiles is not None
+                levels[id] = record.tiles
+            else:
+                levels[id] = apply_edits(levels[record.parent], record.edits)
+        return levels
+
+    def to_arrays(self, shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
+        """Return all records of levels of that shape as flat arrays, by names that start with `record_`."""
+        records = list(self._records.values())
+        edits = [record.edits for record in records if record.edits is not None]
+        roots = [record.tiles for record in records if record.tiles is not None]
+        return {
+            **{f"record_{name}": np.array([getattr(r, name) for r in records], MEMBER[name]) for name in NUMBERS},
+            "record_is_root": np.array([record.tiles is not None for record in records], np.bool_),
+            "record_n_edits": np.array([0 if r.edits is None else len(r.edits) for r in records], np.int64),
+            "record_edits": np.concatenate([*edits, np.zeros((0, 3), np.int16)]),
+            "record_root_tiles": np.stack(roots) if roots else np.zeros((0, *shape), np.uint8),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], living: list[int]) -> Lineage:
+        """Make a lineage from the arrays that `to_arrays` returned.
+
+        Args:
+            arrays: arrays with the names, data types and numbers of dimensions of `to_arrays`, one entry a record.
+            living: the ids of the members.
+
+        Raises:
+            ValueError: the arrays describe no lineage; the message says why.
+        """
+        _check_counts(arrays)
+        ids = arrays["record_id"].tolist()
+        if any(later <= earlier for earlier, later in zip([-1, *ids], ids, strict=False)):
+            raise ValueError("the ids of the lineage do not ascend from 0")
+        numbers = zip(*(arrays[f"record_{name}"].tolist() for name in NUMBERS), strict=True)
+        is_root = arrays["record_is_root"]
+        edits = iter(np.split(arrays["record_edits"], arrays["record_n_edits"][~is_root].cumsum()))
+        roots = iter(arrays["record_root_tiles"])
+        lineage = cls()
+        for (id, parent, generation, seed, born, fitness), root in zip(numbers, is_root.tolist(), strict=True):
+            of_child, of_root = (None, next(roots).copy()) if root else (next(edits).copy(), None)
+            record = Record(id, parent, generation, seed, born, fitness, of_child, of_root)
+            lineage._check(record)
+            lineage.add(record)
+        lineage._keep(living)
+        return lineage
+
+    def _check(self, record: Record) -> None:
+        """Check that a record can be added.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        if not 0 <= record.generation <= record.id:
+            raise ValueError(f"the generation of level {record.id} is {record.generation}")
+        fresh = record.parent == FRESH
+        if fresh != (record.generation == 0) or fresh != (record.seed == FRESH) or record.seed < FRESH:
+            raise ValueError(f"level {record.id} is half a fresh one, half an offspring: {record[:4]}")
+        if not np.isfinite(record.fitness):
+            raise ValueError(f"the fitness of level {record.id} in the lineage is {record.fitness}")
+        if record.tiles is not None:
+            if not FRESH <= record.parent < record.id:
+                raise ValueError(f"the parent of level {record.id} is {record.parent}")
+        elif record.parent not in self or self[record.parent].generation + 1 != record.generation:
+            raise ValueError(f"the parent of level {record.id}, {record.parent}, is unknown or of another generation")
+
+    def _keep(self, living: list[int]) -> None:
+        """Mark these levels as the only members.
+
+        Raises:
+            ValueError: one is unknown, or a record is left without living descendants.
+        """
+        unknown = [id for id in living if id not in self]
+        if unknown:
+            raise ValueError(f"level {unknown[0]} is unknown to the lineage")
+        self._living = set(living)
+        extinct = [id for id, n in self._n_children.items() if not n and id not in self._living]
+        if extinct:
+            raise ValueError(f"level {extinct[0]} of the lineage is neither a member nor an ancestor of one")
+
+
+def _check_counts(arrays: Mapping[str, NDArray[Any]]) -> None:
+    counts, is_root = arrays["record_n_edits"], arrays["record_is_root"]
+    if (counts < 0).any() or counts[is_root].any() or counts.sum() != len(arrays["record_edits"]):
+        raise ValueError(f"record_n_edits does not count the {len(arrays['record_edits'])} edits")
+    if is_root.sum() != len(arrays["record_root_tiles"]):
+        raise ValueError(f"{is_root.sum()} roots have {len(arrays['record_root_tiles'])} levels")

@@ -1,0 +1,414 @@
+"""The population: levels, their difficulty for an agent, their ancestry, and their replacement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.mazes.families import is_reserved
+from maze_nca_gym.mazes.levels import MOST_KINDS, LevelSet, Tile, Tiles, as_tiles, level_hashes
+from maze_nca_gym.mazes.mutation import differences, draw_seeds, offspring
+from maze_nca_gym.mazes.population.config import PARENTS, PopulationConfig
+from maze_nca_gym.mazes.population.lineage import FRESH, NUMBERS, Lineage, Record
+from maze_nca_gym.mazes.population.members import (
+    MEMBER,
+    Candidates,
+    Measurements,
+    Members,
+    as_measurements,
+    learnability,
+    statistics,
+)
+from maze_nca_gym.mazes.population.selection import (
+    PRIORITISATIONS,
+    Floats,
+    Replacement,
+    by_staleness,
+    compete,
+    first_dropped,
+    unknown,
+)
+from maze_nca_gym.mazes.population.storage import FORMAT, KIND, STORED, check_arrays, check_state
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
+from maze_nca_gym.support.names import check_count, unknown_name
+from maze_nca_gym.support.tables import Table
+
+
+class LevelPopulation:
+    """Levels of one size, with how hard each was for the agent and its ancestry.
+
+    Members have the indices 0 .. len - 1. A level keeps its index while it is a member and its `id` forever. Refer to
+    levels by id across an `insert`.
+
+    Attributes:
+        config: the configuration that it was made with.
+        clock: ticks so far.
+        n_replacements: members dropped for fitter candidates so far.
+        lineage: records of all members and their ancestors.
+    """
+
+    def __init__(self, config: PopulationConfig | None = None) -> None:
+        self.config = config if config is not None else PopulationConfig()
+        self.clock = 0
+        self.n_replacements = 0
+        self.lineage = Lineage()
+        self._task = find_task(self.config.task)
+        self._task.check_one_channel("its levels cannot evolve")
+        self._next_id = 0
+        self._members = Members()
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @property
+    def tiles(self) -> Tiles:
+        """Tiles of the members, (n, H, W) uint8, read-only."""
+        return self._members.tiles
+
+    @property
+    def targets(self) -> NDArray[np.bool_]:
+        """Canonical solutions of the members, (n, H, W) bool, read-only."""
+        return self._members.targets
+
+    @property
+    def members(self) -> NDArray[Any]:
+        """Records of the members, (n,) with the fields of `MEMBER`, read-only: `population.members["fitness"]`."""
+        return self._members.table
+
+    @property
+    def complete_rate(self) -> NDArray[np.float64]:
+        """Fraction of the measurements in which each level was completed, (n,) float64 in [0, 1]."""
+        return self.members["completed"] / self.members["n_seen"]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Scores that replay and eviction use, (n,) float64: the fitness or `members.learnability`, as
+        `config.score` says."""
+        return self._score(self.members["fitness"], self.members["completed"], self.members["n_seen"])
+
+    def level_set(self) -> LevelSet:
+        """Return the current members as a level set, with the population's state as its configuration.
+
+        Raises:
+            ValueError: the population is empty.
+        """
+        self._require_levels()
+        return LevelSet(self.tiles.copy(), self._state())
+
+    def indices_of(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """Return the indices of the levels with these ids, (N,) int64, -1 for those that are no longer members."""
+        return self._members.find(ids)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the probability with which `sample` takes each level, (n,) float64 (Prioritized Level Replay).
+
+        They are (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness; see `selection`.
+
+        Raises:
+            ValueError: the population is empty.
+        """
+        self._require_levels()
+        by_score = PRIORITISATIONS[self.config.prioritisation]
+        weights = by_score(self.scores, self.config.temperature, self.config.top_k)
+        waits = by_staleness(self.clock - self.members["last_seen"])
+        return (1 - self.config.staleness_weight) * weights + self.config.staleness_weight * waits
+
+    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """Return (n,) indices of levels to replay, drawn with replacement by `probabilities`.
+
+        Raises:
+            ValueError: the population is empty, or n < 0.
+        """
+        check_count("n", n, 0)
+        probabilities = self.probabilities()
+        return rng.choice(len(self), size=n, p=probabilities)
+
+    def tick(self, n: int = 1) -> None:
+        """Advance the clock that measures staleness and age.
+
+        Raises:
+            ValueError: n < 0.
+        """
+        check_count("n", n, 0)
+        self.clock += int(n)
+
+    def update(self, indices: ArrayLike, fitness: ArrayLike, complete: ArrayLike) -> None:
+        """Record new measurements of members.
+
+        Args:
+            indices: (N,) indices; one that occurs several times has several measurements, of which the last fitness
+                counts.
+            fitness: (N,) floats, the regret, finite.
+            complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
+
+        Raises:
+            ValueError: no such index, another length, or values out of range; nothing has changed then.
+        """
+        which = _as_indices(indices, (np.size(indices),), len(self))
+        regret, completed = as_measurements(fitness, complete, len(which))
+        self._members.update(which, regret, completed, self.clock)
+
+    def fresh(self, tiles: ArrayLike) -> Candidates:
+        """Return levels without parents, as candidates of generation 0.
+
+        Args:
+            tiles: (N, H, W) uint8, of this population's task and size.
+
+        Raises:
+            ValueError: another task or size, or an unsolvable level.
+        """
+        levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS).copy()
+        self._check_levels(levels)
+        n = len(levels)
+        nobody, generations = np.full((2, n), FRESH, np.int64), np.zeros(n, np.int64)
+        edits = tuple(np.zeros((0, 3), np.int16) for _ in range(n))
+        return Candidates(levels, self._solve(levels), nobody[0], generations, nobody[1], edits)
+
+    def offspring(self, rng: np.random.Generator, n: int, parents: str | ArrayLike = "random") -> Candidates:
+        """Return mutations of members, as candidates.
+
+        Args:
+            rng: draws the parents and the seed of every mutation.
+            n: how many, >= 0.
+            parents: "random", as in the paper: without repetition if there are enough members. "fittest", as in its
+                code of 2025: the n of highest score, starting again from the first if there are too few. "replay": as
+                `sample` draws. Or their (n,) indices.
+
+        Raises:
+            ValueError: the population is empty, or a bad argument.
+        """
+        check_count("n", n, 0)
+        self._require_levels()
+        chosen = self._choose_parents(rng, n, parents)
+        tiles, parent = self.tiles[chosen], self.members[chosen]
+        seeds = draw_seeds(rng, n)
+        levels = offspring(seeds, tiles, self.config.mutation, self._task, **self.config.mutation_options)
+        edits = tuple(differences(tiles, levels))
+        return Candidates(levels, self._solve(levels), parent["id"], parent["generation"] + 1, seeds, edits)
+
+    def breed(
+        self,
+        rng: np.random.Generator,
+        n: int,
+        parents: str | ArrayLike,
+        measure: Callable[[Tiles, NDArray[np.bool_]], tuple[ArrayLike, ArrayLike]],
+        reserved: NDArray[np.uint64],
+        ticks: int = 0,
+    ) -> None:
+        """Let offspring compete with the members: a round of evolution.
+
+        Args:
+            rng: draws the parents and the seed of every mutation.
+            n: the number of offspring.
+            parents: see `offspring`.
+            measure: (N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1], the fraction of times
+                that they were completed. An error in it leaves the population as it was.
+            reserved: hashes of the levels that never enter, from `families.reserved_hashes`.
+            ticks: how far the clock advances after the measurement.
+
+        Raises:
+            ValueError: the population is empty, or a bad argument.
+        """
+        candidates = self.offspring(rng, n, parents)
+        candidates = candidates.take(np.flatnonzero(~is_reserved(candidates.tiles, reserved)))
+        measured = measure(candidates.tiles, candidates.targets)
+        self.tick(ticks)
+        self.insert(candidates, *measured)
+
+    def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
+        """Insert measured candidates.
+
+        A level that is a member already, or equal to an earlier candidate, is rejected. The others enter while there is
+        room. Then they replace members that score lower, by `selection.compete`, in the order in which
+        `config.eviction` drops members. With the eviction "fitness", the levels of highest score overall stay.
+
+        Args:
+            candidates: candidates from this population's `fresh` or `offspring`.
+            fitness: (N,) their regret, finite.
+            complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
+
+        Returns:
+            (N,) int64, the ids that they got, -1 for those rejected.
+
+        Raises:
+            ValueError: another size or task, another length, or values out of range; nothing has changed then.
+        """
+        self._check_levels(candidates.tiles)
+        if (candidates.parents >= self._next_id).any():
+            raise ValueError(
+                f"these are no offspring of this population: it never had a level {candidates.parents.max()}"
+            )
+        measured = as_measurements(fitness, complete, len(candidates))
+        new = unknown(level_hashes(candidates.tiles), self._members.hashes)
+        accepted, evicted = self._compete(new, self._score(*measured, 1))
+        ids = np.full(len(candidates), -1, np.int64)
+        ids[accepted] = self._next_id + np.arange(len(accepted))
+        self._exchange(
+            candidates.take(accepted), ids[accepted], Measurements(*(m[accepted] for m in measured)), evicted
+        )
+        return ids
+
+    def statistics(self) -> dict[str, float]:
+        """Return `members.statistics` of all members, and the number of replacements so far."""
+        return {**statistics(self.members, self.clock), "n_replacements": float(self.n_replacements)}
+
+    def _repr_html_(self) -> str:
+        """Return the statistics and the hardest levels, for notebooks."""
+        facts = {name.replace("_", " "): f"{value:.4g}" for name, value in self.statistics().items()}
+        hardest = self.tiles[np.argsort(-self.members["fitness"], kind="stable")]
+        return Table.of_facts(facts).html() + (LevelSet(hardest)._repr_html_() if len(self) else "")
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file for `load`, by `files.save_arrays`; return its path.
+
+        The file is a level set too, which any environment takes as `levels=`.
+        """
+        return save_arrays(path, *self.to_arrays())
+
+    @classmethod
+    def load(cls, path: str | Path) -> LevelPopulation:
+        """Read a file that `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is no population, or a damaged one; the message says what is wrong.
+        """
+        with validated_read(path, "is not a readable population file"):
+            arrays = load_arrays(path)
+            return cls.from_arrays(arrays, json.loads(arrays.pop("config").item()))
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return everything that `from_arrays` needs to continue in the same way.
+
+        Returns:
+            New arrays by name, of uint8, bool, int16, int64 and (`fitness`, `completed`, `record_fitness`) float64;
+            and the rest, JSON-serialisable. Solutions are left out: they follow from the tiles.
+        """
+        _, height, width = self.tiles.shape
+        stored = {name: self.members[name].copy() for name in STORED}
+        return {"tiles": self.tiles.copy(), **stored, **self.lineage.to_arrays((height, width))}, self._state()
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], state: Any) -> LevelPopulation:
+        """Return the population that `to_arrays` took apart.
+
+        Raises:
+            ValueError: an array is missing or of another type or length, or a value is out of range. Also levels of
+                another task, unsolvable or duplicate levels, and a lineage that does not lead to them.
+        """
+        config = check_state(state)
+        check_arrays(arrays, config, state)
+        population = cls(config)
+        population.clock, population.n_replacements = state["clock"], state["n_replacements"]
+        population._next_id = state["next_id"]
+        population.lineage = Lineage.from_arrays(arrays, arrays["id"].tolist())
+        if len(arrays["tiles"]):
+            population._fill(arrays)
+        return population
+
+    def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the members from arrays, after the lineage."""
+        tiles, ids = as_tiles(arrays["tiles"], n_kinds=MOST_KINDS), arrays["id"].tolist()
+        self._check_levels(tiles)
+        replayed = self.lineage.replay()
+        for id, level in zip(ids, tiles, strict=True):
+            if not np.array_equal(replayed[id], level):
+                raise ValueError(f"the lineage of level {id} does not lead to its tiles")
+        table = np.zeros(len(tiles), MEMBER)
+        for name in STORED:
+            table[name] = arrays[name]
+        for name in ("parent", "generation", "seed", "born"):
+            table[name] = [getattr(self.lineage[id], name) for id in ids]
+        self._members.put(np.arange(len(tiles)), tiles, self._solve(tiles), table)
+        if len(self._members.hashes) < len(tiles):
+            raise ValueError("two levels of the population are the same")
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "kind": KIND,
+            "format": FORMAT,
+            "config": asdict(self.config),
+            "clock": self.clock,
+            "next_id": self._next_id,
+            "n_replacements": self.n_replacements,
+        }
+
+    def _require_levels(self) -> None:
+        if not len(self):
+            raise ValueError("the population is empty: insert levels first")
+
+    def _check_levels(self, levels: Tiles) -> None:
+        """Check that levels are of this population's size, and of its task."""
+        if len(self) and levels.shape[1:] != self.tiles.shape[1:]:
+            raise ValueError(f"this population's levels are {self.tiles.shape[1:]} tiles, got {levels.shape[1:]}")
+        self._task.check_kinds(levels)
+        n_endpoints = 2 if self._task.has_endpoints else 0
+        if self._task.is_plain and np.count_nonzero(levels >= Tile.SOURCE) != n_endpoints * len(levels):
+            wanted = "one source and one target each" if n_endpoints else "no source or target (see clear_endpoints)"
+            raise ValueError(f"levels of the task {self._task.name!r} have {wanted}")
+
+    def _solve(self, levels: Tiles) -> NDArray[np.bool_]:
+        return self._task.solve_all(levels) if len(levels) else np.zeros(levels.shape, np.bool_)
+
+    def _score(self, fitness: Floats, completed: Floats, n_seen: NDArray[np.int64] | int) -> Floats:
+        return learnability(completed, n_seen) if self.config.score == "learnability" else fitness
+
+    def _choose_parents(self, rng: np.random.Generator, n: int, parents: str | ArrayLike) -> NDArray[np.int64]:
+        if not isinstance(parents, str):
+            return _as_indices(parents, (n,), len(self))
+        if parents not in PARENTS:
+            raise ValueError(unknown_name("parents", parents, PARENTS))
+        if parents == "replay":
+            return self.sample(rng, n)
+        if parents == "fittest":
+            return np.resize(np.argsort(-self.scores, kind="stable"), n)
+        return rng.choice(len(self), size=n, replace=n > len(self))
+
+    def _compete(self, new: NDArray[np.int64], scores: NDArray[np.float64]) -> Replacement:
+        room = self.config.capacity - len(self)
+        n_challenged = min(len(new) - room, len(self))
+        by_weight = self.config.eviction == "replay-weight" and n_challenged > 0
+        keys = self.probabilities() if by_weight else self.scores
+        return compete(new, scores, first_dropped(keys, self.members["id"], n_challenged), self.scores, room)
+
+    def _exchange(
+        self, accepted: Candidates, ids: NDArray[np.int64], measured: Measurements, evicted: NDArray[np.int64]
+    ) -> None:
+        """Put accepted candidates in the places of evicted members, and the rest after the last member."""
+        table = np.zeros(len(accepted), MEMBER)
+        table["id"], table["parent"], table["generation"] = ids, accepted.parents, accepted.generations
+        table["seed"], table["fitness"], table["completed"] = accepted.seeds, measured.regret, measured.complete
+        table["born"] = table["last_seen"] = self.clock
+        table["n_seen"] = 1
+        dropped = self.members["id"][evicted].tolist()
+        end = len(self) + len(accepted) - len(evicted)
+        places = np.concatenate([evicted, np.arange(len(self), end)])
+        self._members.put(places, accepted.tiles, accepted.targets, table)
+        self._record(accepted, table)
+        for id in dropped:  # only now, since parents of accepted candidates may be among them
+            self.lineage.remove(id)
+        self._next_id += len(accepted)
+        self.n_replacements += len(evicted)
+
+    def _record(self, accepted: Candidates, table: NDArray[Any]) -> None:
+        """Add accepted candidates to the lineage, as roots if their parents are no longer kept."""
+        for i, (id, parent, generation, seed, born, fitness) in enumerate(table[[*NUMBERS]].tolist()):
+            known = parent in self.lineage
+            edits, tiles = (accepted.edits[i].copy(), None) if known else (None, accepted.tiles[i].copy())
+            self.lineage.add(Record(id, parent, generation, seed, born, fitness, edits, tiles))
+
+
+def _as_indices(indices: ArrayLike, shape: tuple[int, ...], n: int) -> NDArray[np.int64]:
+    which = np.asarray(indices)
+    if which.shape != shape or (which.size and which.dtype.kind not in "iu"):
+        raise ValueError(f"indices must be integers of shape {shape}, got {which.dtype} of shape {which.shape}")
+    if which.size and not (which.min() >= 0 and which.max() < n):
+        raise ValueError(f"indices must lie in [0, {n}), got {which.min()} to {which.max()}")
+    return which.astype(np.int64)

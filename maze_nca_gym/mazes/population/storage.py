@@ -1,0 +1,93 @@
+"""The storage format of populations, and checks of what is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.population.config import PopulationConfig
+from maze_nca_gym.mazes.population.lineage import NUMBERS
+from maze_nca_gym.mazes.population.members import MEMBER
+from maze_nca_gym.support.options import Between, Option
+
+KIND = "level population"
+"""Label of a population in its stored state."""
+FORMAT = 1
+"""Version of the arrays and the state."""
+
+LARGEST_COUNT = 2**62
+"""Largest stored value of a counter, which leaves room below the largest int64."""
+
+STORED = ("id", "last_seen", "n_seen", "completed", "fitness")
+"""Fields of `MEMBER` that cannot be computed from the tiles or the lineage."""
+ARRAYS: Mapping[str, tuple[np.dtype[Any], int]] = {
+    "tiles": (np.dtype(np.uint8), 3),
+    **{name: (MEMBER[name], 1) for name in STORED},
+    **{f"record_{name}": (MEMBER[name], 1) for name in NUMBERS},
+    "record_is_root": (np.dtype(np.bool_), 1),
+    "record_n_edits": (np.dtype(np.int64), 1),
+    "record_edits": (np.dtype(np.int16), 2),
+    "record_root_tiles": (np.dtype(np.uint8), 3),
+}
+"""Name -> data type and number of dimensions of every array."""
+
+
+def check_state(state: Any) -> PopulationConfig:
+    """Check everything but the arrays; returns the configuration.
+
+    Raises:
+        ValueError: it is no state of a population, or one of another version.
+    """
+    if not isinstance(state, dict) or state.get("kind") != KIND:
+        raise ValueError("it is no population of levels")
+    if state.get("format") != FORMAT:
+        raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
+    for name in ("clock", "next_id", "n_replacements"):
+        Option(name, int, (Between(0, LARGEST_COUNT),)).check(state.get(name))
+    return PopulationConfig.from_json(state.get("config"))
+
+
+def check_arrays(arrays: Mapping[str, NDArray[Any]], config: PopulationConfig, state: Mapping[str, Any]) -> None:
+    """Check the types and lengths of all arrays, and the values that `Lineage.from_arrays` does not check.
+
+    Raises:
+        ValueError: the arrays do not fit a population with that configuration and state.
+    """
+    missing, surplus = sorted(ARRAYS.keys() - arrays.keys()), sorted(arrays.keys() - ARRAYS.keys())
+    if missing or surplus:
+        raise ValueError(f"arrays are missing: {missing}, or unknown: {surplus}")
+    for name, (dtype, ndim) in ARRAYS.items():
+        if arrays[name].dtype != dtype or arrays[name].ndim != ndim:
+            raise ValueError(
+                f"{name} must be {dtype} of {ndim} dimensions, got {arrays[name].dtype} of {arrays[name].ndim}"
+            )
+    records = [f"record_{name}" for name in (*NUMBERS, "is_root", "n_edits")]
+    for what, names in (("levels", ["tiles", *STORED]), ("lineage", records)):
+        lengths = {name: len(arrays[name]) for name in names}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"the arrays of the {what} differ in length: {lengths}")
+    if arrays["record_edits"].shape[1] != 3:
+        raise ValueError(f"record_edits must have 3 columns, got {arrays['record_edits'].shape[1]}")
+    if len(arrays["tiles"]) > config.capacity:
+        raise ValueError(f"{len(arrays['tiles'])} levels exceed the capacity of {config.capacity}")
+    _check_values(arrays, state["clock"], state["next_id"])
+
+
+def _check_values(arrays: Mapping[str, NDArray[Any]], clock: int, next_id: int) -> None:
+    completed, n_seen, last_seen = (arrays[name] for name in ("completed", "n_seen", "last_seen"))
+    wrong = {
+        "fitness is not finite": ~np.isfinite(arrays["fitness"]),
+        f"n_seen is not within 1 and {LARGEST_COUNT}": (n_seen < 1) | (n_seen > LARGEST_COUNT),
+        "completed is not within 0 and n_seen": ~((completed >= 0) & (completed <= n_seen)),
+        "last_seen is not within 0 and the clock": (last_seen < 0) | (last_seen > clock),
+        "record_born is not within 0 and the clock": (arrays["record_born"] < 0) | (arrays["record_born"] > clock),
+        "record_id is not below next_id": arrays["record_id"] >= next_id,
+    }
+    for what, where in wrong.items():
+        if where.any():
+            raise ValueError(f"{what} at index {int(np.argmax(where))}")
+    if len(np.unique(arrays["id"])) < len(arrays["id"]):
+        raise ValueError("two levels have the same id")

@@ -1,0 +1,221 @@
+"""How good a predicted path is: this package's metrics per level, and the published accuracy per minibatch.
+
+Exact match with the canonical target (`complete`; paper, section "Experimental setup") counts another path of the same
+length as wrong; `optimal` does not. Our accuracy is per level, against the nearest optimum, with the path clipped at 1.
+The published evaluation does none of these three (`paper_accuracy`), so compare its figures only with each other.
+
+Accuracy is 1 - E / L: the squared error E of a path, summed over all tiles, is measured in tiles of the solution, of
+which there are L. If the answer is empty (`tasks.Task.may_be_empty`), L counts as 1: a wrong tile costs as much as it
+does with an answer of one tile. So accuracy is 1 if nothing is drawn, 0 for one tile, and continuous in between. Other
+levels are not affected, since every other answer has at least one tile.
+
+An answer of K channels (`tasks.Task.answers`) is scored as one map of K times as many tiles: errors and tiles of the
+solution are summed over all channels, and it is complete or optimal as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.mazes._kernels.compiling import kernels
+from maze_nca_gym.mazes.levels import MOST_KINDS, Tiles, as_contiguous, as_path, as_tiles
+
+IsOptimal: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], bool | NDArray[np.bool_]]
+"""(N, H, W) tiles and bool paths, (N, H, W) or of K channels (N, K, H, W) -> (N,) bool, whether each is some optimal
+solution."""
+LOSS, ACCURACY, COMPLETE, OPTIMAL = range(4)
+"""Columns of `Scores.table`."""
+MINIBATCH = 64
+"""Levels in a minibatch of the published evaluation."""
+
+
+class Scores(NamedTuple):
+    """Metrics of N levels.
+
+    Attributes:
+        table: (N, 4) float64, one row per level: loss, accuracy, complete, optimal (0 or 1).
+    """
+
+    table: NDArray[np.float64]
+
+    @property
+    def loss(self) -> NDArray[np.float64]:
+        """(N,) the mean over all tiles, of all channels, of (clip(path, 0, 1) - target)^2."""
+        return self.table[:, LOSS]
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """(N,) 1 - loss / (loss of an all-zero path): 1 for perfect, 0 for nothing, may be negative.
+
+        If the answer is empty, it is 1 - loss / (loss of one tile): 1 for nothing, 0 for one tile.
+        """
+        return self.table[:, ACCURACY]
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """(N,) whether the rounded path is the canonical target."""
+        return self.table[:, COMPLETE] != 0
+
+    @property
+    def optimal(self) -> NDArray[np.bool_]:
+        """(N,) whether the rounded path is some optimal path; loss and accuracy are then measured against it."""
+        return self.table[:, OPTIMAL] != 0
+
+
+def score(
+    tiles: ArrayLike,
+    path: ArrayLike,
+    target: ArrayLike,
+    is_optimal: IsOptimal | None = None,
+    *,
+    canonical: bool = False,
+) -> Scores:
+    """Score predicted paths against the exact solutions.
+
+    Args:
+        tiles: (N, H, W) uint8.
+        path: (N, H, W) floats, the predictions, or with `is_optimal` (N, K, H, W).
+        target: bool of that shape, the canonical solutions; without `is_optimal`, of at least one tile each.
+        is_optimal: `tasks.Task.judge` of the levels' task. None: a level with source and target asks for the shortest
+            path, one without for the diameter.
+        canonical: compare with the canonical solutions alone, so that no other path is optimal.
+
+    Raises:
+        ValueError: the shapes differ, a prediction is NaN, a target has other values than 0 and 1 (`as_path`), or it is
+            empty and `is_optimal` is None.
+    """
+    levels: Tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
+    paths, targets = as_contiguous(path, np.float32), as_path(target, "target")
+    one_level = paths.ndim == 4 and is_optimal is not None and (len(paths), *paths.shape[2:])
+    if levels.shape not in (paths.shape, one_level) or paths.shape != targets.shape:
+        raise ValueError(
+            f"tiles, path and target must have one shape, got {levels.shape}, {paths.shape}, {targets.shape}"
+        )
+    check_numbers(paths)
+    empty = lengths_of(targets) == 0 if is_optimal is None else np.zeros(0, np.bool_)  # or the task allows them itself
+    if empty.any():
+        raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")
+    table = np.empty((len(levels), 4))
+    if not len(levels):
+        return Scores(table)
+    if canonical:
+        kernels.compare_paths(as_one_map(targets), as_one_map(paths), table)
+    elif is_optimal is None:
+        kernels.score_paths(levels, targets, paths, table)
+    else:
+        _score_by(is_optimal, levels, targets, paths, table)
+    return Scores(table)
+
+
+def check_numbers(paths: NDArray[np.float32]) -> None:
+    """Check that no prediction is NaN: rounded it would look like an empty tile, which can be right.
+
+    Args:
+        paths: (N, H, W) or (N, K, H, W) floats.
+
+    Raises:
+        ValueError: one is; the message names the level.
+    """
+    if np.isnan(paths).any():
+        of_level = int(np.argmax(np.isnan(paths).any(axis=tuple(range(1, paths.ndim)))))
+        raise ValueError(f"the path of level {of_level} holds NaN")
+
+
+def _score_by(
+    is_optimal: IsOptimal,
+    levels: Tiles,
+    targets: NDArray[np.bool_],
+    paths: NDArray[np.float32],
+    table: NDArray[np.float64],
+) -> None:
+    """Fill the table; a path that is another optimum than the target is measured against its own rounding."""
+    compare = kernels.compare_paths
+    compare(as_one_map(targets), as_one_map(paths), table)
+    rounded = paths > 0.5
+    others = np.flatnonzero(table[:, COMPLETE] == 0)
+    if len(others):
+        others = others[np.asarray(is_optimal(levels[others], rounded[others]), np.bool_)]
+    if len(others):
+        measured = np.empty((len(others), 4))
+        compare(as_one_map(rounded[others]), as_one_map(paths[others]), measured)
+        measured[:, COMPLETE], measured[:, OPTIMAL] = 0, 1
+        table[others] = measured
+
+
+def answer_of(state: Any, target: Any) -> Any:
+    """Return what (N, C, H, W) states draw, arrays or tensors: channel 0, (N, H, W), or for (N, K, H, W) targets the
+    first K, (N, K, H, W)."""
+    return state[:, 0] if target.ndim == 3 else state[:, : target.shape[1]]
+
+
+def lengths_of(answers: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the number of tiles of each (N, H, W) or (N, K, H, W) bool answer, over all channels, (N,)."""
+    return answers.sum(axis=tuple(range(1, answers.ndim)), dtype=np.int64)
+
+
+def as_one_map(answers: NDArray[Any]) -> NDArray[Any]:
+    """Return (N, H, W) answers of any dtype as they are; K channels of an answer one below another, (N, K H, W)."""
+    return answers.reshape(len(answers), math.prod(answers.shape[1:-1]), answers.shape[-1])
+
+
+def squared_errors(path: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
+    """Return the sum of (relu(path) - target)^2 over all tiles of each level, (N,); the path is not clipped at 1.
+
+    Args:
+        path: (N, H, W) or (N, K, H, W) floats, the predictions.
+        target: bool of that shape, the canonical solutions.
+
+    Raises:
+        ValueError: the shapes differ, or a target has other values than 0 and 1.
+    """
+    paths, targets = np.asarray(path, np.float64), as_path(target, "target")
+    if paths.ndim not in (3, 4) or paths.shape != targets.shape:
+        raise ValueError(f"path and target must have one shape (N, H, W), got {paths.shape} and {targets.shape}")
+    errors = as_one_map(np.maximum(paths, 0) - targets)
+    return np.einsum("nhw,nhw->n", errors, errors)
+
+
+def minibatch_accuracies(
+    errors: NDArray[np.float64], lengths: NDArray[np.float64], minibatch: int = MINIBATCH
+) -> NDArray[np.float64]:
+    """Return 1 - (sum of errors) / (sum of lengths) of each minibatch of consecutive levels; the last may be smaller.
+
+    If all answers of a minibatch are empty, the sum of lengths counts as 1.
+
+    Args:
+        errors: (N,) `squared_errors` of levels.
+        lengths: (N,) tiles on their canonical solutions.
+        minibatch: levels in a minibatch, at least 1.
+    """
+    starts = np.arange(0, len(errors), minibatch)
+    return 1 - np.add.reduceat(errors, starts) / np.maximum(np.add.reduceat(lengths, starts), 1)
+
+
+def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATCH) -> float:
+    """Return the accuracy that the paper publishes, as its code of 2025 computes it: 1 for perfect, 0 for nothing.
+
+    For each minibatch, against the canonical target only, it is 1 - (sum of squared errors of relu(path)) / (sum of
+    squared targets). The path is not clipped at 1; the code of 2022 does so (docs/reproduction.md). The mean over
+    minibatches is taken. So paths of a minibatch count in proportion to their lengths, and an equally short path other
+    than the canonical one is wrong.
+
+    Args:
+        path: (N, H, W) or (N, K, H, W) floats, the predictions.
+        target: bool of that shape, the canonical solutions, at least one tile each.
+        minibatch: levels in a minibatch.
+
+    Raises:
+        ValueError: the shapes differ, a target is empty or has other values than 0 and 1, there is no level, or
+            `minibatch` is below 1.
+    """
+    if minibatch < 1:
+        raise ValueError(f"minibatch must be at least 1, got {minibatch}")
+    errors, lengths = squared_errors(path, target), lengths_of(as_path(target, "target")).astype(np.float64)
+    if not len(errors) or not lengths.all():
+        raise ValueError(f"accuracy needs at least one level, and no empty target, got {len(errors)} levels")
+    return float(minibatch_accuracies(errors, lengths, minibatch).mean())

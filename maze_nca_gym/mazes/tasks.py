@@ -1,0 +1,468 @@
+"""Questions about mazes: the two tasks of the package, and those that users add."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial, update_wrapper, wraps
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.generation import Size, generate
+from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
+from maze_nca_gym.mazes.levels import (
+    KINDS,
+    MOST_KINDS,
+    Kind,
+    Tile,
+    Tiles,
+    clear_endpoints,
+    read_tiles,
+    to_text,
+)
+from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
+from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
+from maze_nca_gym.support.names import check_count
+
+Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
+"""(N, H, W) tiles and bool paths -> (N,) int64, 0 for what is no valid path, and more for a better one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A question about mazes whose answer is a set of tiles, called the path, or one for each of several channels.
+
+    Attributes:
+        name: what environments, policies and level sets call it. In an order of directions that is not the usual one,
+            it ends with the order.
+        kinds: the T kinds of tile of its levels, at most 64: a tile's value is its place among them, and each is a
+            channel of the one-hot maze. The first two are always empty and wall. With source and target after them,
+            generated levels have one of each, joined by a path; all further kinds are the task's own.
+        answers: names of the K channels of an answer, which are the first of a state. Where K is 1, answers are
+            (N, H, W) everywhere; with more, such as the way to a key and the way on from there, they are (N, K, H, W).
+        mark: (rng, (N, H, W) generated tiles) -> the task's levels, of the same shape: puts its own kinds of tile, or
+            more targets, on levels that any generator has made. What it returns must be solvable. It is not called for
+            levels that users give. None if generated levels are the task's as they are.
+        n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
+        solve: (N, H, W) tiles -> bool canonical solutions, (N, H, W) or with several channels (N, K, H, W), empty where
+            there is none. It may take an `order` of directions.
+        is_optimal: (N, H, W) tiles and bool paths of that shape -> (N,) bool, whether each is some optimal solution.
+        usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16, of all
+            channels.
+        default_steps: iterations at size 16 for a model that states no number itself.
+        found: what the window says when the answer is right.
+        may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
+            whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
+        guidance: (N, H, W) tiles -> `Guidance`, or its (N, G, H, W) bool channels alone, which count from the start:
+            what a solver can say of every tile besides, from which networks learn far faster. None if the task brings
+            none. It may take an `order` of directions.
+        guided: names of the G channels of the guidance.
+        rank: (N, H, W) tiles and bool paths -> (N,) int64 by which the best of several paths is chosen without the
+            solution: 0 for what is no valid path, and more for a better one. None if there is no such choice, as with
+            several channels.
+        order: order of directions of its canonical solutions, see `solvers`.
+    """
+
+    name: str
+    kinds: tuple[Kind, ...] = KINDS
+    answers: tuple[str, ...] = ("path",)
+    mark: Callable[[np.random.Generator, Tiles], Tiles] | None = None
+    n_channels: int
+    solve: Callable[[Tiles], NDArray[np.bool_]]
+    is_optimal: IsOptimal
+    usual_length: int
+    default_steps: int
+    found: str = "solved"
+    may_be_empty: bool = False
+    guidance: Callable[[Tiles], Guidance | NDArray[np.bool_]] | None = None
+    guided: tuple[str, ...] = ()
+    rank: Rank | None = None
+    order: str = USUAL_ORDER
+
+    def __post_init__(self) -> None:
+        """Check values whose errors would be hard to explain later.
+
+        Raises:
+            ValueError: no name, or one that ends with another order; a number below 1; kinds of tile that do not begin
+                with empty and wall, or two that share a name or a letter; no answer, two of one name, more than
+                channels, or several with a `rank`; or guidance without names of its channels.
+        """
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
+        if with_order(self.name, self.order) != self.name:
+            raise ValueError(f"the name of a task ends with its order only, which is {self.order}, got {self.name!r}")
+        for name in ("n_channels", "usual_length", "default_steps"):
+            check_count(name, getattr(self, name))
+        named = isinstance(self.answers, tuple) and all(isinstance(name, str) and name for name in self.answers)
+        if not named or not self.answers or len({*self.answers, *self.guided}) < len(self.answers) + len(self.guided):
+            raise ValueError(
+                f"answers of the task {self.name!r} must be a tuple of different names, one or more, and none that its "
+                f"guidance has, got {self.answers!r}"
+            )
+        check_count(f"n_channels of the task {self.name!r}", self.n_channels, len(self.answers))
+        if len(self.answers) > 1 and self.rank is not None:
+            raise ValueError(f"a rank is for answers of one channel, those of {self.name!r} have {len(self.answers)}")
+        if (self.guidance is None) != (not self.guided):
+            raise ValueError(f"guidance needs names of its channels, guided, and they need it, got {self.guided}")
+        if not all(isinstance(kind, Kind) for kind in self.kinds) or self.kinds[:2] != KINDS[:2]:
+            raise ValueError(f"the kinds of tile of the task {self.name!r} must begin with KINDS[:2], empty and wall")
+        if len(self.kinds) > MOST_KINDS:
+            raise ValueError(f"a task has at most {MOST_KINDS} kinds of tile, got {len(self.kinds)}")
+        for what in ("name", "letter"):
+            given = [getattr(kind, what) for kind in self.kinds]
+            twice = sorted({each for each in given if given.count(each) > 1})
+            if twice:
+                raise ValueError(f"two kinds of tile of the task {self.name!r} have the {what} {', '.join(twice)}")
+
+    @property
+    def n_tiles(self) -> int:
+        """T, the number of kinds of tile: the channels of the one-hot maze."""
+        return len(self.kinds)
+
+    @property
+    def drawn(self) -> int | slice:
+        """Index of the channels of a state that draw the answer: 0, or the first K. `states[:, task.drawn]` is
+        (N, H, W) or (N, K, H, W)."""
+        return 0 if len(self.answers) == 1 else slice(len(self.answers))
+
+    def check_channels(self, n_channels: int | None) -> int:
+        """Return the number of channels of a state, by default the task's.
+
+        Raises:
+            ValueError: fewer than an answer has.
+        """
+        return check_count("n_channels", self.n_channels if n_channels is None else n_channels, len(self.answers))
+
+    def shape_of_answers(self, n: int, height: int, width: int) -> tuple[int, ...]:
+        """Return the shape of the answers of n levels, (n, H, W) or (n, K, H, W)."""
+        return (n, height, width) if len(self.answers) == 1 else (n, len(self.answers), height, width)
+
+    def to_text(self, level: Tiles, answer: NDArray[np.bool_]) -> str:
+        """Draw an (H, W) level and an answer, (H, W) or (K, H, W) bool, as text: a drawing for each channel, with its
+        name above where there are several."""
+        if answer.ndim == 2:
+            return to_text(level, answer, self.letters)
+        drawings = zip(self.answers, answer, strict=True)
+        return "\n\n".join(f"{name}:\n{to_text(level, path, self.letters)}" for name, path in drawings)
+
+    @property
+    def has_endpoints(self) -> bool:
+        """Whether its levels have a source and a target."""
+        return [kind.name for kind in self.kinds[2:4]] == ["source", "target"]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its levels are those of the package's tasks: with one source and one target, or without both, and
+        nothing else."""
+        return self.kinds in (KINDS, KINDS[:2]) and self.mark is None
+
+    @property
+    def letters(self) -> str:
+        """The letter of each kind of tile that may be in the drawing of a level; `prepare` clears ends."""
+        return "".join(kind.letter for kind in self._given_kinds)
+
+    @property
+    def _given_kinds(self) -> tuple[Kind, ...]:
+        return KINDS if self.kinds == KINDS[:2] else self.kinds
+
+    @property
+    def question(self) -> str:
+        """The name without the order of directions, which is the same in all orders."""
+        return split_order(self.name)[0]
+
+    def ordered(self, order: str) -> Task:
+        """Return this task with canonical solutions in another order of directions.
+
+        >>> SHORTEST_PATH.ordered("DLRU").name
+        'shortest-path-DLRU'
+
+        Raises:
+            ValueError: no order, or the task's `solve` takes none.
+        """
+        name = with_order(self.name, order)
+        if order == self.order:
+            return self
+        if not _takes_order(self.solve):
+            raise ValueError(f"the task {self.name!r} has one order of directions only: its solve takes no `order`")
+        given: dict[str, Any] = {"solve": self.solve, "guidance": self.guidance}
+        ordered: dict[str, Any] = {
+            part: update_wrapper(partial(function, order=order), function)
+            for part, function in given.items()
+            if function is not None and _takes_order(function)
+        }
+        return replace(self, name=name, order=order, **ordered)
+
+    def guide(self, tiles: Tiles) -> Guidance:
+        """Return the guidance of (N, H, W) levels.
+
+        Raises:
+            ValueError: the task brings none.
+        """
+        if self.guidance is None:
+            raise ValueError(f"the task {self.name!r} brings no guidance")
+        if not len(tiles):
+            return Guidance(
+                np.zeros((0, len(self.guided), *tiles.shape[1:]), np.bool_), np.zeros(tiles.shape, np.int32)
+            )
+        shown = self.guidance(tiles)
+        return shown if isinstance(shown, Guidance) else Guidance(shown, np.zeros(tiles.shape, np.int32))
+
+    @property
+    def judge(self) -> IsOptimal | None:
+        """`is_optimal` as `scoring.score` takes it: None if the compiled kernels decide it themselves."""
+        compiled = self.is_optimal is solvers.is_optimal and self.is_plain and not self.may_be_empty
+        return None if compiled and len(self.answers) == 1 else self.is_optimal
+
+    def check_one_channel(self, otherwise: str) -> None:
+        """Check that answers have one channel, for what cannot take several.
+
+        Raises:
+            ValueError: they have more; `otherwise` says what is impossible then.
+        """
+        if len(self.answers) > 1:
+            have = f"{len(self.answers)} channels, {', '.join(self.answers)}"
+            raise ValueError(f"answers of the task {self.name!r} have {have}: {otherwise}")
+
+    def prepare(self, tiles: Tiles) -> Tiles:
+        """Return (N, H, W) levels that users give as this task has them: without source and target if it knows neither.
+
+        Raises:
+            ValueError: a tile of another kind.
+        """
+        self.check_kinds(tiles)
+        return clear_endpoints(tiles) if self.kinds == KINDS[:2] else tiles
+
+    def check_kinds(self, tiles: Tiles) -> None:
+        """Check the values of (N, H, W) tiles; those of source and target may be cleared by `prepare`.
+
+        Raises:
+            ValueError: a tile of another kind.
+        """
+        known = self._given_kinds
+        if len(tiles) and tiles.max() >= len(known):
+            names = ", ".join(kind.name for kind in known)
+            raise ValueError(f"tiles of the task {self.name!r} are 0 to {len(known) - 1} ({names}), got {tiles.max()}")
+
+    def generate(
+        self, rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
+    ) -> Tiles:
+        """Generate levels of this task, (N, H, W) uint8: those of a generator, with the task's marks.
+
+        Raises:
+            ValueError: an unknown generator or option, a bad value, or marks that are none of the task's tiles.
+        """
+        return self.marked(rng, generate(rng, n, size, generator, endpoints=self.has_endpoints, **options))
+
+    def marked(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:
+        """Return (N, H, W) generated levels with the task's marks.
+
+        Raises:
+            ValueError: other than tiles of the task in the same shape.
+        """
+        if self.mark is None or not len(tiles):
+            return tiles
+        levels = self.mark(rng, tiles.copy())
+        if not isinstance(levels, np.ndarray) or (levels.shape, levels.dtype) != (tiles.shape, tiles.dtype):
+            got = f"{levels.dtype} of {levels.shape}" if isinstance(levels, np.ndarray) else repr(levels)
+            raise ValueError(f"mark of the task {self.name!r} must return uint8 tiles of {tiles.shape}, got {got}")
+        return self.prepare(levels)
+
+    def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
+        """Return the canonical solutions of levels that must all be solvable, (N, H, W) or (N, K, H, W) bool.
+
+        Raises:
+            ValueError: a level is unsolvable or malformed.
+        """
+        if not len(tiles):
+            return np.zeros(self.shape_of_answers(*tiles.shape), np.bool_)
+        targets = self.solve(tiles)
+        solvable = self.is_answer(targets)
+        if not solvable.all():
+            i = int(np.argmin(solvable))
+            raise ValueError(f"level {i} of {len(tiles)} is unsolvable: {self.why_unsolvable(tiles[i])}")
+        return targets
+
+    def is_answer(self, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which of the (N, ...) bool results of `solve` are answers, (N,) bool; an empty one is only if
+        `may_be_empty`."""
+        return np.asarray((lengths_of(targets) > 0) | self.may_be_empty)
+
+    def why_unsolvable(self, level: Tiles) -> str:
+        """Return in a few words why an (H, W) level with an empty answer is unsolvable."""
+        if not (level != Tile.WALL).any():
+            return "it has no free tile"
+        ends = [np.argwhere(level == end) for end in (Tile.SOURCE, Tile.TARGET)]
+        if all(len(places) == 1 for places in ends) and solvers.distances(level)[tuple(ends[1][0])] < 0:
+            return "no path joins source and target"
+        return f"the answer of the task {self.name!r} is empty, and its may_be_empty is False"
+
+
+def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
+    """Return a function of many levels that calls one of a single level for each, and remembers its last results.
+
+    So `solve` and `is_optimal` may be plain Python, such as a search with a heap.
+
+    >>> Task(solve=of_each(solve_one), is_optimal=of_each(judge_one), ...)
+
+    Args:
+        function: takes an (H, W) level, perhaps an (H, W) or (K, H, W) bool path, as copies, and keywords such as
+            `order`; returns an array or a number, the same for the same level, of one shape for all levels of a shape.
+
+    Returns:
+        A function of (N, H, W) levels, and paths, that stacks the results, (N, ...). Of no level at all they are those
+        of `solve`, (0, H, W) bool, or with paths those of `is_optimal`, (0,) bool.
+    """
+
+    @lru_cache(maxsize=4096)
+    def of_one(shape: tuple[int, ...], level: bytes, *paths: bytes, **options: Any) -> NDArray[Any]:
+        given = [np.frombuffer(path, np.bool_) for path in paths]
+        of_level = np.frombuffer(level, np.uint8).reshape(shape)
+        answers = [path.reshape(shape if path.size == of_level.size else (-1, *shape)).copy() for path in given]
+        return np.asarray(function(of_level.copy(), *answers, **options))
+
+    @wraps(function)
+    def of_all(tiles: Tiles, *paths: NDArray[np.bool_], **options: Any) -> NDArray[Any]:
+        if not len(tiles):
+            return np.zeros((0,) if paths else tiles.shape, np.bool_)
+        rows = zip(tiles, *(np.asarray(path, np.bool_) for path in paths), strict=True)
+        return np.stack([of_one(row[0].shape, *(part.tobytes() for part in row), **options) for row in rows])
+
+    return of_all
+
+
+def _takes_order(function: Callable[..., Any]) -> bool:
+    return "order" in inspect.signature(function).parameters
+
+
+def _shorter_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return ranks of lines from source to target, (N,): the fewer tiles, the higher."""
+    return np.where(solvers.is_valid(tiles, paths), 1 + (~paths).sum(axis=(1, 2)), 0)
+
+
+def _longer_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return ranks of paths that are shortest between their own ends, (N,): the more tiles, the higher."""
+    return np.where(solvers.is_valid(tiles, paths), paths.sum(axis=(1, 2)), 0)
+
+
+SHORTEST_PATH = Task(
+    name="shortest-path",
+    n_channels=11,
+    solve=solvers.shortest_path,
+    is_optimal=solvers.is_optimal,
+    usual_length=48,
+    found="shortest path found",
+    guidance=first_steps,
+    guided=tuple(STEPS),
+    rank=_shorter_is_better,
+    default_steps=96,  # two for each tile of the longest solution: a flood there and a path back
+)
+"""The shortest path from source to target (paper, "Computing the shortest path")."""
+DIAMETER = Task(
+    name="diameter",
+    kinds=KINDS[:2],
+    n_channels=31,
+    solve=solvers.diameter,
+    is_optimal=solvers.is_optimal,
+    usual_length=60,
+    found="longest shortest path found",
+    guidance=branches,
+    guided=tuple(f"{what}_{step}" for what in ("centre", "branch") for step in STEPS),
+    rank=_longer_is_better,
+    default_steps=240,  # four for each tile: there and back, twice
+)
+"""The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
+
+_TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####"]
+"""Levels on which `register_task` tries out a task."""
+
+
+def register_task(task: Task) -> Task:
+    """Register a task of your own, whose name then works everywhere: environments, models, training, evaluation,
+    evolution.
+
+    New processes, such as those of asynchronous environments, must register it again.
+
+    Its functions are tried on two tiny levels.
+
+    Raises:
+        ValueError: the name of a task of this package, or functions that return something else than they should.
+    """
+    if not isinstance(task, Task):
+        raise ValueError(f"a Task is expected, got {task!r}")
+    return TASKS.register(task.name, task)
+
+
+def _try_out(name: str, task: Task) -> None:
+    """Check what a task's functions return for two tiny levels."""
+    tiles = task.prepare(clear_endpoints(read_tiles(_TINY)) if not task.has_endpoints else read_tiles(_TINY))
+    tiles = _called(task, "marked", np.random.default_rng(0), tiles)
+    targets = _called(task, "solve", tiles)
+    _check_result(task, "solve", targets, task.shape_of_answers(*tiles.shape))
+    judged = _called(task, "is_optimal", tiles, targets)
+    _check_result(task, "is_optimal", judged, tiles.shape[:1])
+    wrong = np.flatnonzero(task.is_answer(targets) & ~judged)
+    if len(wrong):
+        rows = task.to_text(tiles[wrong[0]], targets[wrong[0]]).replace("\n", "/")
+        raise ValueError(f"is_optimal of the task {task.name!r} must accept what solve returns (*), but not in {rows}")
+    if task.guidance is not None:
+        shown = _called(task, "guide", tiles)
+        _check_result(task, "guidance", shown.channels, (len(tiles), len(task.guided), *tiles.shape[1:]))
+        _check_result(task, "guidance", shown.after, tiles.shape, np.int32)
+    if task.rank is not None:
+        ranks = _called(task, "rank", tiles, targets)
+        _check_result(task, "rank", ranks, tiles.shape[:1], np.int64)
+
+
+def _called(task: Task, name: str, *arguments: Any) -> Any:
+    try:
+        return getattr(task, name)(*(copy(argument) for argument in arguments))
+    except Exception as error:
+        raise ValueError(
+            f"{name} of the task {task.name!r} fails on two levels of 5 x 5 tiles: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_result(task: Task, name: str, result: Any, shape: tuple[int, ...], dtype: type[Any] = np.bool_) -> None:
+    if not isinstance(result, np.ndarray) or result.shape != shape or result.dtype != dtype:
+        got = f"{result.dtype} of {result.shape}" if isinstance(result, np.ndarray) else repr(result)
+        raise ValueError(
+            f"{name} of the task {task.name!r} must return a {np.dtype(dtype)} array of shape {shape} for two "
+            f"levels of 5 x 5 tiles, got {got}"
+        )
+
+
+TASKS = OrderedRegistry("task", {task.name: task for task in (SHORTEST_PATH, DIAMETER)}, _try_out)
+"""All tasks by name; `register_task` adds to them."""
+
+
+def find_task(name: str, order: str | None = None) -> Task:
+    """Return the task of that name, in another order of directions if one is given.
+
+    Raises:
+        ValueError: unknown name, or no order of that task.
+    """
+    task = TASKS.find(name)
+    return task if order is None else task.ordered(order)
+
+
+def usual_task(n_tiles: int) -> Task:
+    """Return the first task whose mazes have this many kinds of tile; the package's own tasks come first.
+
+    Raises:
+        ValueError: no task has that many.
+    """
+    for task in TASKS.values():
+        if task.n_tiles == n_tiles:
+            return task
+    known = ", ".join(f"{task.n_tiles} ({task.name})" for task in TASKS.values())
+    raise ValueError(f"n_tiles must be one of {known}, got {n_tiles}")
+
+
+def task_of_levels(tiles: Tiles) -> Task:
+    """Return the usual task of (N, H, W) levels: shortest path if any has a source or a target, else diameter."""
+    return usual_task(len(KINDS) if (tiles >= Tile.SOURCE).any() else 2)

@@ -1,0 +1,1 @@
+"""What mazes, environments and policies share: names, options, files, random streams, tables, notebooks, devices."""

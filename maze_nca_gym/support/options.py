@@ -1,0 +1,568 @@
+"""Options: fields of frozen dataclasses, and arguments of functions, each with its type, range, default and help.
+
+From a field come the check of its value, JSON, the difference to other options, and the option on the command line:
+
+>>> @dataclass(frozen=True)
+... class Cutting:
+...     n_pieces: Annotated[int, Between(1, 64)] = 2
+...     '''Number of pieces.'''
+...
+...     def __post_init__(self) -> None:
+...         check_options(self)
+
+Rules across fields are written by hand, below `check_options`. Options nest: a field that is such a dataclass
+contributes its own options, without a prefix. The arguments of a function that is `checked` are options too, with their
+help taken from its docstring; this is how a function becomes a command.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import math
+import sys
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import cache, wraps
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+from maze_nca_gym.support.names import did_you_mean, unknown_name
+
+FAMILIAR = {
+    "lr": "learning_rate",
+    "epochs": "n_updates",
+    "max_steps": "steps",
+    "layers": "n_iterations",
+    "width": "n_channels",
+    "checkpoint": "save_every",
+}
+"""Name of an option elsewhere -> the name here."""
+CONTINUED = ("resume", "continue")
+"""Names in other programs of an option that is not needed here: the same call again continues a run."""
+
+
+REQUIRED: Any = inspect.Parameter.empty
+"""Default of an option that must be given."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Rule(Protocol):
+    """A condition on the value of an option, or on each of several values; None is never checked."""
+
+    def broken_by(self, option: Option, value: Any) -> str | None:
+        """Return what is wrong with a value, or None."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """All allowed values, if they are known without importing anything; otherwise empty."""
+
+
+@dataclass(frozen=True)
+class Between:
+    """A finite number from `least` to `most`, both included."""
+
+    least: float
+    most: float = math.inf
+    names: Collection[str] = ()
+
+    def broken_by(self, option: Option, value: Any) -> str | None:
+        """Return what is wrong with a value, or None."""
+        if isinstance(value, str) or self.least <= value <= min(self.most, sys.float_info.max):
+            return None  # a name in place of a number, which the option's type must allow
+        end = f"at least {self.least:,}" if self.most == math.inf else f"from {self.least:,} to {self.most:,}"
+        return f"{option.name} must be {end}, got {value:,}"
+
+
+@dataclass(frozen=True)
+class Above:
+    """A finite number larger than `bound`."""
+
+    bound: float
+    names: Collection[str] = ()
+
+    def broken_by(self, option: Option, value: Any) -> str | None:
+        """Return what is wrong with a value, or None."""
+        if self.bound < value <= sys.float_info.max:
+            return None
+        return f"{option.name} must be a finite number above {self.bound:,}, got {value:,}"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A name in a table, such as a registry. The table is read at every check, so later registrations count.
+
+    Attributes:
+        table: the names, or a named function that returns them (a lambda in an annotation sees no globals); help does
+            not call it.
+        kind: what is named, for messages; by default the name of the option.
+    """
+
+    table: Collection[str] | Callable[[], Collection[str]]
+    kind: str | None = None
+
+    def broken_by(self, option: Option, value: Any) -> str | None:
+        """Return what is wrong with a value, or None."""
+        if not isinstance(value, str):
+            return None  # an object instead of its name, which the option's type must allow
+        known = self.table() if callable(self.table) else self.table
+        return None if value in known else unknown_name(self.kind or option.name.removeprefix("--"), value, known)
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names, unless a function has them."""
+        return () if callable(self.table) else self.table
+
+
+@dataclass(frozen=True)
+class Further:
+    """Options that depend on the values of other options, such as those of a chosen class.
+
+    It annotates a field that is a mapping, or the `**options` of a function.
+
+    Attributes:
+        options_of: values by name -> the further options by name. The values include at least the given ones of
+            `named_by`.
+        named_by: names of the options on which they depend.
+    """
+
+    options_of: Callable[[Mapping[str, Any]], Mapping[str, Option]]
+    named_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The type that is stored, and typed on the command line, where Python callers may pass other types too.
+
+    Values of the other types that the annotation allows are passed on unchanged.
+    """
+
+    type: Any
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the command line shows an option, where this differs from the usual.
+
+    Attributes:
+        metavar: what stands for its value.
+        default: its default in words.
+        positional: whether its value is given without its name.
+        takes_value: whether a switch is shown with its values, since its default may be either.
+        python_only: whether it is no option of a command.
+        read: converts the words to a value, if the type alone does not say how; raises ValueError.
+    """
+
+    metavar: str | None = None
+    default: str | None = None
+    positional: bool = False
+    takes_value: bool = False
+    python_only: bool = False
+    read: Callable[[Sequence[str]], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option, wherever it was written.
+
+    Attributes:
+        name: as in Python; the command line has hyphens.
+        type: a simple type, a `Literal`, or a union or tuple of simple ones; with Any, a word gets the type that it
+            looks like.
+        rules: what its values may be.
+        default: REQUIRED where it must be given.
+        group: the dataclass or function that it belongs to, whose docstrings have its help.
+        style: how the command line shows it.
+        accepts: the type of values that are passed on unchanged, besides those of `type`.
+    """
+
+    name: str
+    type: Any
+    rules: tuple[Rule, ...] = ()
+    default: Any = REQUIRED
+    group: Any = None
+    style: Shown = Shown()
+    accepts: Any = None
+
+    @property
+    def help(self) -> str:
+        """What it does, in one line."""
+        return _texts(self.group).get(self.name, "")
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None."""
+        return type(None) in get_args(self.type)
+
+    def check(self, value: Any) -> Any:
+        """Return a value in the form in which it is stored.
+
+        NumPy numbers become Python numbers, and lists become tuples. A single item becomes a tuple if several are
+        allowed, and an integer a float if a float is asked for.
+
+        Raises:
+            ValueError: it is of another type, or breaks a rule.
+        """
+        plain = _plain(value, self.type)
+        if not _is_of(plain, self.type):
+            if self.accepts is not None and _is_of(value, self.accepts):
+                return value
+            raise ValueError(f"{self.name} must be of type {type_name(self.accepts or self.type)}, got {value!r}")
+        for rule in self.rules:
+            for each in plain if isinstance(plain, tuple) else (plain,):
+                broken = None if each is None else rule.broken_by(self, each)
+                if broken is not None:
+                    raise ValueError(broken)
+        return _as_float(plain, self.type)
+
+    def read(self, words: Sequence[str]) -> Any:
+        """Return the value that words of a command line give, checked.
+
+        Raises:
+            ValueError: they are no value of its type, or one that is not allowed.
+        """
+        return replace(self, name=flag(self.name)).check(self._read(words))
+
+    def _read(self, words: Sequence[str]) -> Any:
+        kinds = _kinds(self.type)
+        several = next((kind for kind in kinds if get_origin(kind) is tuple), None)
+        try:
+            if self.style.read is not None:
+                return self.style.read(words)
+            if several is None or (list(words) == ["None"] and self.optional):
+                return _word(words[0], kinds)
+            items = get_args(several)
+            if items[-1] is not Ellipsis:
+                return tuple(_word(word, _kinds(item)) for word, item in zip(words, items, strict=True))
+            if items[0] in (int, float) or any(isinstance(rule, OneOf) for rule in self.rules):
+                words = [part for word in words for part in word.split(",") if part]
+            return tuple(_word(word, _kinds(items[0])) for word in words)
+        except ValueError as error:
+            raise ValueError(f"{flag(self.name)}: {error}") from error
+
+
+def options_of(kind: Any) -> dict[str, Option]:
+    """Return the options of a dataclass, those of its parts included, by name."""
+    found: dict[str, Option] = {}
+    for name, field in _described(kind).items():
+        if field.is_part:
+            found |= {each: inner for each, inner in options_of(field.option.type).items() if each not in found}
+        elif field.further is None:
+            found[name] = field.option
+    return found
+
+
+class _Field(NamedTuple):
+    """A field of a dataclass: an option, a part with options of its own, or a mapping of further ones."""
+
+    option: Option
+    further: Further | None
+    is_part: bool
+
+
+@cache
+def _described(kind: Any) -> Mapping[str, _Field]:
+    hints, described = get_type_hints(kind, include_extras=True), {}
+    for field in fields(kind):
+        option = _option(field.name, hints[field.name], REQUIRED if field.default is MISSING else field.default, kind)
+        is_part = isinstance(option.type, type) and is_dataclass(option.type)
+        described[field.name] = _Field(option, _note(hints[field.name], Further), is_part)
+    return types.MappingProxyType(described)
+
+
+@cache
+def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> Mapping[str, Option]:
+    """Return the options that a function, or the constructor of a class, takes by keyword, with its docstring's help.
+
+    An argument without a type has the type of its default; without a default either, it takes any word.
+    """
+    hints, found = _hints(function), {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in leave_out or parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            continue
+        default = parameter.default
+        untyped = Any if default in (REQUIRED, None) else type(default)
+        found[name] = _option(name, hints.get(name, untyped), default, function)
+    return types.MappingProxyType(found)
+
+
+def further_options(function: Callable[..., Any]) -> Further | None:
+    """Return what the `**options` of a function are, if it has any."""
+    names = [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.VAR_KEYWORD]
+    return _note(_hints(function).get(names[0]), Further) if names else None
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of arguments, with Any for names that only type checkers import."""
+    call: Any = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+    known = getattr(inspect.unwrap(call), "__globals__", {})
+    try:
+        return get_type_hints(call, localns=_Known({**vars(builtins), **known}), include_extras=True)
+    except (NameError, TypeError):  # a user's annotation need not be a type
+        return {}
+
+
+class _Known(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return Any
+
+
+def _option(name: str, annotated: Any, default: Any, group: Any) -> Option:
+    hint, notes = (
+        (get_args(annotated)[0], annotated.__metadata__) if get_origin(annotated) is Annotated else (annotated, ())
+    )
+    rules = tuple(note for note in notes if hasattr(note, "broken_by"))
+    option = Option(name, hint, rules, default, group, _note(annotated, Shown) or Shown())
+    stored = _note(annotated, Stored)
+    return option if stored is None else replace(option, type=stored.type, accepts=hint)
+
+
+def _note(annotated: Any, kind: type[R]) -> R | None:
+    return next((note for note in getattr(annotated, "__metadata__", ()) if isinstance(note, kind)), None)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function so that its arguments are checked and converted as its signature says.
+
+    Raises:
+        ValueError: where it is called with a value of another type, or one that is not allowed.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given, options = signature.bind(*args, **kwargs), options_of_call(call)
+        for name in filter(options.__contains__, given.arguments):
+            given.arguments[name] = options[name].check(given.arguments[name])
+        return function(*given.args, **given.kwargs)
+
+    return call
+
+
+def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
+    """Return the options of all kinds of something, such as generators; each default in words names the kinds that have
+    it.
+
+    Args:
+        kinds: for each kind, its options by name.
+    """
+    found: dict[str, Option] = {}
+    for options in kinds.values():
+        for name, option in options.items():
+            words = [f"{each[name].default} for {kind}" for kind, each in kinds.items() if name in each]
+            found.setdefault(name, replace(option, style=Shown(default=", ".join(words))))
+    return found
+
+
+def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
+    """Return options with other defaults; since these may be on or off, every switch takes a value."""
+    return {
+        name: replace(option, default=values.get(name, option.default), style=Shown(takes_value=True))
+        for name, option in options.items()
+    }
+
+
+def check_options(part: Any) -> None:
+    """Check every field of a dataclass, and store the values in their plain form.
+
+    Raises:
+        ValueError: a value of another type, or one that is not allowed.
+    """
+    kind: Any = type(part)
+    for name, field in _described(kind).items():
+        object.__setattr__(part, name, field.option.check(getattr(part, name)))
+
+
+def check(condition: bool, message: str) -> None:
+    """Raise ValueError with the message unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def check_known(given: Collection[str], known: Collection[str], what: str, hint: str = "") -> None:
+    """Check that there are options of these names.
+
+    Args:
+        given: the names.
+        known: all names that there are.
+        what: what has the options, such as "a configuration".
+        hint: the end of the message.
+
+    Raises:
+        ValueError: an unknown name; the message suggests the one that may be meant.
+    """
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"{what} has no option {', '.join(unknown)}{meant(unknown[0], known)}{hint}")
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """Return the end of a message: which of the known options may be meant by a name, or nothing."""
+    name = name.replace("-", "_")
+    if name in CONTINUED and "overwrite" in known:
+        return ": the same command goes on with a run that was stopped"
+    return did_you_mean(FAMILIAR.get(name, name) if FAMILIAR.get(name) in known else name, known)
+
+
+def flat(part: Any) -> dict[str, Any]:
+    """Return the values of a dataclass by the names of its options, those of its parts included."""
+    kind: Any = type(part)
+    values: dict[str, Any] = {}
+    for name in _described(kind):
+        value = getattr(part, name)
+        inner = flat(value) if is_dataclass(value) else value if isinstance(value, Mapping) else {name: value}
+        values |= {each: inner[each] for each in inner if each not in values}
+    return values
+
+
+def unflattened(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Return the dataclass of this kind that `flat` turned into these values.
+
+    Raises:
+        ValueError: a value that it refuses.
+    """
+    given: dict[str, Any] = {}
+    for name, field in _described(kind).items():
+        if field.is_part:
+            given[name] = unflattened(field.option.type, values)
+        elif field.further is not None:
+            further = field.further.options_of(values)
+            given[name] = {each: values[each] for each in further if each in values and each not in _described(kind)}
+        else:
+            given[name] = values[name]
+    return kind(**given)
+
+
+def to_json(values: Any) -> Any:
+    """Return a value, or a dataclass or mapping of values, as what the json module writes."""
+    if is_dataclass(values):
+        return {field.name: to_json(getattr(values, field.name)) for field in fields(values)}
+    if isinstance(values, Mapping):
+        return {name: to_json(value) for name, value in values.items()}
+    return list(map(to_json, values)) if isinstance(values, (list, tuple)) else values
+
+
+def differences(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that differ from the usual ones."""
+    return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
+
+
+def flag(name: str) -> str:
+    """Return an option's name as it is typed: --n-levels for n_levels."""
+    return "--" + name.replace("_", "-")
+
+
+def type_name(hint: Any) -> str:
+    """Return a type in words: int, str | None, tuple[int, ...]."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return " | ".join(map(type_name, get_args(hint)))
+    if hint is type(None):
+        return "None"
+    if isinstance(hint, type) and not get_args(hint):
+        return hint.__name__
+    return str(hint).replace("collections.abc.", "").replace("typing.", "")
+
+
+@cache
+def _texts(kind: Any) -> Mapping[str, str]:
+    """Return what the docstrings of a class or function say about each field or argument."""
+    import docstring_parser
+
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__[:-1]) if isinstance(kind, type) else (kind,):
+        for text in docstring_parser.parse_from_object(each).params:
+            said = " ".join((text.description or "").split())
+            found[text.arg_name] = said[:1].upper() + said[1:]
+    return found
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """Return a value without NumPy's types, and as a tuple if several are allowed."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    tuples = [kind for kind in _kinds(hint) if get_origin(kind) is tuple]
+    if not tuples:
+        return value
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return tuple(each.item() if isinstance(each, np.generic) else each for each in value)
+    item = get_args(tuples[0])[0]
+    return (value,) if get_args(tuples[0])[-1] is Ellipsis and _is_of(value, item) else value
+
+
+def _as_float(value: Any, hint: Any) -> Any:
+    if isinstance(value, tuple) and get_origin(hint) is tuple:
+        items = get_args(hint)
+        items = items[:1] * len(value) if items[-1] is Ellipsis else items
+        return tuple(map(_as_float, value, items))
+    kinds = _kinds(hint)
+    return float(value) if float in kinds and int not in kinds and type(value) is int else value
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Return whether a value is of a type; an integer counts as a float, a bool not as a number."""
+    kinds, origin = _kinds(hint), get_origin(hint)
+    if len(kinds) > 1:
+        return any(_is_of(value, kind) for kind in kinds)
+    if hint is Any:
+        return True
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        items = get_args(hint)
+        items = items[:1] * len(value) if items[-1] is Ellipsis else items
+        return len(items) == len(value) and all(map(_is_of, value, items))
+    return isinstance(value, origin or (type(None) if hint is None else hint))
+
+
+_WORDS: dict[Any, Callable[[str], Any]] = {int: int, float: float, str: str, Path: Path}
+_EXPECTED = {int: "an integer", float: "a number", bool: "True or False"}
+
+
+def _word(word: str, kinds: Sequence[Any]) -> Any:
+    """Return the value of a word, in the first of several types that it fits.
+
+    Raises:
+        ValueError: it is of none.
+    """
+    for kind in sorted((int, float, bool, type(None), str) if Any in kinds else kinds, key=lambda kind: kind is str):
+        if kind in (bool, type(None)):
+            values = {"True": True, "False": False} if kind is bool else {"None": None}
+            if word in values:
+                return values[word]
+        elif get_origin(kind) is Literal:
+            if word in get_args(kind):
+                return word
+        else:
+            try:
+                return _WORDS.get(kind, kind)(word)
+            except (ValueError, TypeError):
+                continue
+    names = [name for kind in kinds for name in get_args(kind) if get_origin(kind) is Literal]
+    others = [kind for kind in kinds if get_origin(kind) is not Literal and kind is not type(None)]
+    expected = [_EXPECTED.get(kind, type_name(kind)) for kind in others]
+    raise ValueError(f"{' or '.join([*expected, *names])} is expected, got {word!r}{did_you_mean(word, names)}")
