@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .laboratory.sweeps.run import sweep
     from .policies.handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policies.policy import Policy
-    from .policies.weights import register_model
+    from .policies.weights import register_model, save_model
     from .rollouts import iterate, rollout
     from .rollouts.animation import animate
     from .rollouts.exporting import export
@@ -76,6 +76,7 @@ __all__ = [
     "register_preset",
     "reproduce",
     "rollout",
+    "save_model",
     "solve",
     "sweep",
     "train",
@@ -97,7 +98,7 @@ _LAZY = {
     "reproduce": ".laboratory.reproduction.run",
     "list_runs": ".runs.listing",
     "register_loss": ".training.losses",
-    "register_model": ".policies.weights",
+    **dict.fromkeys(("register_model", "save_model"), ".policies.weights"),
     "register_preset": ".training",
     "sweep": ".laboratory.sweeps.run",
     "train": ".training.run",

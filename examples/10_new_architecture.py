@@ -11,8 +11,7 @@ import sys
 import torch
 from torch import Tensor, nn
 
-from maze_nca_gym.agents import Policy, evaluate, train
-from maze_nca_gym.agents.policies.weights import register_model
+from maze_nca_gym.agents import Policy, evaluate, register_model, train
 from maze_nca_gym.mazes import find_task
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import torch
 from stable_baselines3 import PPO
 
-from maze_nca_gym.agents import evaluate, load
-from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.agents import evaluate, load, save_model
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
 
 n_steps, size = map(int, [*sys.argv[1:], *("30_000", "12")[len(sys.argv) - 1 :]])

@@ -6,5 +6,60 @@ evolution       levels that become hard for a policy
 sweeps          trainings that compare options over seeds
 reproduction    the paper's tables, a sweep that ships
 
-Nothing outside of it imports it but `agents` itself and the command line.
+Nothing outside of it imports it but `agents` itself and the command line. This package is the public door of automata,
+rules and theorems; what runs them is in `maze_nca_gym.agents`. Importing it loads none of its modules.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
+    from .automata.path_theorem import DISTANCE, REACHED, distance_axioms, flooded
+    from .automata.proof import mistakes, prove
+    from .automata.rules import around, at_least, threshold
+    from .automata.theorem import Theorem, broken_axioms, implies, moved
+    from .compiling.certificate import certify
+
+__all__ = [
+    "AUTOMATA",
+    "BOTH",
+    "DIAMETER",
+    "DISTANCE",
+    "GALLERY",
+    "HEALING",
+    "REACHED",
+    "SHORTEST_PATH",
+    "Automaton",
+    "Theorem",
+    "around",
+    "at_least",
+    "broken_axioms",
+    "certify",
+    "distance_axioms",
+    "flooded",
+    "implies",
+    "mistakes",
+    "moved",
+    "prove",
+    "register_automaton",
+    "threshold",
+]
+
+_HOMES = {
+    "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
+    "automata.path_theorem": "DISTANCE REACHED distance_axioms flooded",
+    "automata.proof": "mistakes prove",
+    "automata.rules": "around at_least threshold",
+    "automata.theorem": "Theorem broken_axioms implies moved",
+    "compiling.certificate": "certify",
+}
+_LAZY = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
