@@ -18,6 +18,7 @@ OURS = "MazeShortestPath-v0"
 POPGYM = "popgym-LabyrinthEscapeEasy-v0"
 MINIGRID = "MiniGrid-SimpleCrossingS11N5-v0"
 FLOOR = "floor: a NumPy copy of the action, and the squared error of its path"
+COPY = "a NumPy copy of the action alone"
 CARTPOLE_STEPS = 8
 """However a CartPole episode starts, it survives this many equal actions."""
 
@@ -47,6 +48,7 @@ def vector_jobs(effort: Effort) -> list[Job]:
     sync = partial(_cartpole_vector_steps, n_envs, "sync")
     peers = (
         Peer(FLOOR, partial(_copies, n_envs), 0.87),
+        Peer(COPY, partial(_copies, n_envs, scored=False)),
         Peer("CartPole, SyncVectorEnv", sync, 12),
         Peer("CartPole, its own vector env", partial(_cartpole_vector_steps, n_envs, "vector_entry_point")),
         Peer("Jumanji Maze, vmap", partial(_jumanji_vector_steps, n_envs, 50)),
@@ -88,7 +90,7 @@ def _steps(env: Any, action: Any, n_steps: int, n_envs: int = 1) -> Work:
     return Work(run, n_steps * n_envs, prepare=partial(env.reset, seed=0))
 
 
-def _copies(n_envs: int) -> Work:
+def _copies(n_envs: int, scored: bool = True) -> Work:
     """What no environment can do without whose action is its next state, and which scores it."""
     envs = gym.make_vec(OURS, n_envs)
     action, target = _state(envs.action_space.shape), envs.reset(seed=0)[1]["target"]
@@ -96,8 +98,9 @@ def _copies(n_envs: int) -> Work:
     def run() -> None:
         for _ in range(20):
             kept = action.copy()
-            error = kept[:, 0] - target
-            np.einsum("nhw,nhw->n", error, error)
+            if scored:
+                error = kept[:, 0] - target
+                np.einsum("nhw,nhw->n", error, error)
         del kept
 
     return Work(run, 20 * n_envs)

@@ -65,7 +65,7 @@ def episodes(rng: np.random.Generator) -> Arrays:
     """Two steps of either task: noisy optima of both kinds and noise."""
     results: list[NDArray[Any]] = []
     for size in (3, 6, (5, 7)):
-        tiles = generate(rng, 30, size, wall_probability=0.2)
+        tiles = generate(rng, 40, size, wall_probability=0.2)
         for levels in (tiles, clear_endpoints(tiles)):
             solve = solvers.shortest_path if levels is tiles else solvers.diameter
             state = dynamics.initial(levels, solve(levels), 4, 2)

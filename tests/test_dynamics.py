@@ -14,6 +14,7 @@ from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.backend_torch import DeviceBackend, TensorState
 from maze_nca_gym.envs.dynamics import STATE_LIMIT, State
 from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes._kernels.scoring import CHUNK
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import one_hot, parse
 from maze_nca_gym.mazes.scoring import score
@@ -101,6 +102,21 @@ class TestTransition:
         np.testing.assert_array_equal(action, sent)
         assert not np.shares_memory(after.channels, action)
         assert not np.shares_memory(after.channels, before.channels)
+
+    def test_many_episodes_are_each_their_own(self) -> None:
+        """More than are copied at once, and some left over; others among them are clipped, or a different optimum."""
+        n = 2 * CHUNK + 3
+        before = start(n=n, n_channels=2, size=4)
+        action = actions_for(before)
+        action[[0, CHUNK - 1, CHUNK, n - 1], 1] *= 1e30
+        after = dynamics.transition(before, action)
+        for i in range(n):
+            one = dynamics.transition_of_one(before.tiles[i], before.target[i], action[i])
+            np.testing.assert_array_equal(after.channels[i], one.channels)
+            assert after.scores.table[i].tolist() == list(one[1:])
+        action[n - 2, 1, 0, 0] = np.nan
+        with pytest.raises(ValueError, match=rf"in episode {n - 2} of {n}"):
+            dynamics.transition(before, action)
 
 
 @for_each("value", [np.nan, np.inf, -np.inf])

@@ -82,7 +82,7 @@ def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal 
         ValueError: the action holds a NaN or infinity.
     """
     tiles, maze, target, length, _, _ = state
-    clipped, scores, bad = action.copy(), np.empty((len(tiles), 4)), -1
+    clipped, scores, bad = np.empty_like(action), np.empty((len(tiles), 4)), -1
     if is_optimal is None:
         bad = kernels.transitions(tiles, target, action, clipped, scores)
     elif not kernels.clip_into(action.reshape(-1), clipped.reshape(-1)):

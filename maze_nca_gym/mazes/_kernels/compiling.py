@@ -48,6 +48,8 @@ class Kernels:
                 inline = _FUNCTIONS[called][0] in registry.INLINE
                 self._namespace[called] = self._compile(called, _copied if inline else _called)
                 self._callable.add(called)
+        if "copy_memory" in function.__code__.co_names:
+            self._namespace["copy_memory"] = memory_copy()
         code = jit_within(self._namespace, MODULES, function, signature, compile_it=compile_it)
         if compile_it is not _copied and not code.stats.cache_hits:
             _announce()
@@ -95,6 +97,23 @@ def _copied(function: Function, *_: str) -> Function:
     import numba
 
     return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
+
+
+def memory_copy() -> Any:
+    """Return `scoring.copy_memory` in machine code; numba makes a slower loop of `into[:] = source`."""
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+
+    def typed(_: Any, source: Any, into: Any) -> Any:
+        def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kinds = zip(signature.args, arguments, strict=True)
+            read, written = (context.make_array(kind)(context, builder, array) for kind, array in kinds)
+            cgutils.raw_memcpy(builder, written.data, read.data, read.nitems, read.itemsize)
+            return context.get_dummy_value()
+
+        return types.void(source, into), write
+
+    return intrinsic(typed)
 
 
 def jit_within(

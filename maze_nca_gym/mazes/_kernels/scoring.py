@@ -85,33 +85,44 @@ def clip_into(values, clipped):
     return finite
 
 
+LIMIT_BITS = STATE_LIMIT.view(np.int32)
+ALL_BUT_THE_SIGN = np.int32(0x7FFFFFFF)
+
+
 @kernel("b1(f4[::1])")
 def is_within_limit(values):
     """Return whether no value is NaN or beyond +-STATE_LIMIT."""
-    within = True
-    for i in range(len(values)):
-        within &= bool(abs(values[i]) <= STATE_LIMIT)  # no early exit, for vector code
-    return within
+    # Without their signs, floats are ordered as their bits are, and NaN comes last. The largest of many integers is
+    # found by vector code; with floats the compiler may not reorder comparisons.
+    bits = values.view(np.int32)
+    largest = np.int32(0)
+    for i in range(len(bits)):
+        magnitude = np.int32(bits[i] & ALL_BUT_THE_SIGN)
+        largest = magnitude if magnitude > largest else largest
+    return bool(largest <= LIMIT_BITS)
 
 
 LANES = 16
 """Number of interleaved partial sums over a level: they vectorise, and the order of additions is the same
 interpreted."""
+N_SUMS = 4 * LANES
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
-@kernel("Tuple((f8, f8, b1, b1))(f4[::1], b1[::1])")
-def compare_path(path, target):
+@kernel("Tuple((f8, f8, b1, b1))(f4[::1], b1[::1], f4[::1])")
+def compare_path(path, target, sums):
     """Return loss, accuracy, whether the rounded path is the target, and whether it may be another optimum.
 
     Rounding turns 0.5 into 0, as NumPy does. A path of as many tiles as the target that is not the target may be
     optimal too; `settle_optimum` decides. Sums are float32, in which the counts are exact. An empty target counts as
     one tile, see `maze_nca_gym.mazes.scoring`.
+
+    `sums`, (N_SUMS,), is for intermediate results: to allocate it once is faster.
     """
     area = len(path)
     # LANES partial sums of each of four kinds, which fix the order of additions: compiled and interpreted agree bit for
-    # bit.
-    sums = np.zeros(4 * LANES, np.float32)  # squared errors, tiles wanted, tiles on, tiles that differ
+    # bit. The kinds are squared errors, tiles wanted, tiles on, tiles that differ.
+    sums[:] = ZERO
     for start in range(0, area - area % LANES, LANES):
         for lane in range(LANES):
             value = path[start + lane]
@@ -153,7 +164,7 @@ def transition(target, action, channels):
     area = target.size
     state = channels.reshape(channels.size)
     finite = clip_into(action.reshape(action.size), state)
-    loss, accuracy, complete, doubtful = compare_path(state[:area], target.reshape(area))
+    loss, accuracy, complete, doubtful = compare_path(state[:area], target.reshape(area), np.empty(N_SUMS, np.float32))
     return finite, loss, accuracy, complete, doubtful
 
 
@@ -168,57 +179,70 @@ def settle_optimum(tiles, target, path):
     optimal = is_optimal_path(tiles, rounded, target.sum())
     # The nearest optimum to the path is its own rounding, so loss and accuracy are measured against that.
     reference = rounded if optimal else target
-    loss, accuracy, _, _ = compare_path(path.reshape(area), reference.reshape(area))
+    sums = np.empty(N_SUMS, np.float32)
+    loss, accuracy, _, _ = compare_path(path.reshape(area), reference.reshape(area), sums)
     return loss, accuracy, False, optimal
 
 
-@kernel("void(u1[:, ::1], b1[:, ::1], f4[:, ::1], f8, f8, b1, b1, f8[::1])")
-def write_scores(tiles, target, path, loss, accuracy, complete, doubtful, scores):
-    """Write loss, accuracy, complete and optimal of one path, after a search if `doubtful`."""
+@kernel("void(u1[:, :, ::1], b1[:, :, ::1], f4[::1], i8, f4[::1], f8[:, ::1])", inline=True)
+def write_scores(levels, targets, path, i, sums, scores):
+    """Write loss, accuracy, complete and optimal of level i's path, (H * W,)."""
+    loss, accuracy, complete, doubtful = compare_path(path, targets[i].reshape(len(path)), sums)
     optimal = complete
     # Rare, since most wrong paths have another number of tiles; only this part reads the level itself.
     if doubtful:
-        loss, accuracy, complete, optimal = settle_optimum(tiles, target, path)
-    scores[0] = loss
-    scores[1] = accuracy
-    scores[2] = complete
-    scores[3] = optimal
+        loss, accuracy, complete, optimal = settle_optimum(levels[i], targets[i], path.reshape(targets[i].shape))
+    scores[i, 0] = loss
+    scores[i, 1] = accuracy
+    scores[i, 2] = complete
+    scores[i, 3] = optimal
 
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
 def score_paths(levels, targets, paths, scores):
     """Write the scores of every level's path."""
-    area = targets[0].size
+    sums = np.empty(N_SUMS, np.float32)
     for i in range(len(levels)):
-        loss, accuracy, complete, doubtful = compare_path(paths[i].reshape(area), targets[i].reshape(area))
-        write_scores(levels[i], targets[i], paths[i], loss, accuracy, complete, doubtful, scores[i])
+        write_scores(levels, targets, paths[i].reshape(paths[i].size), i, sums, scores)
 
 
 @kernel("void(b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
 def compare_paths(targets, paths, scores):
     """Write the scores of every level's path against its target alone: no other path counts as optimal."""
     area = targets[0].size
+    sums = np.empty(N_SUMS, np.float32)
     for i in range(len(targets)):
-        loss, accuracy, complete, _ = compare_path(paths[i].reshape(area), targets[i].reshape(area))
+        loss, accuracy, complete, _ = compare_path(paths[i].reshape(area), targets[i].reshape(area), sums)
         scores[i, 0] = loss
         scores[i, 1] = accuracy
         scores[i, 2] = complete
         scores[i, 3] = complete
 
 
+def copy_memory(source, into):
+    """Copy floats to an array of the same length; compiled, it is C's `memcpy` (`compiling.memory_copy`)."""
+    into[:] = source
+
+
+CHUNK = 32
+"""Number of episodes copied at once: many, since longer copies are faster, but no more than the cache holds."""
+
+
 @kernel("i8(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f8[:, ::1])")
 def transitions(levels, targets, actions, channels, scores):
-    """Apply `transition` to every episode; return the index of the first action that is not finite, or -1.
-
-    `channels` must hold a copy of the actions: one large copy bypasses the caches, and few actions need clipping.
-    """
-    area = targets[0].size
-    for i in range(len(levels)):
-        action = actions[i].reshape(actions[i].size)
-        # Reading is cheaper than writing, so only actions beyond the limit are written again.
-        if not is_within_limit(action) and not clip_into(action, channels[i].reshape(action.size)):
-            return i
-        # Scoring clips the path to [0, 1] anyway, so it can read the unclipped action, which is still in the cache.
-        loss, accuracy, complete, doubtful = compare_path(action[:area], targets[i].reshape(area))
-        write_scores(levels[i], targets[i], channels[i, 0], loss, accuracy, complete, doubtful, scores[i])
+    """Apply `transition` to every episode; return the index of the first action that is not finite, or -1."""
+    n, area, size = len(levels), targets[0].size, actions[0].size
+    source, into = actions.reshape(n * size), channels.reshape(n * size)
+    sums = np.empty(N_SUMS, np.float32)
+    for start in range(0, n, CHUNK):
+        stop = min(start + CHUNK, n)
+        copy_memory(source[start * size : stop * size], into[start * size : stop * size])
+        # The chunk is still in the cache, so that memory is read and written once.
+        for i in range(start, stop):
+            action = source[i * size : (i + 1) * size]
+            # Reading is cheaper than writing, so only actions beyond the limit are written again.
+            if not is_within_limit(action) and not clip_into(action, into[i * size : (i + 1) * size]):
+                return i
+            # Scoring clips the path to [0, 1] anyway, so it can read the unclipped action.
+            write_scores(levels, targets, action[:area], i, sums, scores)
     return -1
