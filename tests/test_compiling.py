@@ -229,7 +229,7 @@ def run_script(tmp_path: Path, script: str, environment: Mapping[str, str]) -> s
 COUNTED_MODULES = """
 import numpy as np
 from numba.core import codegen
-from maze_nca_gym import generation, solvers
+from maze_nca_gym.mazes import generation, solvers
 
 n_modules = 0
 add = codegen.CPUCodeLibrary.add_ir_module
