@@ -23,7 +23,6 @@ from maze_nca_gym.rendering.panels import (
     draw_name,
     names_of,
     outline,
-    tint_of,
 )
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
 
@@ -32,6 +31,8 @@ _GAP = 20
 _BAR_LABEL = "each channel"
 _BAR_WIDTH, _BAR_HEIGHT = 160, 12
 _TICKS = ("lowest", "0", "highest")
+_PALEST = 0.25
+"""Tint of the smallest magnitude that is not near zero."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,21 @@ class Snapshot:
 
     @property
     def tint(self) -> NDArray[np.float32] | None:
-        """(H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint."""
-        return None if self.highlight is None else tint_of(self.channels[self.highlight])
+        """(H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
+
+        The smallest magnitude above zero gets a pale tint and the rest is spread linearly, so that large numbers that
+        differ little can be told apart; zero and NaN get none.
+        """
+        if self.highlight is None:
+            return None
+        values = self.channels[self.highlight]
+        magnitude = np.minimum(np.abs(np.nan_to_num(values)), palette.peaks(values)[0, 0])
+        inked = magnitude[magnitude > 0]
+        if not len(inked) or inked.min() == inked.max():
+            return (magnitude > 0).astype(np.float32)
+        least, most = inked.min(), inked.max()
+        pale = min(_PALEST, least / most)
+        return np.where(magnitude > 0, pale + (1 - pale) * (magnitude - least) / (most - least), 0).astype(np.float32)
 
     def draw(self, show_channels: bool = True, size: tuple[int, int] | None = None) -> Frame:
         """Draw the maze with the predicted and the exact path, and every channel of the state as a heat map.
@@ -244,38 +258,26 @@ def _background(
     frame = blank(*layout.canvas)
     for channel, panel in layout.channels:
         draw_name(frame, panel, names[channel], layout.caption)
-    _draw_keys(frame, layout, kinds, tinted, names[:n_answers])
-    return frame
-
-
-def _draw_keys(
-    frame: Frame, layout: Layout, kinds: tuple[Kind, ...], tinted: str | None, answers: tuple[str, ...]
-) -> None:
-    """Draw the maze's key and, where there are heat maps, their colour bar: on one line, or on two."""
     right = frame.shape[1]
-    if layout.channels:
+    if layout.channels:  # the shades of every heat map's scale, beside the maze's key or on a line of their own
         top = layout.footer + KEY_LINE * (layout.key_lines - 1)
-        whole = text_width(_BAR_LABEL, _TEXT) + _GAP + _BAR_WIDTH + text_width(_TICKS[-1], _SMALL) // 2
-        left = MARGIN if layout.key_lines > 1 else right - MARGIN - whole
-        right = right if layout.key_lines > 1 else left
-        _draw_colour_bar(frame, top, left)
-    draw_maze_key(frame[:, :right], layout.footer, kinds, tinted, answers)
-
-
-def _draw_colour_bar(frame: Frame, top: int, left: int) -> None:
-    """Draw the shades of every heat map's scale; a narrow frame makes the bar shorter."""
-    put_text(frame, top - 3, left, _BAR_LABEL, _TEXT)
-    left += text_width(_BAR_LABEL, _TEXT) + _GAP
-    panel = Panel(top, left, _BAR_HEIGHT, min(_BAR_WIDTH, frame.shape[1] - MARGIN - left), 1)
-    if panel.cols < 2:
-        return
-    values = np.linspace(-1, 1, panel.width, dtype=np.float32)
-    frame[panel.area] = palette.heat_colours(values[None], np.zeros((1, panel.width), dtype=bool))
-    outline(frame, panel.box, palette.RULE)
-    for part, label in enumerate(_TICKS):
-        col = left + part * (panel.width - 1) // (len(_TICKS) - 1)
-        frame[top + _BAR_HEIGHT : top + _BAR_HEIGHT + 4, col] = palette.FAINT_INK
-        put_text(frame, top + _BAR_HEIGHT + 4, col, label, _SMALL, palette.FAINT_INK, "centre")
+        label_width = text_width(_BAR_LABEL, _TEXT) + _GAP
+        left = MARGIN
+        if layout.key_lines == 1:
+            right = left = right - MARGIN - label_width - _BAR_WIDTH - text_width(_TICKS[-1], _SMALL) // 2
+        put_text(frame, top - 3, left, _BAR_LABEL, _TEXT)
+        left += label_width
+        bar = Panel(top, left, _BAR_HEIGHT, min(_BAR_WIDTH, frame.shape[1] - MARGIN - left), 1)  # shorter if narrow
+        if bar.cols > 1:
+            values = np.linspace(-1, 1, bar.width, dtype=np.float32)
+            frame[bar.area] = palette.heat_colours(values[None], np.zeros((1, bar.width), dtype=bool))
+            outline(frame, bar.box, palette.RULE)
+            for part, label in enumerate(_TICKS):
+                col = left + part * (bar.width - 1) // (len(_TICKS) - 1)
+                frame[top + _BAR_HEIGHT : top + _BAR_HEIGHT + 4, col] = palette.FAINT_INK
+                put_text(frame, top + _BAR_HEIGHT + 4, col, label, _SMALL, palette.FAINT_INK, "centre")
+    draw_maze_key(frame[:, :right], layout.footer, kinds, tinted, names[:n_answers])
+    return frame
 
 
 def draw_header(

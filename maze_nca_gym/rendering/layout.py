@@ -6,7 +6,7 @@ under the mouse always means the same tile. Frames and the window both place the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -228,11 +228,6 @@ class _Mosaic:
         return down, max(self.panel.extent(self.cols), self.caption.width) + _PANEL_GAP
 
     @property
-    def offset(self) -> int:
-        """Pixels from the maze's left edge to the grid's."""
-        return 0 if self.covered[0] else self.maze.extent(self.cols) + _MAZE_GAP
-
-    @property
     def size(self) -> tuple[int, int]:
         """(height, width) in pixels of the whole mosaic."""
         height, width = self.maze.extent(self.rows), self.maze.extent(self.cols)
@@ -240,8 +235,8 @@ class _Mosaic:
             return height, width
         down, right = self.pitch
         grid = (self.seen - 1) * down + self.caption.height + self.panel.extent(self.rows)
-        bar = SCROLLBAR + _PANEL_GAP if self.last_row else 0
-        return max(height, grid), max(width, self.offset + self.columns * right - _PANEL_GAP + bar)
+        beside = (0 if self.covered[0] else width + _MAZE_GAP) + (SCROLLBAR + _PANEL_GAP if self.last_row else 0)
+        return max(height, grid), max(width, beside + self.columns * right - _PANEL_GAP)
 
     @property
     def last_row(self) -> int:
@@ -264,7 +259,7 @@ class _Mosaic:
         maze = Panel(top, left, self.rows, self.cols, *self.maze)
         if not self.columns:
             return {"maze": maze, "channels": (), "caption": self.caption}
-        (down, right), left = self.pitch, left + self.offset
+        (down, right), left = self.pitch, left + (0 if self.covered[0] else maze.width + _MAZE_GAP)
         first = max(0, min(row_in_view, self.last_row))
         panels = []
         for channel in range(self.n_panels):
@@ -281,8 +276,7 @@ class _Mosaic:
         return {**parts, "scrollbar": bar, "thumb": thumb}
 
 
-_Rating: TypeAlias = tuple[float, ...]
-_Quality = Callable[[Scale, Scale], _Rating]
+_Quality: TypeAlias = Callable[[Scale, Scale], tuple[float, ...]]
 """The scales of the maze and of the heat maps -> a rating; the largest wins, and an empty one rules them out."""
 
 
@@ -296,68 +290,41 @@ def _arrange(body: Box, rows: int, cols: int, n_panels: int, caption: Caption, q
     """Return the mosaic of best quality that fits into a box, of equal ones the smallest; the maze alone if there is no
     room."""
     largest = fit(body.height, body.width, rows, cols)
-    alone = _Mosaic(rows, cols, n_panels, caption, largest, largest)
-    scales = list(_scales(largest, max(rows, cols)))
-    best = alone
-    most: tuple[_Rating, int] = ((), 0)
-    for panel in scales if n_panels else ():
-        small = replace(alone, panel=panel)
-        for mosaic in (_beside(small, body), _around(small, scales, body)):
-            rating = quality(mosaic.maze, panel) if mosaic else ()
-            if mosaic and rating and (rating, -mosaic.size[0] * mosaic.size[1]) > most:
-                best, most = mosaic, (rating, -mosaic.size[0] * mosaic.size[1])
-    return best
-
-
-def _scales(largest: Scale, n_tiles: int) -> Iterator[Scale]:
-    """Yield the scales from the largest to one at which few of `n_tiles` in a row are shown."""
-    for cell in range(largest.cell, 0, -1):
-        yield Scale(cell, largest.stride)
-    more = 1
+    scales, more = [Scale(cell, largest.stride) for cell in range(largest.cell, 0, -1)], 1
     # At less than a pixel per tile, scales that differ by little look alike, so the steps grow.
-    while more < n_tiles // 8:
-        yield Scale(1, largest.stride + more)
+    while more < max(rows, cols) // 8:
+        scales.append(Scale(1, largest.stride + more))
         more += max(1, more // _COARSE)
-
-
-def _beside(small: _Mosaic, body: Box) -> _Mosaic | None:
-    """Return the mosaic with heat maps of this scale to the right of the largest maze that fits, if there is room."""
-    down, right = small.pitch
-    in_column = (body.height + _PANEL_GAP) // down
-    if not in_column:
-        return None
-    columns = -(-small.n_panels // in_column)
-    room = body.width - columns * right + _PANEL_GAP - _MAZE_GAP
-    if room < 1:
-        return None
-    maze = fit(body.height, room, small.rows, small.cols)
-    return replace(small, maze=maze, columns=columns, seen=-(-small.n_panels // columns))
-
-
-def _around(small: _Mosaic, scales: Sequence[Scale], body: Box) -> _Mosaic | None:
-    """Return the mosaic with heat maps of this scale around and below the largest maze that fits, if there is room."""
-    down, right = small.pitch
-    columns, n_rows = (body.width + _PANEL_GAP) // right, (body.height + _PANEL_GAP) // down
-    if columns * n_rows < small.n_panels:
-        return None
-    for maze in scales:
-        height, width = maze.extent(small.rows) + _PANEL_GAP, maze.extent(small.cols) + _MAZE_GAP
-        covered = min(n_rows, -(-height // down)), min(columns, -(-width // right))
-        # A maze taller than all rows of the grid would cover more than is counted here.
-        if columns * n_rows - covered[0] * covered[1] >= small.n_panels and covered[0] * down >= height:
-            mosaic = replace(small, maze=maze, columns=columns, covered=covered)
-            return replace(mosaic, seen=mosaic.spot(small.n_panels - 1)[0] + 1)
-    return None
+    best = alone = _Mosaic(rows, cols, n_panels, caption, largest, largest)
+    most: tuple[tuple[float, ...], int] = ((), 0)
+    for panel in scales if n_panels else ():
+        small, found = replace(alone, panel=panel), []
+        down, right = small.pitch
+        n_rows, n_columns = (body.height + _PANEL_GAP) // down, (body.width + _PANEL_GAP) // right
+        # Heat maps to the right of the largest maze that leaves room for them ...
+        columns = -(-n_panels // n_rows) if n_rows else 0
+        room = body.width - columns * right + _PANEL_GAP - _MAZE_GAP
+        if columns and room > 0:
+            maze, seen = fit(body.height, room, rows, cols), -(-n_panels // columns)
+            found.append(replace(small, maze=maze, columns=columns, seen=seen))
+        # ... and around and below the largest maze for which the grid has places enough.
+        for maze in scales if n_rows * n_columns >= n_panels else ():
+            height, width = maze.extent(rows) + _PANEL_GAP, maze.extent(cols) + _MAZE_GAP
+            covered = min(n_rows, -(-height // down)), min(n_columns, -(-width // right))
+            # A maze taller than all rows of the grid would cover more than is counted here.
+            if n_columns * n_rows - covered[0] * covered[1] >= n_panels and covered[0] * down >= height:
+                around = replace(small, maze=maze, columns=n_columns, covered=covered)
+                found.append(replace(around, seen=around.spot(n_panels - 1)[0] + 1))
+                break
+        for mosaic in found:
+            rating = quality(mosaic.maze, panel), -mosaic.size[0] * mosaic.size[1]
+            if rating[0] and rating > most:
+                best, most = mosaic, rating
+    return best
 
 
 def _key_lines(width: int, has_channels: bool) -> int:
     return 2 if has_channels and width < _KEY_WIDTH else 1
-
-
-def _frame_quality(maze: Scale, panel: Scale) -> _Rating:
-    """Return how good two scales are, as a product, so that neither is tiny; the maze keeps twice the scale."""
-    large, small = maze.pixels_per_tile, panel.pixels_per_tile
-    return (large * small**1.1,) if small <= min(large, max(1, large / 2)) else ()
 
 
 @lru_cache(maxsize=64)
@@ -389,9 +356,20 @@ def frame_layout(
     canvases: tuple[tuple[int, int], ...] = _DEFAULT_CANVASES
     if size is not None:
         canvases = ((max(size[0], _SMALLEST_CANVAS[0]), max(size[1], _SMALLEST_CANVAS[1])),)
+
+    def body(canvas: tuple[int, int]) -> Box:
+        """Return what header and keys leave for the maze and the heat maps."""
+        keys = KEY_LINE * _key_lines(canvas[1], bool(n_panels))
+        return Box(HEADER, MARGIN, canvas[0] - HEADER - MARGIN - keys, canvas[1] - 2 * MARGIN)
+
+    def quality(maze: Scale, panel: Scale) -> tuple[float, ...]:
+        """Rate two scales by a product, so that neither is tiny; the maze keeps twice the scale."""
+        large, small = maze.pixels_per_tile, panel.pixels_per_tile
+        return (large * small**1.1,) if small <= min(large, max(1, large / 2)) else ()
+
     # The larger default canvas is used only if heat maps on the smaller one would be too small to read.
     for canvas in canvases:
-        mosaic = _arrange(_frame_body(canvas, n_panels), rows, cols, n_panels, caption, _frame_quality)
+        mosaic = _arrange(body(canvas), rows, cols, n_panels, caption, quality)
         if mosaic.panel.extent(max(rows, cols)) >= _READABLE:
             break
     if size is None:  # the smallest even size that holds the mosaic, header and keys
@@ -400,14 +378,7 @@ def frame_layout(
         width = max(_KEY_WIDTH if mosaic.columns else _MAZE_KEY_WIDTH, width)
         canvas = (height + height % 2, width + width % 2)
     footer = canvas[0] - KEY_LINE * _key_lines(canvas[1], bool(mosaic.columns))
-    return Layout(canvas=canvas, footer=footer, **mosaic.place(_frame_body(canvas, n_panels)))
-
-
-def _frame_body(canvas: tuple[int, int], n_panels: int) -> Box:
-    """Return the box that a frame's header and keys leave for the maze and the heat maps."""
-    height, width = canvas
-    keys = KEY_LINE * _key_lines(width, bool(n_panels))
-    return Box(HEADER, MARGIN, height - HEADER - MARGIN - keys, width - 2 * MARGIN)
+    return Layout(canvas=canvas, footer=footer, **mosaic.place(body(canvas)))
 
 
 @lru_cache(maxsize=64)
@@ -435,50 +406,36 @@ def window_layout(
     """
     # A user can make a window smaller than any layout; then the layout is cut off.
     height, width = max(size[0], 120), max(size[1], 160)
-    bar_height, buttons = _flow(button_widths, width)
-    bar = height - STATUS - bar_height
+    places, top, left = [], BUTTON_GAP, EDGE  # of the buttons, in rows
+    for wide in button_widths:
+        if left + wide > width - EDGE and left > EDGE:
+            top, left = top + BUTTON + BUTTON_GAP, EDGE
+        places.append((top, left, wide))
+        left += wide + BUTTON_GAP
+    bar = height - STATUS - (top + BUTTON + BUTTON_GAP)
     body = Box(WINDOW_HEADER, EDGE, max(1, bar - WINDOW_HEADER - BUTTON_GAP), max(1, width - 2 * EDGE))
     n_panels, side = (n_channels if show_channels else 0), max(rows, cols)
     least = fit(_THUMBNAIL, _THUMBNAIL, rows, cols)
 
-    def quality(maze: Scale, panel: Scale) -> _Rating:
-        """Return how good two scales are: a larger maze first, then larger heat maps."""
+    def quality(maze: Scale, panel: Scale) -> tuple[float, ...]:
+        """Rate two scales: a larger maze first, then larger heat maps."""
         large, small = maze.pixels_per_tile, panel.pixels_per_tile
         fits = least.pixels_per_tile <= small <= large and panel.extent(side) <= _LARGEST_THUMBNAIL
         return (large, small) if fits else ()
 
     mosaic = _arrange(body, rows, cols, n_panels, caption, quality)
-    # Heat maps scroll only if there is no room for all, or if the maze becomes larger that way.
-    scrolling = _scrolling(replace(mosaic, panel=least), body) if n_panels else None
-    if scrolling and (not mosaic.columns or scrolling.maze.pixels_per_tile > mosaic.maze.pixels_per_tile):
-        mosaic = scrolling
-    boxes = tuple(Box(bar + box.top, box.left, box.height, box.width) for box in buttons)
+    scrolling = _Mosaic(rows, cols, n_panels, caption, mosaic.maze, least)
+    down, right = scrolling.pitch
+    share = min(n_panels, _LEAST_COLUMNS) * right + _MAZE_GAP + SCROLLBAR
+    # Heat maps scroll, beside the maze, only if there is no room for all, or if the maze becomes larger that way.
+    if n_panels and share <= _LARGEST_SHARE * body.width and body.height >= down:
+        maze = fit(body.height, body.width - share, rows, cols)
+        if not mosaic.columns or maze.pixels_per_tile > mosaic.maze.pixels_per_tile:
+            columns = min(n_panels, (body.width - maze.extent(cols) - _MAZE_GAP - SCROLLBAR) // right)
+            seen = min(-(-n_panels // columns), (body.height + _PANEL_GAP) // down)
+            mosaic = replace(scrolling, maze=maze, columns=columns, seen=seen)
+    boxes = tuple(Box(bar + top, left, BUTTON, wide) for top, left, wide in places)
     return Layout(canvas=(height, width), footer=height - STATUS, buttons=boxes, **mosaic.place(body, row_in_view))
-
-
-def _scrolling(small: _Mosaic, body: Box) -> _Mosaic | None:
-    """Return a mosaic that shows only some rows of heat maps at a time, if these fit beside the maze."""
-    small = replace(small, columns=0, seen=0, covered=(0, 0))
-    down, right = small.pitch
-    bar = _MAZE_GAP + SCROLLBAR
-    least = min(small.n_panels, _LEAST_COLUMNS) * right + bar
-    if least > _LARGEST_SHARE * body.width or body.height < down:
-        return None
-    maze = fit(body.height, body.width - least, small.rows, small.cols)
-    columns = min(small.n_panels, (body.width - maze.extent(small.cols) - bar) // right)
-    seen = min(-(-small.n_panels // columns), (body.height + _PANEL_GAP) // down)
-    return replace(small, maze=maze, columns=columns, seen=seen)
-
-
-def _flow(widths: Sequence[int], width: int) -> tuple[int, list[Box]]:
-    """Return the height of the rows of buttons in a window of this width, and the boxes of the buttons."""
-    boxes, top, left = [], BUTTON_GAP, EDGE
-    for wide in widths:
-        if left + wide > width - EDGE and left > EDGE:
-            top, left = top + BUTTON + BUTTON_GAP, EDGE
-        boxes.append(Box(top, left, BUTTON, wide))
-        left += wide + BUTTON_GAP
-    return top + BUTTON + BUTTON_GAP, boxes
 
 
 def menu_layout(size: tuple[int, int], n_entries: int, width: int) -> tuple[Box, tuple[Box, ...]]:

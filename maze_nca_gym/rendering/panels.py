@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,6 @@ _BROADEST = 160
 _BOUNDS = "-0.00 to 0.00"
 """The widest bounds that every caption has room for."""
 _KEY_TEXT, _SWATCH, _WORD_GAP, _ENTRY_GAP = 14, 20, 7, 20
-_PALEST = 0.25
-"""Tint of the smallest magnitude that is not near zero."""
 
 
 def blank(height: int, width: int, colour: RGB = palette.PAPER) -> Frame:
@@ -88,17 +85,42 @@ def draw_maze(
     """
     every, cell = slice(None, None, panel.stride), panel.cell
     wall, shown, exact = tiles[every, every] == Tile.WALL, path[..., every, every], solution[..., every, every]
-    path, solution = (shown, exact) if shown.ndim == 2 else (shown[0], exact[0])
-    outlined, area = cell >= _SMALLEST_RING, frame[panel.area]
-    tint = np.zeros(wall.shape, np.float32) if highlight is None else highlight[every, every]
-    ground = _grounds(kinds)[tiles[every, every]]
-    fill(area, _tile_colours(ground, wall, path, solution & (not outlined), tint), cell)
+    if shown.ndim == 2:
+        shown, exact = shown[None], exact[None]
+    weights, outlined = np.clip(np.nan_to_num(shown), 0, 1), cell >= _SMALLEST_RING
+    grounds = [KINDS[Tile.EMPTY] if kind in KINDS[2:] else kind for kind in kinds]  # ends are markers on empty tiles
+    colours = np.array([palette.rgb(kind.colour) for kind in grounds], np.float32)[tiles[every, every]]
+    if highlight is not None:
+        colours = palette.mix(colours, palette.HIGHLIGHT, highlight[every, every] * ~wall)
+    if not outlined:
+        colours = palette.mix(colours, palette.EXACT_PATH, np.float32(0.5) * exact[0])
+    colours = palette.mix(colours, palette.PATH, weights[0] * ~wall)
+    colours = palette.mix(colours, palette.PATH_ON_WALL, weights[0] * wall)
+    area = frame[panel.area]
+    fill(area, np.rint(colours).astype(np.uint8), cell)
+    grid = area.reshape(*wall.shape[:1], cell, wall.shape[1], cell, 3).swapaxes(1, 2)  # (H, W, cell, cell, 3)
     if outlined:
-        grid = _by_tile(area, cell)
-        _draw_lines(grid, wall, path > 0)
-        _draw_outline(grid, solution, min(-(-cell // 8), 3))
-    for layer in range(1, len(shown) if shown.ndim == 3 else 1):
-        _draw_squares(_by_tile(area, cell), shown[layer], exact[layer], layer, layer * cell // (2 * len(shown)))
+        predicted = shown[0] > 0
+        if cell >= _SMALLEST_GRID:  # thin lines between empty tiles
+            empty = ~(wall | predicted)
+            grid[empty, 0] = grid[empty, :, 0] = palette.GRID
+        mistaken, rim = wall & predicted, -(-cell // 6)  # a black rim, so that a path on a wall does not look free
+        for strip in (slice(0, rim), slice(-rim, None)):
+            grid[mistaken, strip] = grid[mistaken, :, strip] = palette.WALL
+        # Within each tile of the exact path, its sides and corners towards tiles that are not on it.
+        thickness, padded, (rows, cols) = min(-(-cell // 8), 3), np.pad(exact[0], 1), wall.shape
+        strips = {-1: slice(0, thickness), 0: slice(None), 1: slice(-thickness, None)}
+        for down, right in product((-1, 0, 1), repeat=2):
+            neighbour = padded[1 + down : 1 + down + rows, 1 + right : 1 + right + cols]
+            grid[exact[0] & ~neighbour, strips[down], strips[right]] = palette.EXACT_PATH
+    for layer in range(1, len(shown)):  # a square within each predicted tile, and a ring where it should be
+        inset, on = layer * cell // (2 * len(shown)), weights[layer] > 0
+        squares, side = grid[:, :, inset : cell - inset, inset : cell - inset], cell - 2 * inset
+        colour = palette.FURTHER[(layer - 1) % len(palette.FURTHER)]
+        squares[on] = np.rint(palette.mix(squares[on].astype(np.float32), colour, weights[layer][on, None, None]))
+        thickness = min(-(-side // 8), 3)
+        for strip in (slice(0, thickness), slice(-thickness, None)) if side >= _SMALLEST_RING else ():
+            squares[exact[layer], strip] = squares[exact[layer], :, strip] = palette.EXACT_PATH
     draw_ends(frame, panel, tiles, overhang, kinds)
 
 
@@ -108,84 +130,18 @@ def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int, kinds: tu
     for tile in (each for each in (Tile.SOURCE, Tile.TARGET) if kinds[each : each + 1] == KINDS[each : each + 1]):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
             size = max(round(cell * 0.74), min(_READABLE_MARKER, cell + overhang))
-            _put_marker(area, _marker(tile, size), row + (cell - size) // 2, col + (cell - size) // 2)
-
-
-@lru_cache(maxsize=64)
-def _grounds(kinds: tuple[Kind, ...]) -> NDArray[np.float32]:
-    """Return (T, 3) colours of kinds of tile; source and target are markers on an empty tile."""
-    grounds = [KINDS[Tile.EMPTY] if kind in KINDS[2:] else kind for kind in kinds]
-    return np.array([palette.rgb(kind.colour) for kind in grounds], np.float32)
-
-
-def _tile_colours(
-    ground: NDArray[np.float32],
-    wall: NDArray[np.bool_],
-    path: NDArray[np.float32],
-    tinted: NDArray[np.bool_],
-    highlight: NDArray[np.float32],
-) -> Frame:
-    """Return (H, W, 3) colours of tiles under the predicted path; `tinted` tiles show a pale exact path."""
-    weight = np.clip(np.nan_to_num(path), 0, 1)
-    base = palette.mix(ground, palette.HIGHLIGHT, highlight * ~wall)
-    base = palette.mix(base, palette.EXACT_PATH, np.float32(0.5) * tinted)
-    colours = palette.mix(base, palette.PATH, weight * ~wall)
-    return np.rint(palette.mix(colours, palette.PATH_ON_WALL, weight * wall)).astype(np.uint8)
+            top, left, marker = row + (cell - size) // 2, col + (cell - size) // 2, _marker(tile, size)
+            marker = marker[max(0, -top) :, max(0, -left) :]  # what lies outside of the maze is cut off
+            pixels = area[max(0, top) :, max(0, left) :][: marker.shape[0], : marker.shape[1]]
+            marker = marker[: pixels.shape[0], : pixels.shape[1]].astype(np.uint16)
+            colour, weight = marker[..., :3], marker[..., 3:]
+            pixels[...] = (pixels * (255 - weight) + colour * weight) // 255
 
 
 def fill(area: Frame, colours: Frame, cell: int) -> None:
     """Paint (H, W, 3) colours into (H * cell, W * cell, 3) pixels, copying whole pixel rows for speed."""
     rows, cols = colours.shape[:2]
     area.reshape(rows, cell, cols * cell * 3)[...] = np.repeat(colours, cell, axis=1).reshape(rows, 1, -1)
-
-
-def _by_tile(area: Frame, cell: int) -> Frame:
-    """Return (H * cell, W * cell, 3) pixels as an (H, W, cell, cell, 3) view."""
-    height, width, _ = area.shape
-    return area.reshape(height // cell, cell, width // cell, cell, 3).swapaxes(1, 2)
-
-
-def _draw_lines(grid: Frame, wall: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> None:
-    """Draw thin lines between empty tiles, and a black rim around a path on a wall, so that it does not look free."""
-    cell = grid.shape[2]
-    if cell >= _SMALLEST_GRID:
-        blank = ~(wall | predicted)
-        grid[blank, 0] = grid[blank, :, 0] = palette.GRID
-    mistaken, rim = wall & predicted, -(-cell // 6)
-    for strip in (slice(0, rim), slice(-rim, None)):
-        grid[mistaken, strip] = grid[mistaken, :, strip] = palette.WALL
-
-
-def _draw_outline(grid: Frame, inside: NDArray[np.bool_], thickness: int) -> None:
-    """Outline a set of tiles, inside it: each tile's sides and corners towards tiles that are not in it."""
-    padded = np.pad(inside, 1)
-    strip = {-1: slice(0, thickness), 0: slice(None), 1: slice(-thickness, None)}
-    rows, cols = inside.shape
-    for down, right in product((-1, 0, 1), repeat=2):
-        neighbour = padded[1 + down : 1 + down + rows, 1 + right : 1 + right + cols]
-        grid[inside & ~neighbour, strip[down], strip[right]] = palette.EXACT_PATH
-
-
-def _draw_squares(grid: Frame, path: NDArray[np.float32], solution: NDArray[np.bool_], layer: int, inset: int) -> None:
-    """Draw a further channel of an answer: a square within each predicted tile, and a ring where it should be."""
-    cell = grid.shape[2]
-    squares = grid[:, :, inset : cell - inset, inset : cell - inset]
-    weight = np.clip(np.nan_to_num(path), 0, 1)
-    on, side = weight > 0, cell - 2 * inset
-    colour = palette.FURTHER[(layer - 1) % len(palette.FURTHER)]
-    squares[on] = np.rint(palette.mix(squares[on].astype(np.float32), colour, weight[on, None, None]))
-    thickness = min(-(-side // 8), 3)
-    for strip in (slice(0, thickness), slice(-thickness, None)) if side >= _SMALLEST_RING else ():
-        squares[solution, strip] = squares[solution, :, strip] = palette.EXACT_PATH
-
-
-def _put_marker(area: Frame, marker: Frame, top: int, left: int) -> None:
-    """Blend a marker into the maze; what lies outside is cut off."""
-    marker = marker[max(0, -top) :, max(0, -left) :]
-    pixels = area[max(0, top) :, max(0, left) :][: marker.shape[0], : marker.shape[1]]
-    marker = marker[: pixels.shape[0], : pixels.shape[1]].astype(np.uint16)
-    colour, weight = marker[..., :3], marker[..., 3:]
-    pixels[...] = (pixels * (255 - weight) + colour * weight) // 255
 
 
 @lru_cache(maxsize=64)
@@ -210,23 +166,6 @@ def _marker(tile: Tile, size: int) -> Frame:
         letter = "S" if tile is Tile.SOURCE else "T"
         draw.text((middle, middle), letter, palette.PAPER, font(round(size * fine * 0.72)), anchor="mm")
     return np.asarray(image.resize((size, size), Image.Resampling.BOX))
-
-
-def tint_of(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (H, W) strengths of tint by magnitude, from 0 for zero and NaN to 1 for the largest.
-
-    The smallest magnitude above zero gets a pale tint and the rest is spread linearly, so that large numbers that
-    differ little can be told apart.
-    """
-    magnitude = np.minimum(np.abs(np.nan_to_num(values)), palette.peaks(values)[0, 0])
-    inked = magnitude[magnitude > 0]
-    if not len(inked):
-        return np.zeros_like(magnitude)
-    least, most = inked.min(), inked.max()
-    if least == most:
-        return (magnitude > 0).astype(np.float32)
-    pale = min(_PALEST, least / most)
-    return np.where(magnitude > 0, pale + (1 - pale) * (magnitude - least) / (most - least), 0).astype(np.float32)
 
 
 def names_of(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
@@ -322,44 +261,6 @@ def draw_channels(frame: Frame, layout: Layout, channels: NDArray[np.float32], w
         put_text(frame, panel.top - text_height(BOUNDS_SIZE), panel.left, text, BOUNDS_SIZE, palette.FAINT_INK)
 
 
-class _Swatch(NamedTuple):
-    """An entry of the maze's key.
-
-    Attributes:
-        label: what it says.
-        tile: the kind of its tiles, its place among the kinds.
-        path: predictions, one a tile.
-        exact: whether it is on the exact path.
-        tints: how strongly the tiles are tinted, one a tile.
-        layers: the channels of an answer that are shown, of how many: a range of numbers, and K.
-    """
-
-    label: str
-    tile: int = Tile.EMPTY
-    path: tuple[float, ...] = (0.0,)
-    exact: bool = False
-    tints: tuple[float, ...] = (0.0,)
-    layers: tuple[range, int] = (range(1), 1)
-
-    def drawn(self, cols: int) -> tuple[Tiles, NDArray[np.float32], NDArray[np.bool_], int, NDArray[np.float32]]:
-        """Return the arguments of `draw_maze` for a row of so many tiles."""
-        path, tints = (np.resize(np.array(part, np.float32), (1, cols)) for part in (self.path, self.tints))
-        layers, n_layers = self.layers
-        paths, exact = np.zeros((n_layers, 1, cols), np.float32), np.zeros((n_layers, 1, cols), np.bool_)
-        paths[layers], exact[layers] = path, self.exact
-        return np.full((1, cols), self.tile, np.uint8), paths, exact, 0, tints
-
-
-def _swatches(answers: tuple[str, ...]) -> list[_Swatch]:
-    """Return the entries about an answer, whose channels have these names, and walls."""
-    n, labels = len(answers), answers if len(answers) > 1 else ("predicted path, 0 to 1",)
-    predicted = [
-        _Swatch(label, path=(0.0, 0.5, 1.0), layers=(range(layer, layer + 1), n)) for layer, label in enumerate(labels)
-    ]
-    exact = _Swatch("exact path" if n == 1 else "exact", exact=True, layers=(range(n), n))
-    return [*predicted, exact, _Swatch("wall", Tile.WALL)]
-
-
 def draw_maze_key(
     frame: Frame, top: int, kinds: tuple[Kind, ...], tinted: str | None, answers: tuple[str, ...] = ("path",)
 ) -> None:
@@ -372,16 +273,26 @@ def draw_maze_key(
         tinted: name of the channel that tints the maze; None for none.
         answers: names of the channels of an answer.
     """
-    swatches = [_Swatch(kinds[tile].name, tile) for tile in range(2, len(kinds))] + _swatches(answers)
+    n, none, ramp = len(answers), np.zeros((len(answers), 1, 1), np.float32), np.array([[0, 0.5, 1]], np.float32)
+    # label, kind of tile, predictions, whether it is exact, tints: of a row of one tile or three
+    entries = [(kind.name, tile, none, False, none[0]) for tile, kind in enumerate(kinds) if tile >= Tile.SOURCE]
+    for layer, label in enumerate(answers if n > 1 else ("predicted path, 0 to 1",)):
+        paths = np.zeros((n, 1, 3), np.float32)
+        paths[layer] = ramp
+        entries.append((label, Tile.EMPTY, paths, False, 0 * ramp))
     if tinted is not None:
-        swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.5, 1.0)))
+        entries.append((tinted, Tile.EMPTY, np.zeros((n, 1, 3), np.float32), False, ramp))
+    entries.append(("exact path" if n == 1 else "exact", Tile.EMPTY, none, True, none[0]))
+    entries.append(("wall", Tile.WALL, none, False, none[0]))
     left = MARGIN
-    for swatch in swatches:
-        panel = Panel(top, left, 1, max(len(swatch.path), len(swatch.tints)), _SWATCH)
-        left += panel.width + _WORD_GAP + text_width(swatch.label, _KEY_TEXT) + _ENTRY_GAP
+    for label, tile, paths, exact, tints in entries:
+        panel = Panel(top, left, 1, tints.shape[1], _SWATCH)
+        left += panel.width + _WORD_GAP + text_width(label, _KEY_TEXT) + _ENTRY_GAP
         if left > frame.shape[1]:
             left = panel.left
             continue
-        draw_maze(frame, panel, *swatch.drawn(panel.cols), kinds)
+        draw_maze(
+            frame, panel, np.full(tints.shape, tile, np.uint8), paths, np.full(paths.shape, exact), 0, tints, kinds
+        )
         outline(frame, panel.box, palette.RULE)
-        put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, swatch.label, _KEY_TEXT)
+        put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, label, _KEY_TEXT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.frame import Snapshot, draw_header
-from maze_nca_gym.rendering.layout import EDGE, STATUS, WINDOW_HEADER, Box, Layout, Panel, menu_layout
+from maze_nca_gym.rendering.layout import EDGE, STATUS, WINDOW_HEADER, Box, Layout, menu_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import (
     OVERHANG,
@@ -97,58 +97,39 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     if layout.channels:
         draw_channels(frame, layout, snapshot.channels, walls)
     for channel, panel in layout.channels:
-        marked = channel in (display.enlarged, snapshot.highlight)
+        marked = channel in (enlarged, snapshot.highlight)
         draw_name(frame, panel, names[channel], layout.caption, marked)
-        if channel == display.enlarged:
+        if channel == enlarged:
             outline(frame, panel.box.grown(1), palette.STRONG)
     if layout.scrollbar is not None and layout.thumb is not None:
         fill_box(frame, layout.scrollbar, palette.GRID)
         fill_box(frame, layout.thumb, palette.FAINT_INK)
-    if display.cursor is not None:
-        _draw_cursor(frame, layout.maze, display.cursor)
-    _draw_header(frame, snapshot, display, names)
+    if display.cursor is not None:  # the tile under the mouse, or those that a brush reaches
+        (*tile, radius), shape = display.cursor, (maze.rows, maze.cols)
+        first = [max(0, at - radius) // maze.stride * maze.cell for at in tile]
+        ends = [(min(n - 1, at + radius) // maze.stride + 1) * maze.cell for at, n in zip(tile, shape, strict=True)]
+        box = Box(maze.top + first[0], maze.left + first[1], ends[0] - first[0], ends[1] - first[1])
+        outline(frame, box, palette.STRONG)
+        outline(frame, box.grown(-1), palette.STRONG)
+    title = snapshot.title
+    if enlarged is not None:
+        title = f"{names[enlarged]}, {bounds(snapshot.channels[enlarged][None])[0]}"
+    draw_header(frame, snapshot, title, WINDOW_HEADER, EDGE, (_TITLE, TEXT), snapshot.verdict)
     for box, (label, pressed) in zip(layout.buttons, display.buttons, strict=True):
-        _draw_button(frame, box, label, pressed)
-    _draw_status(frame[layout.footer :], display)
+        fill_box(frame, box, palette.STRONG if pressed else palette.GRID)
+        colour, top = palette.PAPER if pressed else palette.INK, box.top + (box.height - text_height(TEXT)) // 2
+        put_text(frame, top, box.left + box.width // 2, label, TEXT, colour, "centre")
+    line = frame[layout.footer :]
+    line[...] = palette.GRID
+    top, right = (STATUS - text_height(TEXT)) // 2, line.shape[1] - EDGE
+    put_text(line, top, right, display.state, TEXT, palette.FAINT_INK, "right")
+    room = right - text_width(display.state, TEXT) - 2 * EDGE
+    put_text(line, top, EDGE, shorten(display.status, TEXT, max(0, room)), TEXT)
     if display.help:
         _draw_help(frame, display.help, snapshot)
     if display.menu:
         _draw_menu(frame, display)
     return frame
-
-
-def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> None:
-    """Outline the tile under the mouse, or those that a brush reaches."""
-    row, col, radius = cursor
-    first = [max(0, at - radius) // panel.stride * panel.cell for at in (row, col)]
-    last = [
-        (min(n - 1, at + radius) // panel.stride + 1) * panel.cell for at, n in ((row, panel.rows), (col, panel.cols))
-    ]
-    box = Box(panel.top + first[0], panel.left + first[1], last[0] - first[0], last[1] - first[1])
-    for inset in range(2):
-        outline(frame, box.grown(-inset), palette.STRONG)
-
-
-def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tuple[str, ...]) -> None:
-    title = snapshot.title
-    if display.enlarged is not None:
-        title = f"{names[display.enlarged]}, {bounds(snapshot.channels[display.enlarged][None])[0]}"
-    draw_header(frame, snapshot, title, WINDOW_HEADER, EDGE, (_TITLE, TEXT), snapshot.verdict)
-
-
-def _draw_button(frame: Frame, box: Box, label: str, pressed: bool) -> None:
-    fill_box(frame, box, palette.STRONG if pressed else palette.GRID)
-    colour = palette.PAPER if pressed else palette.INK
-    top = box.top + (box.height - text_height(TEXT)) // 2
-    put_text(frame, top, box.left + box.width // 2, label, TEXT, colour, "centre")
-
-
-def _draw_status(line: Frame, display: Display) -> None:
-    line[...] = palette.GRID
-    top, right = (STATUS - text_height(TEXT)) // 2, line.shape[1] - EDGE
-    put_text(line, top, right, display.state, TEXT, palette.FAINT_INK, "right")
-    right -= text_width(display.state, TEXT) + EDGE
-    put_text(line, top, EDGE, shorten(display.status, TEXT, max(0, right - EDGE)), TEXT)
 
 
 def _draw_card(frame: Frame, box: Box) -> None:
