@@ -8,10 +8,8 @@ its files are 4 times as large. So only the compression of a frame's pixels is l
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -73,23 +71,6 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
     return path
 
 
-@dataclass
-class _Change:
-    """The pixels in which a frame differs from the one before.
-
-    Attributes:
-        box: rows and columns of the smallest box around the changes.
-        changed: (h, w) bool, the pixels of the box that changed.
-        colours: (K,) uint32, their new colours, packed, row by row.
-        n_frames: frames that show the result.
-    """
-
-    box: tuple[slice, slice]
-    changed: NDArray[np.bool_]
-    colours: NDArray[np.uint32]
-    n_frames: int = 1
-
-
 def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
     """Return the content of a GIF file of (h, w, 3) uint8 frames; see `save_gif`.
 
@@ -102,93 +83,64 @@ def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
     if not 0 < fps <= 50:
         raise ValueError(f"a GIF shows more than 0 and at most 50 frames a second, got fps={fps}")
     ticks, (height, width, _) = round(1000 / fps / _TICK), shapes[0]
-    changes = _changes(frames)
-    packed, counts = _count_colours(changes)
-    palette, nearest = _shared_palette(packed, counts)
-    lookup = np.zeros(1 << 24, dtype=np.uint8)  # one entry per colour: 16 MB, and no search per pixel
-    lookup[packed] = nearest
-    header = _HEADER.pack(b"GIF89a", width, height, _COLOUR_TABLE, 0, 0)
-    table = palette.tobytes().ljust(3 * 256, b"\0")
-    return b"".join([header, table, _FOREVER, *_blocks(changes, lookup, ticks), b";"])
-
-
-def _changes(frames: Sequence[Frame]) -> list[_Change]:
-    """Return the change of each frame; a frame without one prolongs the one before."""
-    before, whole = _pack(frames[0]), np.ones(frames[0].shape[:2], np.bool_)
-    changes = [_Change(_box(whole), whole, before.ravel())]
-    for frame in frames[1:]:
-        packed = _pack(frame)
-        changed = packed != before
+    # Of each frame that differs from the one before: the smallest box around the changes, which of its pixels changed,
+    # and their new colours, packed, row by row; and by how many frames the result is shown.
+    changes: list[tuple[tuple[slice, slice], NDArray[np.bool_], NDArray[np.uint32]]] = []
+    lengths: list[int] = []
+    before = None
+    for frame in frames:
+        packed = frame[..., 0].astype(np.uint32)
+        for band in (1, 2):
+            packed <<= np.uint32(8)
+            packed |= frame[..., band]
+        changed = np.ones((height, width), np.bool_) if before is None else packed != before
         before = packed
         if changed.any():
-            box = _box(changed)
-            changes.append(_Change(box, changed[box], packed[changed]))
+            rows, cols = (np.flatnonzero(changed.any(axis=axis)) for axis in (1, 0))
+            box = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(cols[0]), int(cols[-1]) + 1)
+            changes.append((box, changed[box], packed[changed]))
+            lengths.append(1)
         else:
-            changes[-1].n_frames += 1
-    return changes
+            lengths[-1] += 1
 
-
-def _box(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
-    """Return the rows and columns from the first to the last with a pixel of an (h, w) mask that has some."""
-    rows, cols = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
-    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(cols[0]), int(cols[-1]) + 1)
-
-
-def _blocks(changes: Sequence[_Change], lookup: NDArray[np.uint8], ticks: int) -> Iterator[bytes]:
-    """Yield the frames' parts of the file, given the palette's index of every packed colour."""
-    shown = np.full(changes[0].changed.shape, _UNCHANGED, np.uint8)
-    for change in changes:
-        pixels = np.full(change.changed.shape, _UNCHANGED, np.uint8)
-        part, new = shown[change.box], lookup[change.colours]
-        # Two colours may have become one. Then the pixel is unchanged, and runs of equal indices take less space.
-        pixels[change.changed] = np.where(new == part[change.changed], np.uint8(_UNCHANGED), new)
-        part[change.changed] = new
-        top, left = change.box[0].start, change.box[1].start
-        height, width = change.changed.shape
-        duration = min(ticks * change.n_frames, _MOST_TICKS)
-        yield _CONTROL.pack(b"!\xf9\x04", _TRANSPARENT, duration, _UNCHANGED, 0)
-        yield _DESCRIPTOR.pack(b",", left, top, width, height, 0)
-        # bits of an index, LZW in blocks, an empty block
-        yield b"\x08" + Image.fromarray(pixels).tobytes("gif", "L", 8, 0) + b"\0"
-
-
-def _pack(frame: Frame) -> NDArray[np.uint32]:
-    """Return the frame as (h, w) numbers, red in the highest byte."""
-    packed = frame[..., 0].astype(np.uint32)
-    for band in (1, 2):
-        packed <<= np.uint32(8)
-        packed |= frame[..., band]
-    return packed
-
-
-def _count_colours(changes: Sequence[_Change]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return (K,) packed colours of all frames and how many pixels have each, the most frequent first."""
-    counts = np.zeros(1 << 24, np.int64)
-    first, n_frames = changes[0], sum(change.n_frames for change in changes)
-    shown = first.colours.reshape(first.changed.shape).copy()
-    np.add.at(counts, first.colours, n_frames)
-    for before, change in pairwise(changes):
-        n_frames -= before.n_frames  # a colour counts in every frame to come, unless another takes its place
-        part = shown[change.box]
-        np.subtract.at(counts, part[change.changed], n_frames)
-        np.add.at(counts, change.colours, n_frames)
-        part[change.changed] = change.colours
+    # A colour counts in every frame to come, unless another takes its place, as the first frame does of a black one.
+    counts, shown, to_come = np.zeros(1 << 24, np.int64), np.zeros((height, width), np.uint32), len(frames)
+    counts[0] = height * width * len(frames)
+    for (box, changed, colours), length in zip(changes, lengths, strict=True):
+        part = shown[box]
+        np.subtract.at(counts, part[changed], to_come)
+        np.add.at(counts, colours, to_come)
+        part[changed] = colours
+        to_come -= length
     packed = np.flatnonzero(counts).astype(np.uint32)
-    order = np.argsort(-counts[packed], kind="stable")
-    return packed[order], counts[packed[order]]
+    packed = packed[np.argsort(-counts[packed], kind="stable")]
 
+    # The most frequent colours stay as they are, and the others are merged. When merging, a colour weighs by the
+    # logarithm of its pixels, since small details matter too.
+    palette = (packed[:, None] >> np.array([16, 8, 0], dtype=np.uint32)).astype(np.uint8)
+    nearest = np.arange(len(palette))
+    if len(palette) > _COLOURS:
+        exact, weights = palette[:_EXACT_COLOURS], 1 + np.log2(counts[packed[_EXACT_COLOURS:]]).astype(int)
+        others = Image.fromarray(np.repeat(palette[_EXACT_COLOURS:], weights, axis=0)[None])
+        merged = others.quantize(_COLOURS - _EXACT_COLOURS).getpalette() or []
+        every, palette = palette, np.concatenate([exact, np.array(merged, np.uint8).reshape(-1, 3)])
+        distances = (every[:, None].astype(np.float32) - palette.astype(np.float32)) ** 2
+        nearest = distances.sum(axis=-1).argmin(axis=1)
+    lookup = np.zeros(1 << 24, dtype=np.uint8)  # one entry per colour: 16 MB, and no search per pixel
+    lookup[packed] = nearest
 
-def _shared_palette(packed: NDArray[np.uint32], counts: NDArray[np.int64]) -> tuple[Frame, NDArray[np.uint8]]:
-    """Return (at most _COLOURS, 3) colours, and the index of the nearest of them for each packed one, (K,).
-
-    The most frequent colours stay as they are, and the others are merged. When merging, a colour weighs by the
-    logarithm of its pixels, since small details matter too.
-    """
-    colours = (packed[:, None] >> np.array([16, 8, 0], dtype=np.uint32)).astype(np.uint8)
-    if len(colours) <= _COLOURS:
-        return colours, np.arange(len(colours), dtype=np.uint8)
-    others = np.repeat(colours[_EXACT_COLOURS:], 1 + np.log2(counts[_EXACT_COLOURS:]).astype(int), axis=0)
-    merged = Image.fromarray(others[None]).quantize(_COLOURS - _EXACT_COLOURS).getpalette() or []
-    palette = np.concatenate([colours[:_EXACT_COLOURS], np.array(merged, np.uint8).reshape(-1, 3)])
-    distance = (colours[:, None].astype(np.float32) - palette.astype(np.float32)) ** 2
-    return palette, distance.sum(axis=-1).argmin(axis=1).astype(np.uint8)
+    parts = [_HEADER.pack(b"GIF89a", width, height, _COLOUR_TABLE, 0, 0), palette.tobytes().ljust(3 * 256, b"\0")]
+    parts.append(_FOREVER)
+    indices = np.full((height, width), _UNCHANGED, np.uint8)
+    for (box, changed, colours), length in zip(changes, lengths, strict=True):
+        pixels = np.full(changed.shape, _UNCHANGED, np.uint8)
+        part, new = indices[box], lookup[colours]
+        # Two colours may have become one. Then the pixel is unchanged, and runs of equal indices take less space.
+        pixels[changed] = np.where(new == part[changed], np.uint8(_UNCHANGED), new)
+        part[changed] = new
+        duration = min(ticks * length, _MOST_TICKS)
+        parts.append(_CONTROL.pack(b"!\xf9\x04", _TRANSPARENT, duration, _UNCHANGED, 0))
+        parts.append(_DESCRIPTOR.pack(b",", box[1].start, box[0].start, changed.shape[1], changed.shape[0], 0))
+        # bits of an index, LZW in blocks, an empty block
+        parts.append(b"\x08" + Image.fromarray(pixels).tobytes("gif", "L", 8, 0) + b"\0")
+    return b"".join([*parts, b";"])
