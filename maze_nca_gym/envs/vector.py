@@ -152,32 +152,24 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             self._begin(rows, self._choose(rows, self._draw))
             infos.update(self._reset_info(restarting))
         terminated = self._state.scores.optimal
-        truncated = self._past_limit()
+        limit = self._max_episode_steps
+        truncated = np.zeros(self.num_envs, np.bool_) if limit is None else self._n_steps >= limit
         self._done = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._done.any():
-            infos = self._restart_at_once()
+            # The last observation and info of ended episodes are `final_obs` and `final_info`. They are read before
+            # `_begin` replaces these episodes in the state.
+            ended, rows = self._done, np.flatnonzero(self._done)
+            observation, final_info = self._observation(), self._step_info(ended)
+            final_obs = np.full(self.num_envs, None, dtype=object)
+            for i in rows:
+                final_obs[i] = {key: array[i] for key, array in observation.items()}
+            infos = self._step_info(~ended)
+            self._begin(rows, self._choose(rows, self._draw))
+            for key, value in (("final_obs", final_obs), ("final_info", final_info)):
+                infos[key], infos[f"_{key}"] = value, self._backend.out(ended.copy())
+            infos.update(self._reset_info(ended))
         out = self._backend.out
         return self._observation(), out(rewards), out(terminated), out(truncated), infos
-
-    def _past_limit(self) -> NDArray[np.bool_]:
-        if self._max_episode_steps is None:
-            return np.zeros(self.num_envs, np.bool_)
-        return self._n_steps >= self._max_episode_steps
-
-    def _restart_at_once(self) -> Infos:
-        """Restart ended episodes in the SAME_STEP mode, with their last observation and info as `final_obs` and
-        `final_info`."""
-        ended, rows = self._done, np.flatnonzero(self._done)
-        observation, final_info = self._observation(), self._step_info(ended)
-        final_obs = np.full(self.num_envs, None, dtype=object)
-        for i in rows:
-            final_obs[i] = {key: array[i] for key, array in observation.items()}
-        # Read before `_begin`, which replaces the ended episodes in the state.
-        infos = self._step_info(~ended)
-        self._begin(rows, self._choose(rows, self._draw))
-        for key, value in (("final_obs", final_obs), ("final_info", final_info)):
-            infos[key], infos[f"_{key}"] = value, self._backend.out(ended.copy())
-        return {**infos, **self._reset_info(ended)}
 
     def _begin(self, rows: NDArray[np.intp], tiles: Tiles) -> None:
         """Start new episodes at `rows` on the given levels."""

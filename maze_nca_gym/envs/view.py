@@ -71,9 +71,12 @@ class View:
         """
         if self._mode != "human":
             return False
-        from maze_nca_gym.rendering import Request
+        from maze_nca_gym.rendering import Request, Window
+        from maze_nca_gym.rendering.snapshots import History
 
-        window, history = self._opened()
+        if self._window is None or self._history is None:
+            self._window, self._history = Window(self._fps, self._title, needs_screen=False), History()
+        window, history = self._window, self._history
         history.append(self._snapshot(state, 0, n_steps).copy())
         request = window.show(history.viewed)
         while request in (Request.BACK, Request.STEP, Request.EDIT):
@@ -91,15 +94,6 @@ class View:
             request = window.show(history.viewed, notice)
         self.window_closed = request is Request.QUIT
         return request is Request.NEW_LEVEL
-
-    def _opened(self) -> tuple[Window, History]:
-        """Return the window and the steps to look back at; both are made at the first call."""
-        from maze_nca_gym.rendering import Window
-        from maze_nca_gym.rendering.snapshots import History
-
-        if self._window is None or self._history is None:
-            self._window, self._history = Window(self._fps, self._title, needs_screen=False), History()
-        return self._window, self._history
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
         """Return one episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""

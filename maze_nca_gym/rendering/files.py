@@ -134,10 +134,10 @@ def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
     indices = np.full((height, width), _UNCHANGED, np.uint8)
     for (box, changed, colours), length in zip(changes, lengths, strict=True):
         pixels = np.full(changed.shape, _UNCHANGED, np.uint8)
-        part, new = indices[box], lookup[colours]
+        known, new = indices[box], lookup[colours]
         # Two colours may have become one. Then the pixel is unchanged, and runs of equal indices take less space.
-        pixels[changed] = np.where(new == part[changed], np.uint8(_UNCHANGED), new)
-        part[changed] = new
+        pixels[changed] = np.where(new == known[changed], np.uint8(_UNCHANGED), new)
+        known[changed] = new
         duration = min(ticks * length, _MOST_TICKS)
         parts.append(_CONTROL.pack(b"!\xf9\x04", _TRANSPARENT, duration, _UNCHANGED, 0))
         parts.append(_DESCRIPTOR.pack(b",", box[1].start, box[0].start, changed.shape[1], changed.shape[0], 0))

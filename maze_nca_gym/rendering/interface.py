@@ -6,6 +6,7 @@ Nothing here needs pygame: keys are names, and the mouse is a (row, col) pixel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from maze_nca_gym.rendering.layout import Layout, menu_layout, window_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import bounds, caption_of
 from maze_nca_gym.rendering.screen import Display, button_width, draw_window, menu_width
-from maze_nca_gym.rendering.snapshots import Recorder, Saver, free_path
+from maze_nca_gym.rendering.snapshots import Recorder, free_path
 
 _SLOWEST, _FASTEST = 0.5, 1000.0
 
@@ -32,6 +33,8 @@ class Interface:
         request: what the user wants next; None while there is nothing.
         edit: the last change that the user made to level or state.
         choice: what was chosen last: the list's action and a name of it.
+        size: (height, width) of the window in pixels.
+        pointer: (row, col) of the pixel under the mouse; None while it is outside of the window.
 
     Args:
         fps: the speed at first.
@@ -51,10 +54,10 @@ class Interface:
         self._buttons = [control for control in self._controls if control.label]
         self._keys = {key: control.action for control in self._controls for key in control.keys}
         self._snapshot: Snapshot | None = None
-        self._size = (1, 1)
+        self.size = (1, 1)
         self._stroke: Stroke | None = None  # while the button is down on the maze
         self._last: Place = (0, 0)
-        self._pointer: tuple[int, int] | None = None
+        self.pointer: tuple[int, int] | None = None
         self._notice = ""
         self._tool = Tool.WALLS
         self._row_in_view = self._chosen = 0
@@ -63,7 +66,8 @@ class Interface:
         self._menu: Action | None = None
         self._running: Mapping[Action, str] = {}
         self._recorder: Recorder | None = None
-        self._saver = Saver()
+        self._saving: list[Future[str]] = []
+        self._pool = ThreadPoolExecutor(1)  # one after the other: a GIF takes seconds
         self._show_channels, self._show_help = True, False
 
     # ---- what is shown
@@ -85,10 +89,6 @@ class Interface:
         if self._recorder is not None and not self._recorder.add(self._snapshot):
             self.end_recording()
 
-    def resize(self, size: tuple[int, int]) -> None:
-        """Note the (height, width) of the window in pixels."""
-        self._size = size
-
     def picture(self) -> Frame:
         """Return what the window shows now, (h, w, 3) uint8, at least as large as the window."""
         return draw_window(self._viewed, self._layout(), self._display())
@@ -99,43 +99,21 @@ class Interface:
         return self._snapshot
 
     def _layout(self) -> Layout:
-        n_channels = len(self._viewed.channels)
-        rows, cols = self._viewed.tiles.shape
-        return window_layout(
-            self._size,
-            rows,
-            cols,
-            n_channels,
-            self._show_channels,
-            self._row_in_view,
-            caption_of(self._viewed.names),
-            tuple(button_width(control.label) for control in self._buttons),
-        )
+        shown = self._viewed
+        widths = tuple(button_width(control.label) for control in self._buttons)
+        rows, cols, n_channels = *shown.tiles.shape, len(shown.channels)
+        room = caption_of(shown.names)
+        return window_layout(self.size, rows, cols, n_channels, self._show_channels, self._row_in_view, room, widths)
 
     @property
     def has_news(self) -> bool:
         """Whether the picture may change without a key or a step, since a recording is being saved."""
-        return self._saver.busy
+        return bool(self._saving)
 
     def _display(self) -> Display:
-        self._notice = self._saver.take_message() or self._notice
-        entries = tuple(self._menus.get(self._menu, ())) if self._menu else ()
-        tile = self._tile_under_pointer()
-        reach = DAMAGE_RADIUS if self._tool is Tool.DAMAGE else 0
-        return Display(
-            buttons=tuple((control.label, self._is_on(control.action)) for control in self._buttons),
-            status=self._notice or self._hint(tile),
-            state=self._state(),
-            enlarged=self._enlarged,
-            cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
-            help=(*((each.keys_label, each.hint) for each in self._controls), *MOUSE) if self._show_help else (),
-            menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
-            entries=entries,
-            chosen=self._chosen,
-            running=None if self._menu is None else self._in_use(self._menu),
-        )
-
-    def _is_on(self, action: Action) -> bool:
+        if self._saving and self._saving[0].done():
+            self._notice = self._saving.pop(0).result()
+        snapshot, layout, tile = self._viewed, self._layout(), self._tile_under_pointer()
         pressed = {
             Action.WALLS: self._tool is Tool.WALLS,
             Action.DAMAGE: self._tool is Tool.DAMAGE,
@@ -143,39 +121,39 @@ class Interface:
             Action.RECORD: self._recorder is not None,
             Action.PAUSE: self.paused,
         }
-        return pressed.get(action, False)
-
-    def _state(self) -> str:
-        parts = ["paused" if self.paused else f"running, at most {self.fps:g} a second"]
+        state = "paused" if self.paused else f"running, at most {self.fps:g} a second"
         if self._recorder is not None:
-            parts.insert(0, f"recording, {len(self._recorder)} steps")
-        return "   ".join(parts)
-
-    def _hint(self, tile: Place | None) -> str:
-        """Return a line about what is under the pointer."""
-        if self._pointer is None:
-            return "?: keys"
-        row, col = self._pointer
-        layout = self._layout()
-        button, channel = layout.button_at(row, col), layout.channel_at(row, col)
+            state = f"recording, {len(self._recorder)} steps   {state}"
+        # A line about what is under the pointer.
+        hint = "?: keys"
+        button = None if self.pointer is None else layout.button_at(*self.pointer)
+        channel = None if self.pointer is None else layout.channel_at(*self.pointer)
         if button is not None:
-            control = self._buttons[button]
-            return f"{control.hint} ({control.keys_label})"
-        snapshot = self._viewed
-        names = snapshot.names
-        if channel is not None:
+            hint = f"{self._buttons[button].hint} ({self._buttons[button].keys_label})"
+        elif channel is not None:
             ends = bounds(snapshot.channels[channel][None])[0]
-            return f"{names[channel]}, {ends}: press to enlarge, right button to tint"
-        if tile is None:
-            return "?: keys"
-        shown = next((index for index in (self._enlarged, snapshot.highlight) if index is not None), 0)
-        answers = zip(snapshot.answers, snapshot.channels, strict=False)
-        others = [f", {name} {values[tile]:.4g}" for k, (name, values) in enumerate(answers) if k != shown]
-        value = f"{names[shown]} {snapshot.channels[shown][tile]:.7g}"
-        return f"row {tile[0]}, column {tile[1]}: {value}{''.join(others)}"
+            hint = f"{snapshot.names[channel]}, {ends}: press to enlarge, right button to tint"
+        elif tile is not None:
+            shown = next((index for index in (self._enlarged, snapshot.highlight) if index is not None), 0)
+            hint = f"row {tile[0]}, column {tile[1]}: {snapshot.names[shown]} {snapshot.channels[shown][tile]:.7g}"
+            for index, (name, values) in enumerate(zip(snapshot.answers, snapshot.channels, strict=False)):
+                hint += f", {name} {values[tile]:.4g}" if index != shown else ""
+        reach = DAMAGE_RADIUS if self._tool is Tool.DAMAGE else 0
+        return Display(
+            buttons=tuple((control.label, pressed.get(control.action, False)) for control in self._buttons),
+            status=self._notice or hint,
+            state=state,
+            enlarged=self._enlarged,
+            cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
+            help=(*((each.keys_label, each.hint) for each in self._controls), *MOUSE) if self._show_help else (),
+            menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
+            entries=tuple(self._menus.get(self._menu, ())) if self._menu else (),
+            chosen=self._chosen,
+            running=None if self._menu is None else self._in_use(self._menu),
+        )
 
     def _tile_under_pointer(self) -> Place | None:
-        return None if self._pointer is None else self._layout().maze.tile_at(*self._pointer)
+        return None if self.pointer is None else self._layout().maze.tile_at(*self.pointer)
 
     # ---- keys and mouse
 
@@ -185,14 +163,10 @@ class Interface:
 
     def point(self, row: int, col: int) -> None:
         """Move the pointer to a pixel; while the button is down, this continues the stroke."""
-        self._pointer = row, col
+        self.pointer = row, col
         tile = self._tile_under_pointer()
         if self._stroke is not None and tile is not None and tile != self._last:
             self._edit(tile)
-
-    def leave(self) -> None:
-        """Note that the pointer is outside of the window."""
-        self._pointer = None
 
     def release(self) -> None:
         """End the stroke, if there is one."""
@@ -222,10 +196,10 @@ class Interface:
             col: the pixel's column.
             tints: whether it is the right button, which tints the maze by a channel.
         """
-        self._pointer, self._notice = (row, col), ""
+        self.pointer, self._notice = (row, col), ""
         if self._menu is not None:
             entries = self._menus[self._menu]
-            _, places = menu_layout(self._size, len(entries), menu_width(entries))
+            _, places = menu_layout(self.size, len(entries), menu_width(entries))
             hit = next((index for index, box in enumerate(places) if box.holds(row, col)), None)
             self._menu = self._menu if hit is not None else None
             if hit is not None:
@@ -278,9 +252,17 @@ class Interface:
             case Action.HELP:
                 self._show_help, self._menu = not self._show_help, None
             case Action.SAVE:
-                self._save()
+                try:
+                    picture = self._viewed.draw(self._show_channels)
+                    self._notice = f"saved {save_png(free_path(Path.cwd(), '.png'), picture)}"
+                except OSError as error:
+                    self._notice = f"not saved: {error}"
+            case Action.RECORD if self._recorder is None:
+                self._recorder = Recorder(self._show_channels)
+                self._recorder.add(self._viewed)
+                self._notice = "recording: press Record or G again to save it"
             case Action.RECORD:
-                self._record()
+                self.end_recording()
             case Action.CLOSE if self._menu is not None or self._show_help:
                 self._menu, self._show_help = None, False
             case Action.CLOSE if self._enlarged is not None:
@@ -298,29 +280,14 @@ class Interface:
         self.choice = self._menu, self._menus[self._menu][index]
         self._menu, self.request = None, Request.CHOOSE
 
-    def _save(self) -> None:
-        try:
-            picture = self._viewed.draw(self._show_channels)
-            self._notice = f"saved {save_png(free_path(Path.cwd(), '.png'), picture)}"
-        except OSError as error:
-            self._notice = f"not saved: {error}"
-
-    def _record(self) -> None:
-        if self._recorder is not None:
-            return self.end_recording()
-        self._recorder = Recorder(self._show_channels)
-        self._recorder.add(self._viewed)
-        self._notice = "recording: press Record or G again to save it"
-        return None
-
     def end_recording(self) -> None:
         """Save the recording, if there is one, on another thread."""
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
-            self._saver.begin(recorder, Path.cwd(), self.fps)
+            self._saving.append(self._pool.submit(recorder.save, Path.cwd(), self.fps))
             self._notice = f"saving {len(recorder)} steps"
 
     def finish(self) -> None:
         """Save the recording, if there is one, and wait until all are written."""
         self.end_recording()
-        self._saver.finish()
+        wait(self._saving)

@@ -4,7 +4,6 @@ files."""
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from maze_nca_gym.rendering.files import save_gif
@@ -96,48 +95,14 @@ class Recorder:
         self._frames.append(snapshot.draw(self._show_channels, _SIZES[self._show_channels]))
         return True
 
-    def save(self, folder: Path, fps: float) -> Path:
-        """Write the frames as a numbered GIF file, whose last frame stays for two seconds; return its path.
-
-        Raises:
-            ValueError: nothing is recorded.
-            OSError: the file cannot be written.
-        """
+    def save(self, folder: Path, fps: float) -> str:
+        """Write the frames as a numbered GIF file, whose last frame stays for two seconds; return what to say of it."""
         fps = min(fps, _FASTEST)
         frames = self._frames + self._frames[-1:] * round(_LAST_SECONDS * fps)
-        return save_gif(free_path(folder, ".gif"), frames, fps)
-
-
-class Saver:
-    """Recordings that are written on another thread, one after the other: a GIF takes seconds."""
-
-    def __init__(self) -> None:
-        self._jobs: list[Future[str]] = []
-        self._pool = ThreadPoolExecutor(1)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a recording is being written, or the message about one has not been taken."""
-        return bool(self._jobs)
-
-    def begin(self, recorder: Recorder, folder: Path, fps: float) -> None:
-        """Begin to write a recording into a folder."""
-        self._jobs.append(self._pool.submit(_saved, recorder, folder, fps))
-
-    def take_message(self) -> str:
-        """Return the message about the oldest recording once it is finished, and forget it; else an empty string."""
-        return self._jobs.pop(0).result() if self._jobs and self._jobs[0].done() else ""
-
-    def finish(self) -> None:
-        """Wait until all recordings are written."""
-        wait(self._jobs)
-
-
-def _saved(recorder: Recorder, folder: Path, fps: float) -> str:
-    try:
-        return f"saved {recorder.save(folder, fps)}, {len(recorder)} steps"
-    except OSError as error:
-        return f"not saved: {error}"
+        try:
+            return f"saved {save_gif(free_path(folder, '.gif'), frames, fps)}, {len(self)} steps"
+        except OSError as error:
+            return f"not saved: {error}"
 
 
 def free_path(folder: Path, suffix: str) -> Path:

@@ -99,16 +99,35 @@ class Window:
         if self._closed:
             return Request.QUIT
         self._open()
-        self._take(snapshot, notice, running)
+        pygame, interface, last = self._pygame, self._interface, self._interface.request
+        if last in _OTHER_LEVEL or (last in (Request.CONTINUE, Request.STEP) and snapshot.step == 0):
+            # Mouse events from before a new level was visible are dropped.
+            interface.release()
+            pygame.event.clear((pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEBUTTONUP))
+        if last is not Request.EDIT:
+            self._due = max(time.monotonic(), self._due + 1 / interface.fps)
+        interface.take(snapshot, notice, running)
+        interface.request, self._stale = None, True
         self._redraw_if_needed()
-        while self._interface.request is None:
-            self._handle_events()
-            if self._interface.request is None:
+        while interface.request is None:
+            # Sleep until an event or the next step, then handle events until one of them ends this.
+            wake = min(self._due, self._drawn_at + _SECONDS_OF_A_FRAME) if self._stale else self._due
+            rest = _IDLE_MILLISECONDS if interface.paused else int((wake - time.monotonic()) * 1000)
+            event = pygame.event.wait(max(1, rest)) if interface.paused or rest > 0 else pygame.event.poll()
+            while event.type != pygame.NOEVENT:
+                self._handle(event)
+                if interface.request is not None:
+                    break
+                event = pygame.event.poll()
+            if interface.request is None:
                 self._redraw_if_needed()
-                self._continue_if_due()
-        if self._interface.request is Request.QUIT:
+                now = time.monotonic()
+                self._due = min(self._due, now + 1 / interface.fps)  # the speed may have changed
+                if not interface.paused and now >= self._due:
+                    interface.request = Request.CONTINUE
+        if interface.request is Request.QUIT:
             self.close()
-        return self._interface.request
+        return interface.request
 
     @property
     def edit(self) -> Edit:
@@ -133,18 +152,6 @@ class Window:
             self._pygame.display.quit()
             self._screen = None
         self._closed = True
-
-    def _take(self, snapshot: Snapshot, notice: str, running: Mapping[Action, str]) -> None:
-        """Show a snapshot from now on; mouse events from before a new level was visible are dropped."""
-        last = self._interface.request
-        if last in _OTHER_LEVEL or (last in (Request.CONTINUE, Request.STEP) and snapshot.step == 0):
-            pygame = self._pygame
-            self._interface.release()
-            pygame.event.clear((pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEBUTTONUP))
-        if last is not Request.EDIT:
-            self._due = max(time.monotonic(), self._due + 1 / self._interface.fps)
-        self._interface.take(snapshot, notice, running)
-        self._interface.request, self._stale = None, True
 
     def _open(self) -> None:
         """Open the window, large, but no larger than the screen has room for.
@@ -190,29 +197,11 @@ class Window:
 
     def _redraw(self) -> None:
         width, height = self._screen.get_size()
-        self._interface.resize((height, width))
+        self._interface.size = height, width
         picture = self._interface.picture()
         image = self._pygame.image.frombuffer(picture.tobytes(), picture.shape[1::-1], "RGB")
         self._screen.blit(image, (0, 0))
         self._pygame.display.flip()
-
-    def _handle_events(self) -> None:
-        """Sleep until an event or the next step, then handle events until one of them ends `show`."""
-        pygame, paused = self._pygame, self._interface.paused
-        wake = min(self._due, self._drawn_at + _SECONDS_OF_A_FRAME) if self._stale else self._due
-        rest = _IDLE_MILLISECONDS if paused else int((wake - time.monotonic()) * 1000)
-        event = pygame.event.wait(max(1, rest)) if paused or rest > 0 else pygame.event.poll()
-        while event.type != pygame.NOEVENT:
-            self._handle(event)
-            if self._interface.request is not None:
-                return
-            event = pygame.event.poll()
-
-    def _continue_if_due(self) -> None:
-        interface, now = self._interface, time.monotonic()
-        self._due = min(self._due, now + 1 / interface.fps)  # the speed may have changed
-        if interface.request is None and not interface.paused and now >= self._due:
-            interface.request = Request.CONTINUE
 
     def _handle(self, event: Any) -> None:
         pygame, interface = self._pygame, self._interface
@@ -229,7 +218,7 @@ class Window:
         elif event.type == pygame.MOUSEWHEEL:
             interface.scroll(-event.y)
         elif event.type == pygame.WINDOWLEAVE:
-            interface.leave()
+            interface.pointer = None
         elif event.type not in (pygame.VIDEORESIZE, pygame.VIDEOEXPOSE):
             return
         self._stale = True

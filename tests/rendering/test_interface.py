@@ -35,7 +35,7 @@ def interface(snapshot: Snapshot) -> Interface:
 
 def made(snapshot: Snapshot, **options: object) -> Interface:
     interface = Interface(**{"fps": 10, "menus": MENUS, "restarts": True, **options})  # type: ignore[arg-type]
-    interface.resize(SIZE)
+    interface.size = SIZE
     interface.take(snapshot, "")
     return interface
 
@@ -95,7 +95,7 @@ def test_a_button_does_what_its_key_does(snapshot: Snapshot, control: Control) -
     before = by_key.picture()
     by_key.press(control.keys[0])
     by_button.click(*button(by_button, control.action))
-    by_button.leave()
+    by_button.pointer = None
     for name in ("request", "paused", "fps", "_tool", "_menu", "_show_help", "_show_channels"):
         assert getattr(by_key, name) == getattr(by_button, name)
     assert by_key.request is not None or not np.array_equal(by_key.picture(), before)
@@ -153,7 +153,7 @@ def test_the_value_under_the_pointer_is_shown(interface: Interface, snapshot: Sn
     assert interface._display().status == "row 1, column 2: path 1"
     interface.take(replace(snapshot, highlight=1), "")
     assert interface._display().status == "row 1, column 2: age 250, path 1"
-    interface.leave()
+    interface.pointer = None
     assert interface._display().status == "?: keys"
 
 
@@ -175,13 +175,13 @@ def test_a_click_on_a_thumbnail_enlarges_it(interface: Interface, snapshot: Snap
     assert interface.edit == Paint(((1, 2),), Tile.WALL)
     interface.press("escape")
     assert interface.request is Request.EDIT  # and not QUIT
-    interface.leave()
+    interface.pointer = None
     assert np.array_equal(in_maze(interface), before)
 
 
 def test_the_right_button_tints_the_maze_by_a_channel(interface: Interface, snapshot: Snapshot) -> None:
     interface.click(*thumbnail(interface, 1), tints=True)
-    interface.leave()
+    interface.pointer = None
     tinted = in_maze(interface)
     other = made(replace(snapshot, highlight=1))
     assert np.array_equal(tinted, in_maze(other))
@@ -215,7 +215,7 @@ def test_help_lists_every_control(interface: Interface) -> None:
     assert len(interface._display().help) >= len(CONTROLS)
     assert not np.array_equal(before, interface.picture())
     interface.click(*tile(interface, 1, 2))  # a click closes it, and edits nothing
-    interface.leave()
+    interface.pointer = None
     assert interface.request is None
     assert np.array_equal(before, interface.picture())
 
@@ -255,7 +255,7 @@ def test_a_list_is_closed_without_a_choice(interface: Interface, close: Callable
     before = interface.picture()
     interface.press("p")
     close(interface)
-    interface.leave()
+    interface.pointer = None
     assert interface.request is None
     assert np.array_equal(before, interface.picture())
 
