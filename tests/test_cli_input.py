@@ -5,7 +5,6 @@ What an option alone refuses is in test_options.py.
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -110,6 +109,9 @@ WRONG = {
     "solve --levels a-file": "a-file is no file of levels; those end in .txt",
     "solve --levels FourRooms --size 5": "size is for fresh levels: leave it out with levels",
     "solve --levels FourRooms --n 2": "--n must be at most 1, the number of levels of FourRooms, got 2",
+    "solve depth-first twice": "maze-nca-gym solve takes no twice; --help describes it",
+    "solve -n 3": "there is no option -n",
+    "solve --no-device": "there is no option --no-device. Did you mean --device?",
     "play --fps inf": "--fps must be a finite number above 0, got inf",
     "play --levels nowhere": "neither a file, a known name nor a drawing",
     "play nothing": "unknown policy 'nothing'",
@@ -144,6 +146,9 @@ WRONG = {
     "train fsat": "Did you mean 'fast'?",
     "train --n-iterations 4 nothing": "unknown preset 'nothing'; known: paper-shortest-path",
     "train --evolve maybe": "unknown preset 'maybe'",
+    "train --pool-steps 3 --seed 1": "--pool-steps needs 2 values",
+    "train --seed -1": "--seed must be from 0 to 9,223,372,036,854,775,807, got -1",
+    "train --out": "--out needs a value",
     "train --families perfct": "Did you mean 'perfect'?",
     "train --edge-features True": "a model of class NCA has no option edge_features; its options: kernel_size,",
     "train --model MLP --sizes 8 16": "a model of class MLP is built for one size, got sizes (8, 16)",
@@ -174,9 +179,9 @@ def test_wrong_usage_is_one_line_and_leaves_nothing(words, capsys):
     assert main(words.split()) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert WRONG[words] in re.sub(r"\s*│\n│\s*", " ", err)
-    assert "Traceback" not in err
-    assert not err.startswith("maze-nca-gym: error: ") or err.count("\n") == 1
+    assert WRONG[words] in err
+    assert err.startswith("maze-nca-gym: error: ")
+    assert err.count("\n") == 1
     assert files() == before
 
 

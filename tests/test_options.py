@@ -303,7 +303,8 @@ def test_every_command_explains_itself_without_the_modules_that_it_works_with():
     code = (
         "import sys; from maze_nca_gym.cli import main; sys.path.insert(0, 'tests')\n"
         "from command_lines import commands\n"
-        "for words in ('', 'levels', 'policies', *dict(commands())): assert main([*words.split(), '--help']) == 0\n"
+        "assert main(['--help']) == 0 and not {'tyro', 'rich'} & set(sys.modules)\n"
+        "for words in ('levels', 'policies', *dict(commands())): assert main([*words.split(), '--help']) == 0\n"
         "print(*{'torch', 'numba', 'pygame', 'PIL', 'matplotlib', 'scipy', 'z3'} & set(sys.modules))"
     )
     tests = Path(__file__).parent

@@ -7,9 +7,6 @@ import time
 from collections import deque
 from types import TracebackType
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-
 from maze_nca_gym.support.names import printable
 
 PLAIN_EVERY = 10.0
@@ -33,6 +30,9 @@ class ProgressBar:
             stderr: whether to show it on stderr; otherwise on stdout.
             quiet: whether to leave out the first and the last line where there is no terminal.
         """
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
         self._label, self._total, self._quiet = label, total, quiet
         self._printed_at = time.monotonic() if quiet else -PLAIN_EVERY
         self._marks = deque([(time.monotonic(), done)], maxlen=RECENT)

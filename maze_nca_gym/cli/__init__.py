@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = parse(arguments)()
         sys.stdout.flush()  # here, where a closed pipe is still handled below
         return code
-    except SystemExit as end:  # tyro's, after `--help` or wrong usage
+    except SystemExit as end:  # after `--help`
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt as interruption:
         complain(str(interruption) or "interrupted")

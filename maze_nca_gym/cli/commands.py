@@ -12,7 +12,7 @@ from typing import Any
 from maze_nca_gym import agents
 from maze_nca_gym.agents.policies.registry import import_own
 from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
-from maze_nca_gym.cli.reading import named, pairs, read_values
+from maze_nca_gym.cli.reading import named, read_values
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import Option, Shown, further_options, options_of_call
 
@@ -50,11 +50,11 @@ class Command:
         """Return the command with the options that words give.
 
         Raises:
-            SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+            SystemExit: 0 after printing the requested help.
             ValueError: a module that cannot be imported, an unknown option, or a bad value.
         """
-        _import(pairs(words).get("--import"))
         options = self.options
+        _import(named(words, ["import"], options).get("import"))
         further = None if self.function is None else further_options(self.function)
         if further is not None:
             options = {**options, **further.options_of(named(words, further.named_by, options)), **options}
@@ -79,33 +79,24 @@ class Commands:
         """Return the command that words name, with the options that they give.
 
         Raises:
-            SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+            SystemExit: 0 after printing the requested help.
             ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
         """
         if not words:
             raise ValueError(f"{prog} needs a command: {', '.join(self.within)}; --help describes them")
+        if words[0] in ("-h", "--help"):
+            width = max(map(len, self.within))
+            print(f"usage: {prog} COMMAND [options]\n\n{self.about}\n")
+            for name, command in self.within.items():
+                print(f"  {name:<{width}}  {re.split('[;:]', command.about.splitlines()[0])[0].rstrip('.')}")
+            print(f"\n`{prog} COMMAND --help` describes a command and its options.")
+            raise SystemExit(0)
+        if words[0].startswith("-"):
+            raise ValueError(f"{prog} needs a command before {words[0]}; --help lists all")
         name = words[0].replace("_", "-")
-        if name.startswith("-"):
-            self._help(words[0], prog)
         if name not in self.within:
             raise ValueError(unknown_name("command", words[0], self.within))
         return self.within[name].read(words[1:], f"{prog} {name}")
-
-    def _help(self, option: str, prog: str) -> None:
-        """Print a line for each command, and end the program.
-
-        Raises:
-            SystemExit: 0 after that.
-            ValueError: an option in place of a command.
-        """
-        if option not in ("-h", "--help"):
-            raise ValueError(f"{prog} needs a command before {option}; --help lists all")
-        width = max(map(len, self.within))
-        print(f"usage: {prog} COMMAND [options]\n\n{self.about}\n")
-        for name, command in self.within.items():
-            print(f"  {name:<{width}}  {re.split('[;:]', command.about.splitlines()[0])[0].rstrip('.')}")
-        print(f"\n`{prog} COMMAND --help` describes a command and its options.")
-        raise SystemExit(0)
 
 
 def _import(modules: str | None) -> None:
@@ -151,7 +142,7 @@ def parse(words: Sequence[str]) -> Callable[[], int]:
     """Return what the words of a command line ask for.
 
     Raises:
-        SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+        SystemExit: 0 after printing the requested help.
         ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
     """
     return COMMANDS.read(words, "maze-nca-gym")

@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
 from maze_nca_gym.support.names import printable
 
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
@@ -63,6 +60,9 @@ def importing_from_here() -> Iterator[None]:
 
 def print_level(drawing: str) -> None:
     """Print a level's text, coloured on a terminal, unchanged elsewhere."""
+    from rich.console import Console
+    from rich.text import Text
+
     text = Text(drawing)
     for glyph, style in _GLYPH_STYLES.items():
         text.highlight_regex(f"[{glyph}]+", style)

@@ -7,8 +7,6 @@ from textwrap import indent, wrap
 from typing import Annotated, Any
 
 from gymnasium.error import DependencyNotInstalled
-from rich.console import Console
-from rich.text import Text
 
 from maze_nca_gym.agents import PolicyInfo, export, find_policy, list_policies, load
 from maze_nca_gym.agents.policies.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
@@ -59,6 +57,9 @@ def _print_list(
         rows: name, figures and text.
         whole: whether a text that is wider than the terminal is wrapped, rather than cut off.
     """
+    from rich.console import Console
+    from rich.text import Text
+
     console, rows = Console(highlight=False), list(rows)
     cells = [(title, *columns), *((name, *figures) for name, figures, _ in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, is_dataclass, make_dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, make_dataclass
+from functools import partial
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-import tyro
-from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
-from tyro.constructors import PrimitiveConstructorSpec
+from maze_nca_gym.support.options import REQUIRED, Option, check, flag, meant, type_name
 
-from maze_nca_gym.support.options import REQUIRED, Option, flag, meant, type_name
-
-_FIELD = "option_"
-"""Prefix of the fields that tyro parses, since some names of options are Python keywords."""
-_SWITCH = ("True", "False")
+_HELP = {"-h", "--help"}
 _METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
-
-
-def pairs(words: Sequence[str]) -> dict[str, str]:
-    """Return the words that begin with --, each with its value or the word after it."""
-    found = {}
-    for word, following in zip_longest(words, words[1:], fillvalue=""):
-        typed, equals, value = word.partition("=")
-        if typed.startswith("--"):
-            found[typed] = value if equals else following
-    return found
+_NAME = re.compile("-[-a-zA-Z]")
+"""How a word begins that names an option; -1 is a value, and - is one too."""
 
 
 def named(words: Sequence[str], names: Sequence[str], options: Mapping[str, Option]) -> dict[str, str]:
@@ -41,7 +28,10 @@ def named(words: Sequence[str], names: Sequence[str], options: Mapping[str, Opti
             without a table the first of all words.
     """
     found: dict[str, str] = {}
-    typed = pairs(words)
+    typed = {
+        word.partition("=")[0]: word.partition("=")[2] if "=" in word else after
+        for word, after in zip_longest(words, words[1:], fillvalue="")
+    }
     for name in names:
         option = options.get(name)
         if option is not None and option.style.positional:
@@ -57,109 +47,98 @@ def read_values(
 ) -> dict[str, Any]:
     """Return the values that are given, by the names of the options.
 
+    A switch is typed alone, with its value, or as --no-NAME; an option of several values takes all words up to the next
+    option. Of an option that is given twice, the last counts.
+
     Args:
         options: by name.
         words: of the command line, behind the command.
         prog: the words of the command, for the help.
         about: what the command does, for the help.
-        main: groups whose options come first, without a heading of their own.
+        main: groups whose options come first in the help, without a heading of their own.
 
     Raises:
-        SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+        SystemExit: 0 after printing the requested help.
         ValueError: an unknown option, a missing one, or a bad value.
     """
-    words = list(_normalised(options, words))
-    form, members = _form(options, main), (OmitArgPrefixes, FlagCreatePairsOff)
-    parsed = tyro.cli(form, prog=prog, description=about, args=words, config=members)
-    found = dict(_found(parsed, options))
-    lacking = [_shown(option) for option in options.values() if option.default is REQUIRED and option.name not in found]
-    if lacking:
-        raise ValueError(f"{prog} needs {', '.join(lacking)}; --help describes it")
+    if _HELP & {*words}:
+        _show_help(options, prog, about, main)
+    flags = {flag(option.name): option for option in options.values() if not option.style.positional}
+    given: dict[str, list[str]] = {}
+    loose, rest = [], list(words)
+    while rest:
+        word = rest.pop(0)
+        if _NAME.match(word) is None:
+            loose.append(word)
+            continue
+        typed, equals, value = word.partition("=")
+        typed, taken = typed.replace("_", "-"), [value] * bool(equals)
+        on = typed in flags
+        option = flags.get(typed if on else "--" + typed.removeprefix("--no-"))
+        if option is None or not (on or _is_switch(option)):
+            guess = meant(typed.lstrip("-"), [each.name for each in flags.values()])
+            guess = re.sub(r"'(\w+)'", lambda found: flag(found[1]), guess) or "; --help lists all"
+            raise ValueError(f"there is no option {typed}{guess}")
+        most = 1 if equals else len(rest) if _several(option) else _size(option)
+        while len(taken) < most and rest and _NAME.match(rest[0]) is None:
+            if _is_switch(option) and rest[0] not in ("None", *_switch_words(option)):
+                break
+            taken.append(rest.pop(0))
+        if _is_switch(option):
+            said = taken[0] if taken else "True"
+            taken = [said if on or said == "None" else str(said != "True")]
+        needed = f"{_size(option)} values" if _size(option) > 1 else "a value"
+        check(len(taken) >= _size(option), f"{typed} needs {needed}")
+        given[option.name] = taken
+    for option in options.values():
+        n = (len(loose) if _several(option) else 1) if option.style.positional else 0
+        if taken := loose[:n]:
+            given[option.name], loose = taken, loose[n:]
+    check(not loose, f"{prog} takes no {' '.join(loose)}; --help describes it")
+    found = {name: option.read(given[name]) for name, option in options.items() if name in given}
+    lacking = [_shown(option) for name, option in options.items() if option.default is REQUIRED and name not in found]
+    check(not lacking, f"{prog} needs {', '.join(lacking)}; --help describes it")
     return found
 
 
-def _normalised(options: Mapping[str, Option], words: Sequence[str]) -> Iterator[str]:
-    """Yield the words, with each switch followed by its value: --heals, --no-heals, --heals False.
+def _show_help(options: Mapping[str, Option], prog: str, about: str, main: Collection[Any]) -> None:
+    """Print the help of a command and end the program; each group of options but the main ones has a heading."""
+    import tyro
+    from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
+    from tyro.constructors import PrimitiveConstructorSpec
 
-    Raises:
-        ValueError: an option that there is not.
-    """
-    flags = {flag(option.name): option for option in options.values() if not option.style.positional}
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        typed, equals, value = word.partition("=")
-        typed = typed.replace("_", "-")
-        positive = "--" + typed.removeprefix("--no-")
-        if not word.startswith("--") or typed in ("--", "--help"):
-            yield word
-        elif typed in flags and not _is_switch(flags[typed]):
-            yield typed + equals + value
-        elif (option := flags.get(typed) or flags.get(positive)) is not None and _is_switch(option):
-            on = typed in flags
-            if equals or (rest and rest[0] in ("None", *_switch_words(option))):
-                value = value if equals else rest.pop(0)
-                yield from (_shown(option), value if on or value == "None" else str(value != "True"))
-            else:
-                yield from (_shown(option), str(on))
-        else:
-            raise ValueError(f"there is no option {typed}{_meant(typed, flags)}")
-
-
-def _meant(typed: str, flags: Mapping[str, Option]) -> str:
-    """Return which option may be meant by one that there is not, as the end of a message."""
-    names = [option.name for option in flags.values()]
-    found = meant(typed.removeprefix("--"), names)
-    for name in names:
-        found = found.replace(repr(name), flag(name))
-    return found or "; --help lists all"
-
-
-def _form(options: Mapping[str, Option], main: Collection[Any]) -> Any:
-    """Return the dataclass from which tyro makes parser and help: a group of options a field."""
     own: list[Any] = []
     groups: dict[Any, list[Any]] = {}
     for option in options.values():
+        style, n = option.style, 0 if _several(option) else _size(option)
+        spec = PrimitiveConstructorSpec(
+            nargs=n or "*",
+            metavar=_metavar(option),
+            instance_from_str=tuple,
+            is_instance=lambda value: True,
+            str_from_instance=partial(lambda n, value: [""] * n, n),
+        )
+        names = [] if style.metavar is None else _names(option)  # otherwise the metavar lists them
+        text = f"{option.help} Known: {', '.join(names)}." if names else option.help
+        usual = f"(default: {style.default or in_words(option.default)})"
+        if option.default is REQUIRED:
+            usual = "(required)"
+        elif style.default is None and (_is_plain(option) or (option.default in (None, ()) and not style.takes_value)):
+            usual = ""  # the text says what happens
+        shown = arg(name=_shown(option).removeprefix("--"), help=text, help_behavior_hint=usual)
+        marked = Annotated[(Any, spec, shown, *[Positional] * style.positional)]
         members = own if option.group in main else groups.setdefault(option.group, [])
-        members.append(_tyro_field(option))
-    inner = []
+        # a prefix, since some names of options are Python keywords
+        members.append((f"option_{option.name}", marked, field(default=None)))
     for group, members in groups.items():
-        about = (inspect.getdoc(group) or "").split("\n\n")[0]
-        kind = make_dataclass(group.__name__, members, namespace={"__doc__": about})
+        kind = make_dataclass(group.__name__, members)
+        kind.__doc__ = (inspect.getdoc(group) or "").split("\n\n")[0]
         words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z0-9]+", group.__name__)
         # the heading, to which tyro adds "options": breeding_schedule for BreedingSchedule
         heading = "_".join(word.lower() for word in words if word not in ("Config", "Options"))
-        inner.append((heading, kind, field(default_factory=kind)))
-    return make_dataclass("Options", [*own, *inner])
-
-
-def _tyro_field(option: Option) -> Any:
-    style, several = option.style, _several(option)
-    size = len(get_args(option.type)) if get_origin(option.type) is tuple and not several else 1
-    spec = PrimitiveConstructorSpec(
-        nargs="*" if several else size,
-        metavar=_metavar(option),
-        instance_from_str=tuple,
-        is_instance=lambda value: True,
-        str_from_instance=lambda value: [""] * (0 if several else size),
-    )
-    names = [] if style.metavar is None else _names(option)  # otherwise the metavar lists them
-    about = f"{option.help} Known: {', '.join(names)}." if names else option.help
-    shown = arg(name=_shown(option).removeprefix("--"), help=about, help_behavior_hint=_default(option))
-    markers = (spec, shown, Positional) if style.positional else (spec, shown)
-    return (_FIELD + option.name, Annotated[(Any, *markers)], field(default=None))
-
-
-def _found(parsed: Any, options: Mapping[str, Option]) -> Iterator[tuple[str, Any]]:
-    """Yield the values that were given, by the names of their options."""
-    for field_name, words in vars(parsed).items():
-        name = field_name.removeprefix(_FIELD)
-        if is_dataclass(words):
-            yield from _found(words, options)
-        elif words == () and not options[name].style.positional:
-            raise ValueError(f"{_shown(options[name])} needs a value")
-        elif words:
-            yield name, options[name].read(words)
+        own.append((heading, kind, field(default_factory=kind)))
+    form = make_dataclass("Options", own)
+    tyro.cli(form, prog=prog, description=about, args=["--help"], config=(OmitArgPrefixes, FlagCreatePairsOff))
 
 
 def _shown(option: Option) -> str:
@@ -176,7 +155,7 @@ def _is_switch(option: Option) -> bool:
 def _switch_words(option: Option) -> list[str]:
     """Return the values of a switch as they are typed: True, False, and further ones of its type."""
     further = [name for kind in get_args(option.type) if get_origin(kind) is Literal for name in get_args(kind)]
-    return [*_SWITCH, *further]
+    return ["None"] * option.optional + ["True", "False", *further]
 
 
 def _is_plain(option: Option) -> bool:
@@ -188,6 +167,11 @@ def _several(option: Option) -> bool:
     return any(get_args(kind)[-1:] == (Ellipsis,) for kind in (option.type, *get_args(option.type)))
 
 
+def _size(option: Option) -> int:
+    """Return the number of values: several for a tuple of so many."""
+    return len(get_args(option.type)) if get_origin(option.type) is tuple and not _several(option) else 1
+
+
 def _names(option: Option) -> list[str]:
     """Return all allowed values, if they are names."""
     names = [name for rule in option.rules for name in rule.names]
@@ -195,30 +179,17 @@ def _names(option: Option) -> list[str]:
 
 
 def _metavar(option: Option) -> str:
-    style = option.style
+    style, more = option.style, " …" * _several(option)
     if style.metavar is not None:
         return style.metavar
     if _is_plain(option):
         return ""
     if names := _names(option):
-        return "{" + ",".join(names) + "}" + " …" * _several(option)
+        return "{" + ",".join(names) + "}" + more
     if _is_switch(option):
-        return "{" + ",".join(["None"] * option.optional + _switch_words(option)) + "}"
+        return "{" + ",".join(_switch_words(option)) + "}"
     kinds = [kind for kind in get_args(option.type) if kind is not Ellipsis] or [option.type]
-    return " ".join(_METAVARS.get(kind, type_name(kind).upper()) for kind in kinds if kind is not type(None)) + (
-        " …" * _several(option)
-    )
-
-
-def _default(option: Option) -> str:
-    style = option.style
-    if style.default is not None:
-        return f"(default: {style.default})"
-    if option.default is REQUIRED:
-        return "(required)"
-    if _is_plain(option) or (option.default in (None, ()) and not style.takes_value):
-        return ""  # the help says what happens
-    return f"(default: {in_words(option.default)})"
+    return " ".join(_METAVARS.get(kind, type_name(kind).upper()) for kind in kinds if kind is not type(None)) + more
 
 
 def in_words(value: Any) -> str:
