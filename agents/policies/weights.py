@@ -15,6 +15,7 @@ from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.files import OTHER_VERSION
 from maze_nca_gym.support.names import Registry
 
+from .constructors import CLASSES
 from .guarantees import Guarantees
 from .policy import Policy
 from .tensor_files import (
@@ -26,13 +27,8 @@ from .tensor_files import (
     save_tensors,
 )
 
-_OWN: dict[str, str | type[Policy]] = {
-    "NCA": ".learned.nca:NCA",
-    "GCN": ".learned.gcn:GCN",
-    "GAT": ".learned.gat:GAT",
-    "MLP": ".learned.mlp:MLP",
-    "PathActor": ".learned.path_actor:PathActor",
-}
+_OWN: dict[str, str | type[Policy]] = {name: f".learned.{module}:{name}" for name, module in CLASSES.items()}
+_OWN["PathActor"] = ".learned.path_actor:PathActor"
 """Name of a class of this package -> "module:class", the module relative to it."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"

@@ -31,6 +31,7 @@ from maze_nca_gym.support.options import (
     unflattened,
     with_defaults,
 )
+from maze_nca_gym.support.random_streams import torch_rng_for
 
 from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
 from .options import (
@@ -47,6 +48,11 @@ from .presets import PRESETS
 if TYPE_CHECKING:
     from ..policies.policy import Policy
 
+FIRST_BIAS = 0.3
+"""Usual initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
+
+A path of zeros everywhere would have no gradient.
+"""
 PRECISIONS = ("float32", "tf32", "bfloat16")
 _OF_MUTATIONS = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
 MUTATION_OPTIONS = {name: option.default for name, option in _OF_MUTATIONS.items()} | dict(
@@ -107,106 +113,80 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         check_options(self)
         # one place has the order from here on: all that solves a task takes its name
-        object.__setattr__(self, "task", find_task(self.task, self.order).name)
+        task = find_task(self.task, self.order)
+        object.__setattr__(self, "task", task.name)
         object.__setattr__(self, "order", None)
         object.__setattr__(self, "population", replace(self.population, task=self.task))
-        self._check_pool(self._check_model())
-        self._check_evolution()
+        levels, loss, pool, sizes = self.levels, self.loss, self.pool, self.levels.sizes
+        is_own = loss.nearest_solution and task.judge is not None
+        check(not is_own, f"nearest_solution is for the tasks of this package, not {self.task}")
+        check(not loss.guidance or bool(task.guided), f"the task {self.task} brings no guidance: set guidance to 0")
+        self._check_model()
+        if not pool.pool_size:
+            check(
+                self.model.n_iterations is not None,
+                "n_iterations must be a number unless there is a pool, which draws the iterations",
+            )
+        else:
+            n, least = pool.pool_size, self.batch_size
+            check(n >= least, f"pool_size must be 0 or at least batch_size {least}, got {n}")
+            check(levels.n_levels is None, "a pool takes fresh levels: leave n_levels at None")
+            check(not self.evolve, "levels that evolve cannot be in a pool: set pool_size to 0, or leave evolve out")
         if self.evolve:
-            find_task(self.task).check_one_channel("its levels cannot evolve")
+            capacity, every = self.population.capacity, self.breeding.evolve_every
+            check(capacity <= 2**20, f"capacity must be from 1 to {2**20:,}, got {capacity:,}")
+            check(every >= 1, f"evolve_every must be at least 1, got {every}")
+            several = "nearest_solution is not for levels that evolve: regret needs one solution"
+            check(not loss.nearest_solution, several)
+            check(levels.level_set is None, "levels that evolve start from generated ones: leave level_set at None")
+            check(len(sizes) == 1, f"levels that evolve are of one size, got sizes {sizes}")
+            n_most = f"n_levels must be at most the capacity of {capacity:,}, got {levels.n_levels}"
+            check(levels.n_levels is None or levels.n_levels <= capacity, n_most)
+            task.check_one_channel("its levels cannot evolve")
+        else:
+            values = self.flat()
+            idle = [name for name in SWITCHES["evolve"] if values[name] != DEFAULTS[name]]
+            check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
         option, fresh = None, 1.0
-        if self.pool.pool_size:
-            option, fresh = "pool_fresh", self.pool.pool_fresh
+        if pool.pool_size:
+            option, fresh = "pool_fresh", pool.pool_fresh
         elif self.evolve:
             option, fresh = "replay_probability", 1 - self.breeding.replay_probability
-        n_families = len(self.levels.families) if self.levels.level_set is None else 1
+        n_families = len(levels.families) if levels.level_set is None else 1
         check(
             self.n_fresh >= n_families or not fresh,
             f"an update needs a fresh level of each of {n_families} families, it has {self.n_fresh}: "
             f"raise batch_size{f', or change {option}' if option else ''}",
         )
 
-    def _check_model(self) -> Policy:
-        """Check the model's options; return the model of one iteration, with shapes but no memory for its weights."""
+    def _check_model(self) -> None:
+        """Check the model's options by a model of one iteration, with shapes but no memory for its weights."""
         from ..policies.weights import made_again
         from .model import begin_with, shapes_of
 
-        sizes, model = self.levels.sizes, self.model
-        if self.loss.nearest_solution:
-            check(
-                find_task(self.task).judge is None,
-                f"nearest_solution is for the tasks of this package, not {self.task}",
-            )
-        if self.loss.guidance:
-            check(bool(find_task(self.task).guided), f"the task {self.task} brings no guidance: set guidance to 0")
-        arguments = self.model_arguments
-        one_iteration = arguments | ({} if arguments.get("n_iterations") is None else {"n_iterations": 1})
-        shapes = shapes_of(model, one_iteration)  # raises ValueError where it refuses an option
+        model, arguments, sizes = self.model, self.model_arguments, self.levels.sizes
+        is_endless = arguments.get("n_iterations") is None
+        # raises ValueError where it refuses an option
+        shapes = shapes_of(model, arguments if is_endless else arguments | {"n_iterations": 1})
         other_task = f"a model of class {model.model} is for the task {shapes.task}, not {self.task}: its constructor"
         check(shapes.task == self.task, f"{other_task} must take `task` and pass it on to that of Policy")
         made_again(shapes)  # raises ValueError where what is saved could not be loaded as what was trained
         if self.loss.guidance:
-            least = self.n_shown + 2 * bool(model.max_pool)
+            least = self.n_shown + 2 * bool(model.options.get("max_pool"))
             check(shapes.n_channels >= least, f"guidance needs at least {least} channels, got {shapes.n_channels}")
         if model.start_from is not None:
             begin_with(shapes, model.start_from)  # raises ValueError where the network does not fit
         one_size = f"a model of class {model.model} is built for one size, got sizes {sizes}"
         check(shapes.size is None or len(sizes) == 1, one_size)
-        return shapes
-
-    def _check_pool(self, shapes: Policy) -> None:
-        n = self.pool.pool_size
-        if not n:
+        if self.pool.pool_size:
+            steady = shapes.stationary_from
+            if steady and not is_endless:  # its last iteration may be an exception: rollouts of a pool end anywhere
+                steady = shapes_of(model, arguments | {"n_iterations": None}).stationary_from
             check(
-                self.model.n_iterations is not None,
-                "n_iterations must be a number unless there is a pool, which draws the iterations",
+                steady == 0,
+                f"a pool needs a model whose iterations are all the same; those of {model.model} depend on the step "
+                f"(`stationary_from`), with n_iterations {model.n_iterations}",
             )
-            return
-        check(n >= self.batch_size, f"pool_size must be 0 or at least batch_size {self.batch_size}, got {n}")
-        check(self.levels.n_levels is None, "a pool takes fresh levels: leave n_levels at None")
-        check(
-            self._repeats_itself(shapes),
-            f"a pool needs a model whose iterations are all the same; those of {self.model.model} depend on the step "
-            f"(`stationary_from`), with n_iterations {self.model.n_iterations}",
-        )
-
-    def _repeats_itself(self, shapes: Policy) -> bool:
-        """Return whether every iteration of the model is the same function.
-
-        The last of its `n_iterations` may be an exception, since rollouts of a pool end anywhere.
-        """
-        from .model import shapes_of
-
-        arguments = self.model_arguments
-        if shapes.stationary_from is None or arguments.get("n_iterations") is None:
-            return shapes.stationary_from == 0
-        return (
-            shapes.stationary_from == 0
-            or shapes_of(self.model, arguments | {"n_iterations": None}).stationary_from == 0
-        )
-
-    def _check_evolution(self) -> None:
-        sizes, n_levels, capacity = self.levels.sizes, self.levels.n_levels, self.population.capacity
-        if not self.evolve:
-            values = self.flat()
-            idle = [name for name in SWITCHES["evolve"] if values[name] != DEFAULTS[name]]
-            check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
-            return
-        check(capacity <= 2**20, f"capacity must be from 1 to {2**20:,}, got {capacity:,}")
-        check(self.breeding.evolve_every >= 1, f"evolve_every must be at least 1, got {self.breeding.evolve_every}")
-        check(
-            not self.pool.pool_size,
-            "levels that evolve cannot be in a pool: set pool_size to 0, or leave evolve out",
-        )
-        check(
-            not self.loss.nearest_solution, "nearest_solution is not for levels that evolve: regret needs one solution"
-        )
-        check(self.levels.level_set is None, "levels that evolve start from generated ones: leave level_set at None")
-        check(len(sizes) == 1, f"levels that evolve are of one size, got sizes {sizes}")
-        check(
-            n_levels is None or n_levels <= capacity,
-            f"n_levels must be at most the capacity of {capacity:,}, got {n_levels}",
-        )
 
     @property
     def n_fresh(self) -> int:
@@ -232,8 +212,14 @@ class TrainingConfig:
 
     @property
     def model_arguments(self) -> dict[str, Any]:
-        """Keyword arguments of the model's constructor."""
-        return self.model.arguments(self.task, self.levels.sizes[0])
+        """Keyword arguments of the model's constructor, but for the generator."""
+        from ..policies.weights import arguments_of, model_class
+
+        model, taken = self.model, arguments_of(model_class(self.model.model))
+        # a class for one task need not take a task: the configuration asks what it is for
+        if_taken = {"task": self.task, "n_iterations": model.n_iterations, "size": self.levels.sizes[0]}
+        given = {"n_tiles": find_task(self.task).n_tiles, "n_channels": model.n_channels}
+        return {**model.options, **given, **{name: value for name, value in if_taken.items() if name in taken}}
 
     def make_model(self) -> Policy:
         """Make the model with its initial weights.
@@ -241,21 +227,37 @@ class TrainingConfig:
         Raises:
             ValueError: the network to start from is unknown or does not fit, or the level set is unknown.
         """
-        from .model import make_model
+        import torch
 
-        levels, of_all = self.levels, self.levels.families
-        if levels.level_set is None:
-            needs_border = levels.borderless == 0
-            family = None if USUAL_FAMILY in of_all else of_all[0]
-        else:
-            needs_border, family = bool(has_border(load_levels(levels.level_set).tiles).all()), None
-        size = min(max(USUAL_SIZE, min(levels.sizes)), max(levels.sizes))
-        guarantees = Guarantees(needs_border=needs_border, family=family, size=None if size == USUAL_SIZE else size)
-        return make_model(self.model, self.model_arguments, self.guided, self.seed, guarantees)
+        from ..policies.weights import model_class
+        from .model import begin_with
+
+        generator, named = torch_rng_for(self.seed, "weights"), self.levels.level_set
+        made = cast(Any, model_class(self.model.model))(**self.model_arguments, generator=generator)
+        sizes, families = self.levels.sizes, self.levels.families
+        size = min(max(USUAL_SIZE, min(sizes)), max(sizes))
+        bordered = self.levels.borderless == 0 if named is None else has_border(load_levels(named).tiles).all()
+        made.guarantees = Guarantees(
+            needs_border=bool(bordered),
+            family=families[0] if named is None and USUAL_FAMILY not in families else None,
+            size=None if size == USUAL_SIZE else size,
+        )
+        if self.model.initialisation == "paper":
+            made.draw_as_published(generator)
+        if self.guided:
+            made.channel_names = (*find_task(made.task).answers, *self.guided, *made.channel_names[self.n_shown :])
+        if self.model.start_from is not None:
+            begin_with(made, self.model.start_from)
+            return cast("Policy", made)
+        program = made.program()
+        if program is not None and program.unbounded is None and self.model.initialisation == "usual":
+            with torch.no_grad():
+                program.bias[: self.n_shown] = FIRST_BIAS
+        return cast("Policy", made)
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, as `changed` takes them."""
-        return MUTATION_OPTIONS | flat(self)
+        return {**{name: DEFAULTS[name] for name in (*MODEL_OPTIONS, *MUTATION_OPTIONS)}, **flat(self)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the options by name as a JSON-serialisable dict, which `from_json` reads back."""
@@ -277,7 +279,9 @@ class TrainingConfig:
         return unflattened(cls, DEFAULTS | dict(values))
 
 
-OPTIONS = {**options_of(TrainingConfig), **_OF_MUTATIONS}
+_OF_RUN = {**options_of(TrainingConfig), **_OF_MUTATIONS}
+_FIRST = {name: option for name, option in _OF_RUN.items() if option.group in (TrainingConfig, ModelConfig)}
+OPTIONS = {**_FIRST, **MODEL_OPTIONS, **_OF_RUN}
 """Options by name, except those of a user's own model."""
 DEFAULTS = {
     **{name: option.default for name, option in OPTIONS.items()},
@@ -298,9 +302,7 @@ SWITCHES: Mapping[str, tuple[str, ...]] = {
 
 
 def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of a run by name, with the preset's values as defaults.
-
-    They include the options of a user's own model. Only those load torch.
+    """Return the options of a run by name, those of its model among them, with the preset's values as defaults.
 
     Args:
         given: the values of `preset` and `model`, where they are given.
@@ -308,10 +310,9 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
     Raises:
         ValueError: an unknown preset.
     """
-    name = given.get("preset", "fast")
-    usual = preset_values(name)
-    is_own = "model" in given or not PRESETS.ships(name)
-    return with_defaults({**(options_of_model(given.get("model", usual["model"])) if is_own else {}), **OPTIONS}, usual)
+    usual = preset_values(given.get("preset", "fast"))
+    own = options_of_model(given.get("model", usual["model"]))
+    return with_defaults({**OPTIONS, **{name: own[name] for name in own if name not in _OF_RUN}}, usual)
 
 
 def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -327,26 +328,23 @@ def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
     Raises:
         ValueError: an unknown preset, bad values, or unknown options.
     """
-    before = _with(DEFAULTS, PRESETS.find(start)) if isinstance(start, str) else start.flat()
-    return cast(TrainingConfig, unflattened(TrainingConfig, _with(before, changes)))
-
-
-def _with(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options with other values."""
-    of_model = options_of_model(changes.get("model", values["model"]))
+    named = PRESETS.find(start) if isinstance(start, str) else {}
+    before = {**DEFAULTS, **named} if isinstance(start, str) else start.flat()
+    of_model = options_of_model(changes.get("model", before["model"]))
     known = {*DEFAULTS, *of_model}
     check_known(changes, known, "a configuration")
-    before = {name: value for name, value in values.items() if name in known}
-    before |= {name: None for name in MODEL_OPTIONS if name not in of_model}
-    for switch in SWITCHES.keys() & changes.keys():
-        if not changes[switch]:
-            before |= {name: DEFAULTS[name] for name in SWITCHES[switch]}
-    if before["n_iterations"] is None and not changes.get("pool_size", before["pool_size"]):
-        before["n_iterations"] = DEFAULTS["n_iterations"]
-    idle = {name: changes[name] for name in MUTATION_OPTIONS if changes.get(name, DEFAULTS[name]) != DEFAULTS[name]}
-    if idle:
-        find_mutation(changes.get("mutation", before["mutation"]), idle)
-    return before | dict(changes)
+    values = {name: value for name, value in before.items() if name in known}
+    values |= {name: None for name in MODEL_OPTIONS if name not in of_model}
+    for switch, idle in SWITCHES.items():
+        if not changes.get(switch, True):
+            values |= {name: DEFAULTS[name] for name in idle}
+    if values["n_iterations"] is None and not changes.get("pool_size", values["pool_size"]):
+        values["n_iterations"] = DEFAULTS["n_iterations"]
+    for given in (named, changes):
+        own = {name: given[name] for name in MUTATION_OPTIONS if given.get(name, DEFAULTS[name]) != DEFAULTS[name]}
+        if own:
+            find_mutation(given.get("mutation", before["mutation"]), own)
+    return cast(TrainingConfig, unflattened(TrainingConfig, {**values, **changes}))
 
 
 def preset_values(name: str) -> dict[str, Any]:

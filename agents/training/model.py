@@ -1,64 +1,21 @@
-"""The initial model of a training run, with random weights or those of another network."""
+"""Models before they are trained: their shapes, and the weights of another network as their first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
 from maze_nca_gym.mazes.orders import split_order
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import check
-from maze_nca_gym.support.random_streams import torch_rng_for
 
-from ..policies.guarantees import Guarantees
 from ..policies.policy import Policy
 from ..policies.program import RELU
 from ..policies.registry import load
 from ..policies.weights import arguments_of, model_class, without_memory
 from .options import ModelConfig
-
-FIRST_BIAS = 0.3
-"""Usual initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
-
-A path of zeros everywhere would have no gradient.
-"""
-
-
-def make_model(
-    config: ModelConfig, arguments: Mapping[str, Any], guided: Sequence[str], seed: int, guarantees: Guarantees
-) -> Policy:
-    """Make a model with its initial weights.
-
-    Args:
-        config: its class, and the network from which its weights start.
-        arguments: keyword arguments of its constructor, except the generator.
-        guided: names of the channels after the answer that the loss reads.
-        seed: seed of the weights.
-        guarantees: what is known before training: which levels it will learn from.
-
-    Raises:
-        ValueError: the network to start from is unknown or does not fit.
-    """
-    generator = torch_rng_for(seed, "weights")
-    model = cast(Any, model_class(config.model))(**arguments, generator=generator)
-    model.guarantees = guarantees
-    if config.initialisation == "paper":
-        model.draw_as_published(generator)
-    answers = find_task(model.task).answers
-    n_shown = len(answers) + len(guided)
-    if guided:
-        model.channel_names = (*answers, *guided, *model.channel_names[n_shown:])
-    if config.start_from is not None:
-        begin_with(model, config.start_from)
-        return model
-    program = model.program()
-    if program is not None and program.unbounded is None and config.initialisation == "usual":
-        with torch.no_grad():
-            program.bias[:n_shown] = FIRST_BIAS
-    return model
 
 
 def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
@@ -74,10 +31,6 @@ def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
         return without_memory(model, arguments)
     except TypeError as error:
         raise ValueError(f"a model of class {config.model} cannot be made: {error}") from error
-
-
-def _shapes(model: Policy) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in model.state_dict().items()}
 
 
 @torch.no_grad()
@@ -96,9 +49,10 @@ def begin_with(model: Policy, name: str) -> None:
     """
     start = load(name)
     theirs, ours = start.program(), model.program()
+    shapes = [{name: each.shape for name, each in policy.state_dict().items()} for policy in (start, model)]
     same_question = split_order(start.task)[0] == split_order(model.task)[0]  # another order can be learned
     check(same_question, f"{name} is for the task {start.task}, not {model.task}")
-    if theirs is None and type(start) is type(model) and _shapes(start) == _shapes(model):
+    if theirs is None and type(start) is type(model) and shapes[0] == shapes[1]:
         for key, tensor in model.state_dict().items():
             tensor.copy_(start.state_dict()[key])
         return

@@ -1,19 +1,18 @@
 """The parts of a training run's configuration, each of which checks its own options.
 
-Nothing here loads torch: registries of models, losses and optimisers are imported when a part is made. An option has
-the same name everywhere: here, in `changed`, on the command line and in files.
+Importing this loads no torch: registries of models, losses and optimisers are imported when a part is made. An option
+has the same name everywhere: here, in `changed`, on the command line and in files.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Optional, cast
 
 from maze_nca_gym.mazes.families import FAMILIES
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.names import did_you_mean, with_known
 from maze_nca_gym.support.options import (
     REQUIRED,
@@ -21,11 +20,14 @@ from maze_nca_gym.support.options import (
     Further,
     OneOf,
     Option,
+    Shown,
     check,
     check_options,
+    of_each,
     options_of_call,
 )
 
+from ..policies.constructors import CLASSES, constructor
 from .editing import EDITS
 
 LEAST_SIZE = 4
@@ -40,8 +42,40 @@ def _registry(module: str, name: str) -> Callable[[], Collection[str]]:
     return lambda: cast(Collection[str], getattr(import_module(module, __package__), name))
 
 
+def options_of_model(model: Any) -> Mapping[str, Option]:
+    """Return the options of a model's constructor by name; none for an unknown model, which is rejected elsewhere.
+
+    None stands for the default of each that has one, unless the constructor takes None for something else. Only a model
+    of one's own loads torch.
+    """
+    if model in tuple(CLASSES):
+        kind: Any = constructor(model)
+    else:
+        from ..policies.weights import MODELS, model_class
+
+        if model not in tuple(MODELS):
+            return {}
+        kind = model_class(model)
+    return _or_none(options_of_call(kind, leave_out=GIVEN))
+
+
+def _or_none(options: Mapping[str, Option]) -> dict[str, Option]:
+    found = dict(options)
+    for name, option in options.items():
+        if option.default is None or not (option.default is REQUIRED or option.optional):
+            words = option.style.default or str(option.default)
+            # not `|`, which refuses what is no type, as a user's annotation may be
+            kind = Optional[option.type]  # type: ignore[name-defined] # noqa: UP045
+            found[name] = replace(option, type=kind, default=None, style=Shown(default=words))
+    return found
+
+
+MODEL_OPTIONS = _or_none(of_each({name: options_of_call(constructor(name), leave_out=GIVEN) for name in CLASSES}))
+"""Options of the models of this package by name."""
+
+
 def _further(values: Mapping[str, Any]) -> Mapping[str, Option]:
-    return options_of_model(values["model"])
+    return {**MODEL_OPTIONS, **options_of_model(values["model"])}
 
 
 @dataclass(frozen=True)
@@ -59,101 +93,38 @@ class ModelConfig:
     n_iterations: Annotated[int | None, Between(1, 4096)] = 32
     """Iterations of an episode, 1 to 4,096; the last has no ReLU, unless last_relu. None, with a pool only: every
     iteration has one."""
-    kernel_size: int | None = None
-    """NCA: side of the kernel, odd. None means 3."""
-    cut_corners: bool | None = None
-    """NCA: drop the kernel's taps that are more than kernel_size // 2 moves away. None means False."""
-    shared_weights: bool | None = None
-    """NCA, GCN, GAT: use the same weights in every iteration. None means True."""
-    max_pool: bool | None = None
-    """NCA: replace one channel by its maximum over the map and another by the maximum over channels. None means
-    False."""
-    input_injection: bool | None = None
-    """NCA: feed the maze in at every iteration instead of only at the first. None means True."""
-    state_limit: float | None = None
-    """NCA: upper bound of the values of a state, so that none grows forever. None means no bound."""
-    last_relu: bool | None = None
-    """End the last iteration with a ReLU too, as the paper and its code of 2022 do. A path that is zero everywhere then
-    has no gradient and stays zero. None means False."""
-    pool_before_activation: bool | None = None
-    """NCA: let max_pool add its maxima before the ReLU, as the paper's code does, instead of replacing two channels
-    after it. None means False."""
-    symmetric: bool | None = None
-    """NCA with cut_corners and a kernel of side 3: give the four neighbours of a tile the same weights. The paper's
-    code has this option, but none of its tables uses it. None means False."""
-    normalise_edges: bool | None = None
-    """GCN: weight each neighbour by the degrees of both nodes. The paper's code does not. None means True."""
     initialisation: Annotated[str, OneOf(INITIALISATIONS)] = "usual"
     """Distribution of the initial weights: usual, or paper, that of the paper's code."""
-    traversable_edges_only: bool | None = None
-    """GCN: send messages between free tiles only instead of over the full grid. None means True."""
-    edge_features: bool | None = None
-    """GAT: let the attention also read the direction of each edge. None means False."""
-    n_nodes: int | None = None
-    """MLP: width of the hidden layer. None means 256."""
     start_from: str | None = None
     """NCA: network from which training starts: a name from `policies list` or a model file (*.safetensors). Its weights
     become those of the first channels. All other channels start with random weights and do not feed into the first
     ones; with max-pooling there must be no others. None means random weights only."""
     options: Annotated[Mapping[str, Any], Further(_further)] = field(default_factory=dict, hash=False)
-    """Further keyword arguments of the model's constructor, for a model of your own."""
+    """Further keyword arguments of the model's constructor by name; it has those that are not here by default."""
 
     def __post_init__(self) -> None:
-        from ..policies.weights import model_class
-
         check_options(self)
-        check(
-            self.initialisation == "usual" or hasattr(model_class(self.model), "draw_as_published"),
-            f"a model of class {self.model} has no initialisation {self.initialisation}: the paper has no such model",
-        )
-        known, given = constructor_options(self.model), self.given_options
-        for name in given:
-            wrong, allowed = f"a model of class {self.model} has no option {name}", ", ".join(known) or "none"
-            check(name in known, with_known(wrong, did_you_mean(name, known), f"its options: {allowed}"))
-        object.__setattr__(self, "options", {name: known[name].check(value) for name, value in self.options.items()})
-        lacking = [name for name, option in known.items() if option.default is REQUIRED and name not in given]
+        own = options_of_model(self.model)
+        known, given = {**MODEL_OPTIONS, **own}, {}
+        for name, value in self.options.items():
+            wrong, allowed = f"a model of class {self.model} has no option {name}", ", ".join(own) or "none"
+            message = with_known(wrong, did_you_mean(name, own), f"its options: {allowed}")
+            check(name in known, message)
+            checked = known[name].check(value)
+            if checked is not None or known[name].default is not None:
+                check(name in own, message)
+                given[name] = checked
+        object.__setattr__(self, "options", given)
+        lacking = [name for name, option in own.items() if option.default is REQUIRED and name not in given]
         check(not lacking, f"a model of class {self.model} needs {', '.join(lacking)}")
+        if self.initialisation != "usual":
+            from ..policies.weights import model_class
 
-    @property
-    def given_options(self) -> dict[str, Any]:
-        """The constructor's keyword arguments that are set."""
-        named = {name: getattr(self, name) for name in MODEL_OPTIONS if getattr(self, name) is not None}
-        return named | dict(self.options)
-
-    def arguments(self, task: str, size: int) -> dict[str, Any]:
-        """Return all keyword arguments of the constructor, except the generator, for levels of an inner size."""
-        from ..policies.weights import arguments_of, model_class
-
-        given = {"n_tiles": find_task(task).n_tiles, "n_channels": self.n_channels}
-        taken = arguments_of(model_class(self.model))
-        # a class for one task need not take a task: the configuration asks what it is for
-        if_taken = {"task": task, "n_iterations": self.n_iterations, "size": size}
-        return self.given_options | given | {name: value for name, value in if_taken.items() if name in taken}
-
-
-MODEL_OPTIONS = tuple(
-    f.name for f in fields(ModelConfig) if f.name not in (*GIVEN, "model", "initialisation", "start_from", "options")
-)
-"""Fields that are passed to the model's constructor unless they are None."""
-
-
-def constructor_options(model: str) -> Mapping[str, Option]:
-    """Return the options of a model's constructor by name.
-
-    Raises:
-        ValueError: unknown model.
-    """
-    from ..policies.weights import model_class
-
-    constructor: Any = model_class(model)
-    return options_of_call(constructor, leave_out=GIVEN)
-
-
-def options_of_model(model: Any) -> Mapping[str, Option]:
-    """Return the options of a model's constructor by name; none for an unknown model, which is rejected elsewhere."""
-    from ..policies.weights import MODELS
-
-    return constructor_options(model) if isinstance(model, str) and model in MODELS else {}
+            check(
+                hasattr(model_class(self.model), "draw_as_published"),
+                f"a model of class {self.model} has no initialisation {self.initialisation}: the paper has no such "
+                "model",
+            )
 
 
 @dataclass(frozen=True)

@@ -373,10 +373,12 @@ def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
 
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
     """Return options with other defaults; since these may be on or off, every switch takes a value."""
-    return {
-        name: replace(option, default=values.get(name, option.default), style=Shown(takes_value=True))
-        for name, option in options.items()
-    }
+    found = {}
+    for name, option in options.items():
+        default = values.get(name, option.default)
+        words = option.style.default if default == option.default else None
+        found[name] = replace(option, default=default, style=Shown(default=words, takes_value=True))
+    return found
 
 
 def check_options(part: Any) -> None:

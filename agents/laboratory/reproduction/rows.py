@@ -140,10 +140,10 @@ def run_name(config: TrainingConfig) -> str:
     """Return a name for the runs of a configuration of a row: equal for equal configurations, whatever the seed."""
     model = config.model
     parts = [config.task, model.model.lower(), f"{model.n_channels}-channels", f"{model.n_iterations}-iterations"]
-    if model.kernel_size is not None:
-        parts.append(f"kernel-{model.kernel_size}")
-    parts += [word for name, word in _WORDS.items() if model.given_options.get(name)]
-    parts += [word for name, word in _WORDS_IF_NOT.items() if model.given_options.get(name) is False]
+    if "kernel_size" in model.options:
+        parts.append(f"kernel-{model.options['kernel_size']}")
+    parts += [word for name, word in _WORDS.items() if model.options.get(name)]
+    parts += [word for name, word in _WORDS_IF_NOT.items() if model.options.get(name) is False]
     return "-".join([*parts, *(["evolved"] if config.evolve else [])])
 
 

@@ -67,7 +67,7 @@ def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
     relative to the loss of an empty path, which is larger on small mazes.
     """
     from ...training.config import changed
-    from ...training.options import constructor_options
+    from ...training.model import shapes_of
 
     if scale == FULL:
         return config
@@ -79,9 +79,9 @@ def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
         "n_updates": scale.n_updates,
         "learning_rate": SHRUNK_RATE,
     }
-    nodes = constructor_options(config.model.model).get("n_nodes")
-    if nodes is not None:
-        values["n_nodes"] = (config.model.n_nodes or nodes.default) // scale.narrower
+    if config.model.model == "MLP":
+        shapes: Any = shapes_of(config.model, config.model_arguments)
+        values["n_nodes"] = shapes.n_nodes // scale.narrower
     if config.evolve:
         fewer_updates, fewer_levels = scale.n_updates / config.n_updates, scale.n_levels / config.population.capacity
         every = config.breeding.evolve_every * fewer_updates / fewer_levels

@@ -78,8 +78,8 @@ def effort(config: TrainingConfig) -> float:
     from ...training.model import shapes_of
 
     model, n_tiles = config.model, config.levels.sizes[0] ** 2
-    taps = (model.kernel_size or 3) ** 2
-    if model.cut_corners:
+    taps = model.options.get("kernel_size", 3) ** 2
+    if model.options.get("cut_corners"):
         taps = taps // 2 + 1
     is_compiled = shapes_of(model, config.model_arguments).program() is not None
     each = taps * model.n_channels**2 + (SHARED if is_compiled else REST)

@@ -100,7 +100,7 @@ def test_the_seed_decides_the_initial_weights():
 @for_each("model", ["GCN", "GAT", "MLP"])
 def test_a_changed_model_loses_the_options_that_it_has_not(model):
     config = changed("fast", model=model, batch_size=4)
-    assert (config.model.model, config.batch_size, config.model.cut_corners) == (model, 4, None)
+    assert (config.model.model, config.batch_size, config.model.options) == (model, 4, {})
     with pytest.raises(ValueError, match="has no option cut_corners"):
         changed("fast", model=model, cut_corners=True)
 

@@ -10,7 +10,8 @@ import torch
 from training_runs import CPU, POOL, loaded, tiny, train_in
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.policies.weights import MODELS
+from maze_nca_gym.agents.policies.constructors import CLASSES, constructor
+from maze_nca_gym.agents.policies.weights import MODELS, model_class
 from maze_nca_gym.agents.training import (
     MODEL,
     Intervals,
@@ -19,6 +20,8 @@ from maze_nca_gym.agents.training import (
     TrainingState,
     changed,
 )
+from maze_nca_gym.agents.training.options import GIVEN
+from maze_nca_gym.support.options import options_of_call
 
 MODULE = """
 import torch
@@ -103,3 +106,33 @@ def test_its_options_are_checked():
     with pytest.raises(ValueError, match="a model of class NCA has no option hidden"):
         ModelConfig(options={"hidden": 3})
     assert changed(tiny(model="TwoLayerNCA", hidden=12), model="NCA").model.options == {}
+
+
+def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(registered, monkeypatch):
+    assert changed(tiny(model="TwoLayerNCA", hidden=12), hidden=None).model.options == {}
+    assert changed(tiny(model="NCA", kernel_size=5), kernel_size=None, state_limit=None).model.options == {}
+
+    class Bounded(registered):
+        def __init__(self, n_tiles, n_channels, limit: float | None = 2.0, generator=None):
+            super().__init__(n_tiles, n_channels)
+            self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "limit": limit}
+
+    monkeypatch.setitem(MODELS, "Bounded", Bounded)
+    assert tiny(model="Bounded").model.options == {}
+    for limit in (None, 2.0):
+        config = tiny(model="Bounded", limit=limit)
+        assert config.model.options == {"limit": limit}
+        assert TrainingConfig.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_what_a_source_says_of_a_constructor_is_what_the_class_takes(name):
+    if name in ("GCN", "GAT"):
+        pytest.importorskip("torch_geometric")
+    read, real = (
+        options_of_call(constructor(name), leave_out=GIVEN),
+        options_of_call(model_class(name), leave_out=GIVEN),
+    )
+    facts = {option.name: (option.type, option.default, option.help) for option in real.values()}
+    del facts["channel_names"]
+    assert {option.name: (option.type, option.default, option.help) for option in read.values()} == facts
