@@ -56,7 +56,12 @@ class LevelStream:
 
     def __init__(self, config: TrainingConfig, all_sizes: bool = False) -> None:
         self.config, self.all_sizes = config, all_sizes
-        self._given = None if config.levels.level_set is None else given_levels(config)
+        self._given: Tiles | None = None
+        if config.levels.level_set is not None:
+            name, self._given = config.levels.level_set, _named(config.levels.level_set, config).tiles
+            n_held_out = np.count_nonzero(is_held_out(self._given, config.task))
+            message = f"{n_held_out:,} of {len(self._given):,} levels of {name} are in test sets: train on others"
+            check(not n_held_out, message)
 
     def size(self, update: int) -> int:
         """Return the inner size of an update's levels, drawn from the sizes that are in use by then."""
@@ -65,11 +70,21 @@ class LevelStream:
         return sizes[int(rng_for(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
-        """Return the (n_fresh, H, W) levels of an update: its batch, or the newcomers of a pool or population."""
+        """Return the (n_fresh, H, W) levels of an update: its batch, or the newcomers of a pool or population.
+
+        Each level of a fixed set comes once an epoch, in a new random order.
+        """
         config = self.config
         if config.levels.n_levels is None or config.evolve:
             return self.draw(rng_for(config.seed, "levels", update), config.n_fresh, self.size(update))
-        return self.fixed[self._of_epochs(update)]
+        n_levels, batch_size = len(self.fixed), config.batch_size
+        places = np.arange(update * batch_size, (update + 1) * batch_size)
+        indices = np.empty(batch_size, np.int64)
+        for epoch in np.unique(places // n_levels):
+            order = rng_for(config.seed, "epoch", int(epoch)).permutation(n_levels)
+            here = places // n_levels == epoch
+            indices[here] = order[places[here] % n_levels]
+        return self.fixed[indices]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
         """Return n levels, (n, size + 2, size + 2), none held out: from the level set if there is one, else fresh.
@@ -79,61 +94,42 @@ class LevelStream:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
+        levels, task = self.config.levels, self.config.task
         if self._given is not None:
             tiles = self._given[rng.integers(len(self._given), size=n)]
-            tiles = self._turned(rng, tiles) if self.config.levels.dihedral else tiles
-            return with_solutions(tiles, self.config.task)
-        families = self.config.levels.families
-        counts = [(n - i + len(families) - 1) // len(families) for i in range(len(families))]
-        batch = concatenate([self._of_family(rng, *part, size) for part in zip(families, counts, strict=True)])
-        return batch[rng.permutation(n)]
-
-    def _turned(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:
-        """Return (N, S, S) levels, each turned and mirrored at random, or unchanged if the result is held out."""
-        turned = tiles.copy()
-        for level, symmetry in zip(turned, rng.integers(8, size=len(tiles)), strict=True):
-            level[:] = np.rot90(level.T.copy() if symmetry >= 4 else level.copy(), symmetry % 4)
-        refused = is_held_out(turned, self.config.task)
-        return np.where(refused[:, None, None], tiles, turned)
-
-    def _of_family(self, rng: np.random.Generator, family: str, n: int, size: int) -> Batch:
-        levels, parts = self.config.levels, []
-        n_borderless = round(levels.borderless * n)
-        # no draws for none without a border: the levels of runs without this option stay what they were
-        for border, count in ((True, n - n_borderless), (False, n_borderless))[: 1 + bool(n_borderless)]:
-            n_long = round(levels.long_fraction * count)
-            parts += [
-                self._longest(rng, family, n_long, size, border, levels.long_of),
-                self._longest(rng, family, count - n_long, size, border, 1),
-            ]
-        return concatenate(parts)
-
-    def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool, of: int) -> Batch:
-        """Return n levels, each the one with the longest solution among `of` candidates."""
-        candidates = with_solutions(self._allowed(rng, family, n * of, size, border), self.config.task)
-        return candidates[np.arange(n) * of + lengths_of(candidates.target).reshape(n, of).argmax(axis=1)]
+            if levels.dihedral:
+                turned = tiles.copy()
+                for level, symmetry in zip(turned, rng.integers(8, size=n), strict=True):
+                    level[:] = np.rot90(level.T.copy() if symmetry >= 4 else level.copy(), symmetry % 4)
+                tiles = np.where(is_held_out(turned, task)[:, None, None], tiles, turned)
+            return with_solutions(tiles, task)
+        parts = []
+        for i, family in enumerate(levels.families):
+            n_of_family = (n - i + len(levels.families) - 1) // len(levels.families)
+            n_borderless = round(levels.borderless * n_of_family)
+            counts = ((True, n_of_family - n_borderless), (False, n_borderless))
+            # no draws for none without a border: the levels of runs without this option stay what they were
+            for border, count in counts[: 1 + bool(n_borderless)]:
+                n_long = round(levels.long_fraction * count)
+                for n_each, of in ((n_long, levels.long_of), (count - n_long, 1)):
+                    candidates = with_solutions(self._allowed(rng, family, n_each * of, size, border), task)
+                    longest = lengths_of(candidates.target).reshape(n_each, of).argmax(axis=1)
+                    parts.append(candidates[np.arange(n_each) * of + longest])
+        return concatenate(parts)[rng.permutation(n)]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
-        """Return (n, H, W) uint8 levels of a family; held-out ones are drawn again."""
-        tiles = self._draw(rng, family, n, size, border)
+        """Return (n, size + 2, size + 2) levels of a family, each variant in equal parts; held-out ones are redrawn."""
+        kind, task = FAMILIES[family], find_task(self.config.task)
+        tiles, places = np.empty((n, size + 2, size + 2), np.uint8), np.arange(n)
         for _ in range(PATIENCE):
-            refused = np.flatnonzero(is_held_out(tiles, self.config.task))
-            if not len(refused):
+            order = rng.permutation(len(places)) % len(kind.variants)
+            for i, options in enumerate(kind.variants):
+                chosen, inner = places[order == i], size if border else size + 2
+                tiles[chosen] = task.generate(rng, len(chosen), inner, kind.generator, border=border, **options)
+            places = np.flatnonzero(is_held_out(tiles, self.config.task))
+            if not len(places):
                 return tiles
-            tiles[refused] = self._draw(rng, family, len(refused), size, border)
         raise ValueError(f"nearly all {family} levels of size {size} are in the test sets; train on larger ones")
-
-    def _draw(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
-        """Return (n, size + 2, size + 2) levels of a family, in equal parts from each of its variants."""
-        generator, variants = FAMILIES[family].generator, FAMILIES[family].variants
-        task = find_task(self.config.task)
-        inner = size if border else size + 2
-        order = rng.permutation(n) % len(variants)
-        tiles = np.empty((n, size + 2, size + 2), np.uint8)
-        for i, options in enumerate(variants):
-            count = int((order == i).sum())
-            tiles[order == i] = task.generate(rng, count, inner, generator, border=border, **options)
-        return tiles
 
     @cached_property
     def fixed(self) -> Batch:
@@ -145,17 +141,6 @@ class LevelStream:
         n_levels = self.config.levels.n_levels or self.config.population.capacity
         return self.draw(rng_for(self.config.seed, "fixed levels"), n_levels, self.config.levels.sizes[0])
 
-    def _of_epochs(self, update: int) -> NDArray[np.int64]:
-        """Return which levels of the fixed set an update uses: each level once an epoch, in a new random order."""
-        n_levels, batch_size = len(self.fixed), self.config.batch_size
-        places = np.arange(update * batch_size, (update + 1) * batch_size)
-        indices = np.empty(batch_size, np.int64)
-        for epoch in np.unique(places // n_levels):
-            order = rng_for(self.config.seed, "epoch", int(epoch)).permutation(n_levels)
-            here = places // n_levels == epoch
-            indices[here] = order[places[here] % n_levels]
-        return indices
-
 
 @contextmanager
 def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
@@ -164,19 +149,19 @@ def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
     The generators and solvers are machine code that releases the GIL, so the thread runs in parallel.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="levels") as pool:
+
+        def batches() -> Iterator[Batch]:
+            queue: deque[Future[Batch]] = deque()
+            for update in range(start, stream.config.n_updates + AHEAD):
+                if update < stream.config.n_updates:
+                    queue.append(pool.submit(stream.batch, update))
+                if (len(queue) > AHEAD or update >= stream.config.n_updates) and queue:
+                    yield queue.popleft().result()
+
         try:
-            yield _ahead(stream, start, pool)
+            yield batches()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _ahead(stream: LevelStream, start: int, pool: ThreadPoolExecutor) -> Iterator[Batch]:
-    queue: deque[Future[Batch]] = deque()
-    for update in range(start, stream.config.n_updates + AHEAD):
-        if update < stream.config.n_updates:
-            queue.append(pool.submit(stream.batch, update))
-        if (len(queue) > AHEAD or update >= stream.config.n_updates) and queue:
-            yield queue.popleft().result()
 
 
 def with_solutions(tiles: Tiles, task: str) -> Batch:
@@ -194,30 +179,10 @@ def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
 
 
 @cache
-def held_out(size: int, task: str) -> NDArray[np.uint64]:
-    """Return hashes of the levels of a size that no training may see."""
-    return reserved_hashes(held_out_levels([size], task))
-
-
-@cache
-def _tested_on(size: int, task: str) -> NDArray[np.uint64]:
-    """Return hashes of the levels of a size that are in test sets."""
-    return reserved_hashes(
-        levels for levels in held_out_levels([size], task) if levels.config.get("set") != "validation"
-    )
-
-
-def given_levels(config: TrainingConfig) -> Tiles:
-    """Return the tiles of a run's level set, (N, S, S) uint8.
-
-    Raises:
-        ValueError: no such set; or its levels are not square, not of the run's size, not all solvable, or held out.
-    """
-    name = str(config.levels.level_set)
-    tiles = _named(name, config).tiles
-    n_held_out = np.count_nonzero(is_held_out(tiles, config.task))
-    check(not n_held_out, f"{n_held_out:,} of {len(tiles):,} levels of {name} are in test sets: train on others")
-    return tiles
+def held_out(size: int, task: str, validated: bool = True) -> NDArray[np.uint64]:
+    """Return hashes of the levels of a size that are in test sets, with or without those to validate on."""
+    sets = held_out_levels([size], task)
+    return reserved_hashes(levels for levels in sets if validated or levels.config.get("set") != "validation")
 
 
 def validation_batch(config: TrainingConfig) -> Batch:
@@ -234,18 +199,26 @@ def validation_batch(config: TrainingConfig) -> Batch:
         n = min(MOST_VALIDATED, most_levels(size, "validation"))
         return with_solutions(validation_levels("random", size, config.task, n).tiles, config.task)
     batch = _named(name, config)[:MOST_VALIDATED]
-    n_tests = np.count_nonzero(is_reserved(batch.tiles, _tested_on(batch.tiles.shape[1] - 2, config.task)))
+    tests = held_out(batch.tiles.shape[1] - 2, config.task, validated=False)
+    n_tests = np.count_nonzero(is_reserved(batch.tiles, tests))
     check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")
     if config.levels.level_set is not None:
-        trained = level_hashes(_copies(_tiles(config.levels.level_set, config), config.levels.dihedral))
-        n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), trained))
+        trained = _named(config.levels.level_set, config).tiles
+        if config.levels.dihedral:
+            both = (trained, trained.transpose(0, 2, 1))
+            trained = np.concatenate([np.rot90(each, turns, axes=(1, 2)) for each in both for turns in range(4)])
+        n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), level_hashes(trained)))
         check(not n_shared, f"{n_shared:,} of {len(batch):,} levels of {name} are trained on: validate on others")
     return batch
 
 
 def _named(name: str, config: TrainingConfig) -> Batch:
-    """Return all levels of a set, (N, S, S), after checking that the run can use them."""
-    tiles = _tiles(name, config)
+    """Return all levels of a set, (N, S, S), after checking that the run can use them.
+
+    Sources and targets become empty tiles if the task has none.
+    """
+    task = find_task(config.task)
+    tiles = task.prepare(load_levels(name, task.letters, task.name).tiles)
     height, width = tiles.shape[1:]
     check(height == width, f"the levels of {name} must be square, got {height}x{width}")
     sizes = ", ".join(map(str, config.levels.sizes))
@@ -253,22 +226,7 @@ def _named(name: str, config: TrainingConfig) -> Batch:
         height - 2 in config.levels.sizes,
         f"the levels of {name} have an inner size of {height - 2}, and sizes is {sizes}: give {height - 2}",
     )
-    task = find_task(config.task)
     target = task.solve(tiles)
     unsolvable = len(tiles) - np.count_nonzero(task.is_answer(target))
     check(not unsolvable, f"all levels of {name} must have a solution, {unsolvable:,} of {len(tiles):,} have none")
     return Batch(tiles, target)
-
-
-def _copies(tiles: Tiles, dihedral: bool) -> Tiles:
-    """Return (N, S, S) levels; if dihedral, all eight orientations of each, (8 N, S, S)."""
-    if not dihedral:
-        return tiles
-    both = (tiles, tiles.transpose(0, 2, 1))
-    return np.concatenate([np.rot90(each, turns, axes=(1, 2)) for each in both for turns in range(4)])
-
-
-def _tiles(name: str, config: TrainingConfig) -> Tiles:
-    """Return the (N, H, W) tiles of a set; sources and targets become empty tiles if the task has none."""
-    task = find_task(config.task)
-    return task.prepare(load_levels(name, task.letters, task.name).tiles)
