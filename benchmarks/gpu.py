@@ -155,11 +155,12 @@ def _network(
     def run() -> None:
         nca.zero_grad()
         low = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
-        with torch.set_grad_enabled(learns), tf32(precision == "tf32"), low:
-            states = PYTORCH(nca, maze, None, Request(keep, n_returned=1))
-            of_states = loss(states, target)
-        if learns:
-            of_states.backward()  # type: ignore[no-untyped-call]
+        with torch.set_grad_enabled(learns), tf32(precision == "tf32"):
+            with low:
+                states = PYTORCH(nca, maze, None, Request(keep, n_returned=1))
+                of_states = loss(states, target)
+            if learns:
+                of_states.backward()  # type: ignore[no-untyped-call]
 
     return run
 

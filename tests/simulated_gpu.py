@@ -156,6 +156,14 @@ def _tensors(values: Any) -> Iterator[Tensor]:
             yield from _tensors(value)
 
 
+def tf32_allowed() -> set[bool]:
+    """Return whether float32 convolutions and products of matrices on a GPU are computed in TF32."""
+    cudnn: Any = torch.backends.cudnn
+    if not hasattr(torch.backends, "fp32_precision"):  # before PyTorch 2.9
+        return {cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32}
+    return {part.fp32_precision == "tf32" for part in (cudnn.conv, torch.backends.cuda.matmul)}
+
+
 class _GeneratorOnCpu(torch.Generator):
     """A generator for any device, whose numbers are the CPU's; a class, since annotations name it."""
 

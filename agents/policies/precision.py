@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -18,10 +19,26 @@ def tf32(allowed: bool) -> Iterator[None]:
 
     PyTorch's settings are restored afterwards. On a CPU they have no effect.
     """
-    convolutions, products = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = convolutions.allow_tf32, products.allow_tf32
-    convolutions.allow_tf32 = products.allow_tf32 = allowed
+    backends: Any = torch.backends
+    wanted: Any
+    general = getattr(backends, "fp32_precision", None)
+    if general is None:  # PyTorch before 2.9
+        name, wanted, parts = "allow_tf32", allowed, [backends.cudnn, backends.cuda.matmul]
+    else:
+        name, wanted, cudnn = "fp32_precision", "tf32" if allowed else "ieee", backends.cudnn
+        parts = [cudnn, cudnn.conv, cudnn.rnn, backends.cuda.matmul]
+        backends.fp32_precision = "none"  # without a general setting, that of cuDNN can be read
+    # The first part decides for those that were not set themselves. What they then show cannot be set: PyTorch has a
+    # default for them that no setting restores. So only those that still differ are set.
+    changed = []
+    for part in parts:
+        if (before := getattr(part, name)) != wanted:
+            changed.append((part, before))
+            setattr(part, name, wanted)
+    if general is not None:
+        backends.fp32_precision = general
     try:
         yield
     finally:
-        convolutions.allow_tf32, products.allow_tf32 = before
+        for part, before in reversed(changed):
+            setattr(part, name, before)

@@ -24,6 +24,7 @@ from maze_nca_gym.support.random_streams import rng_for
 from maze_nca_gym.support.transfer import read_back
 
 from ..policies.policy import PATH, Policy
+from ..policies.precision import tf32
 from ..rollouts import Batch, rollout
 from .config import TrainingConfig
 from .data import LevelStream, concatenate, held_out
@@ -173,7 +174,8 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
     maze = DeviceBatch.of(batch, workers.device).one_hot(model.n_tiles)
     n_steps = config.model.n_iterations
     assert n_steps is not None
-    with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+    low = torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
+    with tf32(config.precision == "tf32"), low:
         return rollout(model, maze, n_steps, n_returned=PATH + 1)[:, PATH]
 
 

@@ -89,7 +89,7 @@ def run_updates(
     stream, held_out = LevelStream(config, all_sizes=bool(state.continued)), validation_batch(config)
     if state.update < config.n_updates:
         stream.batch(state.update)  # raises where there are no such levels, before anything is written
-    with asked_to_stop() as stop, tf32(config.precision == "tf32"):
+    with asked_to_stop() as stop, tf32(False):  # but for the products of the network, see `updates.backward`
         saved_at = save(state, run)
         with made_ahead(stream, state.update) as batches:
             for batch in batches:

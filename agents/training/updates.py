@@ -14,6 +14,7 @@ from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.policy import PATH
+from ..policies.precision import tf32
 from ..rollouts import Batch, rollout
 from .data import LevelStream
 from .device_batch import DeviceBatch, solution_lengths
@@ -163,20 +164,21 @@ def backward(
     maze = batch.one_hot(state.model.n_tiles)
     n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states
     marks = counted_iterations(config.loss.loss_steps, n_steps)
-    with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
-        states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
-        wanted = (
-            batch.target
-            if not config.loss.nearest_solution
-            else _nearest_optima(batch, states[-1], config.loss.nearest_solution, find_task(config.task).order)
-        )
-        target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
-        counted = had_time(solution_lengths(batch.target), had, config.loss.loss_after)
-        losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
-        if config.loss.guidance:
-            losses = losses + config.loss.guidance * _of_guidance(states, batch, had, config.n_shown)
-    losses.sum().backward()  # type: ignore[no-untyped-call]
+    with tf32(config.precision == "tf32"):
+        with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
+            states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
+            wanted = (
+                batch.target
+                if not config.loss.nearest_solution
+                else _nearest_optima(batch, states[-1], config.loss.nearest_solution, find_task(config.task).order)
+            )
+            target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
+            counted = had_time(solution_lengths(batch.target), had, config.loss.loss_after)
+            losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
+            if config.loss.guidance:
+                losses = losses + config.loss.guidance * _of_guidance(states, batch, had, config.n_shown)
+        losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from maze_samples import sample
-from simulated_gpu import GPU
+from simulated_gpu import GPU, tf32_allowed
 from simulated_gpu import gpu as gpu
 from tables import for_each
 from torch.nn import functional as F
@@ -127,7 +130,7 @@ class Probe(Policy):
         self.guarantees, self.seen = Guarantees(exact, StepBound(constant=1)), set()
 
     def update(self, maze, state, step):
-        self.seen.add((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
+        self.seen |= tf32_allowed()
         return state + 0.5
 
 
@@ -137,27 +140,90 @@ def test_exact_policies_run_without_tf32_on_a_gpu(exact, gpu):
     with tf32(True):
         rollout(policy, maze.to(GPU), 2)
         policy(maze.to(GPU), torch.zeros(len(maze), 3, *maze.shape[2:], device=GPU))
-        assert policy.seen == {(not exact, not exact)}
+        assert policy.seen == {not exact}
         policy.seen.clear()
         rollout(policy, maze, 2)
-        assert policy.seen == {(True, True)}, "a CPU has none"
+        assert policy.seen == {True}, "a CPU has none"
 
 
 @for_each("allowed", [True, False])
 def test_settings_of_tf32_hold_within_a_block_alone(allowed):
-    def settings():
-        return torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
-
-    before = settings()
+    before = tf32_allowed()
     with tf32(allowed):
-        assert settings() == (allowed, allowed)
+        assert tf32_allowed() == {allowed}
         with tf32(not allowed):
-            assert settings() == (not allowed, not allowed)
-        assert settings() == (allowed, allowed)
+            assert tf32_allowed() == {not allowed}
+        assert tf32_allowed() == {allowed}
         with pytest.raises(ValueError, match="invalid literal"), tf32(not allowed):
             int("x")
-        assert settings() == (allowed, allowed)
-    assert settings() == before
+        assert tf32_allowed() == {allowed}
+    assert tf32_allowed() == before
+
+
+SETTINGS = [
+    "",
+    "torch.backends.cudnn.allow_tf32 = False",
+    "torch.backends.cuda.matmul.allow_tf32 = True",
+    "torch.set_float32_matmul_precision('medium')",
+]
+SETTINGS += [
+    "torch.backends.fp32_precision = 'tf32'",
+    "torch.backends.fp32_precision = 'ieee'",
+    "torch.backends.fp32_precision = 'tf32'; torch.backends.cudnn.fp32_precision = 'ieee'",
+    "torch.backends.cudnn.fp32_precision = 'tf32'",
+    "torch.backends.cudnn.conv.fp32_precision = 'ieee'; torch.backends.cudnn.rnn.fp32_precision = 'tf32'",
+    "torch.backends.cuda.matmul.fp32_precision = 'tf32'",
+] * hasattr(torch.backends, "fp32_precision")
+"""What a user can have set."""
+RUN_WITH_SETTINGS = """
+import json, os, sys, tempfile, warnings
+import torch
+from maze_nca_gym.agents.policies.precision import tf32
+
+warnings.simplefilter("ignore")
+backends = torch.backends
+PARTS = {"cudnn": backends.cudnn, "matmul": backends.cuda.matmul}
+if hasattr(backends, "fp32_precision"):
+    PARTS |= {"all": backends, "conv": backends.cudnn.conv, "rnn": backends.cudnn.rnn, "cpu": backends.mkldnn.matmul}
+
+def shown():
+    reads = [lambda p=p, n=n: getattr(p, n, None) for p in PARTS.values() for n in ("fp32_precision", "allow_tf32")]
+    for read in (*reads, torch.get_float32_matmul_precision):
+        try:
+            yield read()
+        except RuntimeError as error:
+            yield str(error)
+
+def blocks():
+    with tf32(True), tf32(False):
+        pass
+
+def training():
+    from maze_nca_gym.agents import train
+    options = {"n_channels": 5, "n_iterations": 3, "sizes": [5], "batch_size": 4, "n_updates": 1}
+    with tempfile.TemporaryDirectory() as out:
+        train("fast", device="cpu", out=out, precision="tf32", **options)
+
+for setting in json.loads(sys.argv[1]):
+    if not (child := os.fork()):
+        exec(setting)
+        before = list(shown())
+        globals()[sys.argv[2]]()
+        print("\\n" + json.dumps([setting, before, list(shown())]), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("work", ["blocks", pytest.param("training", marks=pytest.mark.slow)])
+def test_all_settings_of_precision_are_as_before(work):
+    """Each in a process of its own, since a process cannot go back to all that PyTorch has shown at first."""
+    command = [sys.executable, "-c", RUN_WITH_SETTINGS, json.dumps(SETTINGS), work]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert [setting for setting, _, _ in rows] == SETTINGS, done.stderr
+    assert {setting: before for setting, before, _ in rows} == {setting: after for setting, _, after in rows}
+    assert len({str(before) for _, before, _ in rows}) == len(SETTINGS), "each setting shows"
 
 
 @pytest.mark.gpu

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from gpu_runs import assert_alike, flat, run, small, trained
-from simulated_gpu import GPU, SimulatedGpu
+from simulated_gpu import GPU, SimulatedGpu, tf32_allowed
 from simulated_gpu import gpu as gpu
-from torch.nn import functional as F
 from training_runs import ACCEL, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym.agents import train as train_by_name
 from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.rollouts import pytorch
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.loop import Intervals, run_updates
+from maze_nca_gym.agents.training.optimisers import SOAP
 from maze_nca_gym.agents.training.presets import PRESETS
 from maze_nca_gym.agents.training.updates import read_losses, update
 
@@ -109,22 +111,29 @@ def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: SimulatedGpu, tmp_pa
     assert 0 <= n_checks <= 60, "a validation looks now and then, and a save reads each tensor"
 
 
-@pytest.mark.parametrize(("precision", "allowed"), [("float32", False), ("tf32", True), ("bfloat16", False)])
-def test_a_run_uses_tf32_where_it_is_asked_for(
-    precision: str, allowed: bool, gpu: SimulatedGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+def test_only_products_of_the_network_are_in_tf32(
+    precision: str, gpu: SimulatedGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state, seen, plain = TrainingState.start(tiny(precision=precision, n_updates=1), GPU), set(), F.conv2d
+    seen: dict[str, set[bool]] = {}
+    before = tf32_allowed()
 
-    def noted(*args: object, **more: object) -> torch.Tensor:
-        seen.add((torch.backends.cudnn.allow_tf32, torch.is_autocast_enabled("cpu")))
-        return plain(*args, **more)
+    def watch(where: Any, name: str) -> None:
+        plain = getattr(where, name)
 
-    monkeypatch.setattr(F, "conv2d", noted)
-    before = torch.backends.cudnn.allow_tf32
-    monkeypatch.setattr(loop, "validate", lambda *rest: {})
-    run_updates(state, opened(tmp_path, state.config), Workers(GPU), Intervals(log=1, validate=1))
-    assert seen == {(allowed, precision == "bfloat16")}
-    assert torch.backends.cudnn.allow_tf32 == before
+        def watched(*args: Any, **more: Any) -> Any:
+            seen[name] = seen.get(name, set()) | tf32_allowed()
+            return plain(*args, **more)
+
+        monkeypatch.setattr(where, name, watched)
+
+    for where, name in ((pytorch.PyTorch, "__call__"), (torch.Tensor, "backward"), (SOAP, "step"), (loop, "validate")):
+        watch(where, name)
+    config = tiny(precision=precision, optimiser="soap", n_updates=1)
+    run_updates(TrainingState.start(config, GPU), opened(tmp_path, config), Workers(GPU), Intervals(log=1, validate=1))
+    learns = {precision == "tf32"}
+    assert seen == {"__call__": learns | {False}, "backward": learns, "step": {False}, "validate": {False}}
+    assert tf32_allowed() == before
 
 
 def test_a_run_that_diverges_ends_at_the_next_line(gpu: SimulatedGpu, tmp_path: Path) -> None:
