@@ -6,6 +6,7 @@
 set -euo pipefail
 folder=$(realpath "$2")
 host=$(hostname -s)
+export SLURM_CONF="$folder/slurm.conf"
 
 start() {
   mkdir -p "$folder"/{state,spool,munge}
@@ -43,12 +44,13 @@ SlurmdParameters=config_overrides
 NodeName=$host NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=debug Nodes=$host Default=YES MaxTime=INFINITE State=UP
 CONF
-  export SLURM_CONF="$folder/slurm.conf"
   [ $# -gt 4 ] && account "$5" "$6"
   slurmctld
   slurmd -N "$host"
   wait_for is_idle
 }
+
+is_empty() { [ -z "$(squeue --noheader)" ]; }
 
 is_idle() { sinfo --noheader --format %T | grep -q idle; }
 
@@ -96,9 +98,17 @@ wait_for() {
 }
 
 stop() {
+  # first: a process that starts or ends while slurmd stops would stay for ever
+  [ -f "$folder/slurmctld.pid" ] && scancel --quiet --user=root && wait_for is_empty
   for name in slurmd slurmctld slurmdbd mariadbd munged; do
-    [ -f "$folder/$name.pid" ] && kill "$(cat "$folder/$name.pid")" 2> /dev/null || true
+    [ -f "$folder/$name.pid" ] || continue
+    pid=$(cat "$folder/$name.pid")
+    kill "$pid" 2> /dev/null || true
+    wait_for has_ended "$pid"
   done
 }
+
+# a process that nobody has waited for still has a folder in /proc
+has_ended() { ! grep -qs . "/proc/$1/cmdline"; }
 
 case "$1" in start) start "$@" ;; stop) stop ;; *) exit 2 ;; esac
