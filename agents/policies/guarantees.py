@@ -65,6 +65,9 @@ class Guarantees:
         needs_border: whether it fails on mazes without a wall around them.
         family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
         size: the inner size of the levels that it is meant for; None for any.
+        largest_count: the largest sum that an iteration reaches on A tiles, in units of the smallest step of its
+            values, with which it is exact in every dtype that represents all integers up to there; None if it is known
+            to be exact in float32 and float64 only.
         also: other tasks to which it is exact with the same weights, and its bound for each (`policy.asked`).
 
     Raises:
@@ -77,6 +80,7 @@ class Guarantees:
     needs_border: bool = False
     family: str | None = None
     size: int | None = None
+    largest_count: StepBound | None = None
     also: Mapping[str, StepBound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -118,11 +122,13 @@ class Guarantees:
         known = {field.name for field in fields(cls)}
         if not isinstance(content, Mapping) or not content.keys() <= known:
             raise ValueError(f"guarantees must be a table of {', '.join(sorted(known))}, got {content!r}")
-        bound, also = content.get("bound"), content.get("also", {})
+        also = content.get("also", {})
         if not isinstance(also, Mapping):
             raise ValueError(f"also must be a table of bounds by task, got {also!r}")
-        bounds = {task: _read_bound(each) for task, each in also.items()}
-        return cls(**{**content, "bound": None if bound is None else _read_bound(bound), "also": bounds})
+        bounds = {
+            name: _read_bound(content[name]) for name in ("bound", "largest_count") if content.get(name) is not None
+        }
+        return cls(**{**content, **bounds, "also": {task: _read_bound(each) for task, each in also.items()}})
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-serialisable table."""

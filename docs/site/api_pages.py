@@ -59,8 +59,6 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.policies.handcoded.depth_first",
         "agents.policies.handcoded.diameter",
         "agents.policies.handcoded.weight_table",
-        "agents.policies.exact_weights.shortest_path_weights",
-        "agents.policies.exact_weights.diameter_weights",
     ),
     "Boolean automata": (
         "agents.laboratory.automata.automaton",

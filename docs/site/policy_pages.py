@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pictures
@@ -15,7 +17,6 @@ from maze_nca_gym.agents import Policy, PolicyInfo, list_policies, load
 from maze_nca_gym.agents.laboratory.automata import diameter as hinted_diameter
 from maze_nca_gym.agents.laboratory.automata import healing as hinted_healing
 from maze_nca_gym.agents.laboratory.automata import shortest_path as hinted_shortest_path
-from maze_nca_gym.agents.policies.exact_weights import diameter_weights, shortest_path_weights
 from maze_nca_gym.agents.policies.handcoded import canonical, depth_first, diameter, dijkstra
 from maze_nca_gym.agents.policies.policy import facts as policy_facts
 from maze_nca_gym.agents.policies.pretrained import cards
@@ -28,18 +29,19 @@ METRICS = {
     "paper_accuracy": "paper's accuracy",
 }
 """Metric of a card -> its column."""
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 LEGENDS: Mapping[str, Any] = {
     "shortest-path-bfs": canonical.Channel,
     "all-shortest-paths": dijkstra.Channel,
     "depth-first": depth_first.Channel,
     "diameter": diameter.Channel,
-    "nca-shortest-path-exact-weights": shortest_path_weights,
-    "nca-diameter-exact-weights": diameter_weights,
+    "nca-shortest-path-exact-weights": EXPERIMENTS / "exact_weights" / "shortest_path.py",
+    "nca-diameter-exact-weights": EXPERIMENTS / "exact_weights" / "diameter.py",
     "nca-shortest-path-hinted": hinted_shortest_path.Signal,
     "nca-shortest-path-healing-hinted": hinted_healing,
     "nca-diameter-hinted": hinted_diameter,
 }
-"""Policy -> whose docstring explains its channels."""
+"""Policy -> what has the docstring that explains its channels; a file of a checkout is read, not run."""
 DIRECTIONS = "The letters `u`, `l`, `d`, `r` are up, left, down, right."
 PAIRS = "`..._low` and `..._high` are two ReLUs whose difference is the signal."
 HIDDEN = "Channels called `hidden` have no meaning but what training made of them."
@@ -145,7 +147,9 @@ def _text(name: str) -> str:
     """Return what the code says about the channels of a policy, with their names as they are shown."""
     if name not in LEGENDS:
         return ""
-    text = (inspect.getdoc(LEGENDS[name]) or "").partition("\n\n")[2]
+    where = LEGENDS[name]
+    said = ast.get_docstring(ast.parse(where.read_text())) if isinstance(where, Path) else inspect.getdoc(where)
+    text = (said or "").partition("\n\n")[2]
     return re.sub(r"`[A-Z_*]+`", lambda match: match[0].lower(), text)
 
 

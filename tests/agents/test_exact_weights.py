@@ -16,16 +16,16 @@ from maze_samples import FAMILIES, Tiles, sample
 from tables import for_each
 from torch.nn import functional as F
 
+from experiments.exact_weights.__main__ import main
+from experiments.exact_weights.diameter import Channel
 from maze_nca_gym.agents import iterate, load, rollout
-from maze_nca_gym.agents.policies.exact_weights import NETWORKS
-from maze_nca_gym.agents.policies.exact_weights.diameter_weights import Channel
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.rollouts import engines
 from maze_nca_gym.mazes import generation
 from maze_nca_gym.mazes.families import test_levels
 from maze_nca_gym.mazes.levels import one_hot, parse
 from maze_nca_gym.mazes.solvers import diameter, eccentricities, shortest_path
+from tools.publish_model import FOLDER
 
 TINY = [
     parse("."),
@@ -42,8 +42,8 @@ TINY = [
 
 
 @cache
-def made(name: str) -> NCA:
-    return NCA.from_handcoded(name)
+def shipped(name: str) -> NCA:
+    return load(f"nca-{name}-exact-weights")
 
 
 def n_edges(paths: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def check_path(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
     assert solvable.any(), "mazes without a path test little"
     maze = torch.from_numpy(one_hot(tiles)).to(dtype)
     with torch.no_grad():
-        for step, state in enumerate(iterate(made("shortest-path"), maze, int(due.max()) + 8)):
+        for step, state in enumerate(iterate(shipped("shortest-path"), maze, int(due.max()) + 8)):
             right = (state[:, 0] == torch.from_numpy(paths)).flatten(1).all(dim=1)
             assert torch.equal(right, torch.from_numpy(due <= step) | ~solvable)
             assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
@@ -75,7 +75,7 @@ def check_diameter(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
     paths, maze = diameter(tiles), torch.from_numpy(one_hot(tiles, 2)).to(dtype)
     due = int((scan_time(tiles) + 2 * paths.sum(axis=(1, 2)) + 5).max())
     with torch.no_grad():
-        for step, state in enumerate(iterate(made("diameter"), maze, due + 3)):
+        for step, state in enumerate(iterate(shipped("diameter"), maze, due + 3)):
             assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
             if step >= due:
                 np.testing.assert_array_equal(state[:, 0].float(), paths)
@@ -118,7 +118,7 @@ def test_tiny_mazes(tiles):
 )
 def test_it_is_an_ordinary_network(name, shape, n_weights, max_pool):
     """Whose iterations are those of the equation (`test_learned_equations.py`)."""
-    nca = made(name)
+    nca = shipped(name)
     assert type(nca) is NCA
     assert (nca.n_tiles, nca.n_channels, nca.kernel_size) == shape
     assert (nca.n_weights, nca.max_pool) == (n_weights, max_pool)
@@ -129,7 +129,7 @@ def test_it_is_an_ordinary_network(name, shape, n_weights, max_pool):
 
 def test_no_sum_is_too_large_for_bfloat16():
     """Multiples of 1/2 up to 128 in magnitude have at most 8 significant bits."""
-    nca = made("shortest-path")
+    nca = shipped("shortest-path")
     signed = nca.kernel().detach(), nca.biases[0].detach()
     positive, negative = ([(sign * w).relu() for w in signed] for sign in (1, -1))
     rng = np.random.default_rng(6)
@@ -151,7 +151,7 @@ def test_small_errors_of_a_convolution_do_no_harm(generator, size):
     state = torch.zeros(20, 10, *tiles.shape[1:])
     with torch.no_grad():
         for _ in range(int(2 * n_edges(paths).max()) + 2):
-            state = made("shortest-path")(maze, state)
+            state = shipped("shortest-path")(maze, state)
             state = state + 1e-5 * (2 * torch.rand(state.shape, generator=noise) - 1)
     assert (state[:, 0] - torch.from_numpy(paths).float()).abs().max() < 0.1
 
@@ -161,7 +161,7 @@ def test_every_tile_launches_once_in_order_and_its_eccentricity_is_counted(famil
     tiles = FAMILIES[family](np.random.default_rng(2), 7, 6)[None]
     measured = []
     with torch.no_grad():
-        for state in iterate(made("diameter"), torch.from_numpy(one_hot(tiles, 2)), int(scan_time(tiles)[0]) + 5):
+        for state in iterate(shipped("diameter"), torch.from_numpy(one_hot(tiles, 2)), int(scan_time(tiles)[0]) + 5):
             if state[0, Channel.ENDED].any():
                 (place,) = state[0, Channel.TOKEN].nonzero().tolist()
                 measured.append((tuple(place), int(state[0, Channel.COUNT, 0, 0]) - 1))
@@ -174,7 +174,7 @@ def test_the_guaranteed_times():
     steps: dict[str, int] = {}
     with torch.no_grad():
         for step, state in enumerate(
-            iterate(made("diameter"), torch.from_numpy(one_hot(parse("......")[None], 2)), 60)
+            iterate(shipped("diameter"), torch.from_numpy(one_hot(parse("......")[None], 2)), 60)
         ):
             wet = state[0, Channel.WET] - state[0, Channel.EXCESS]
             if wet[0, 0] == 1:
@@ -187,11 +187,11 @@ def test_the_guaranteed_times():
     assert (steps["second wave"], steps["path"]) == (begin + 5 + 5, begin + 3 * 5 + 4)
 
 
-@for_each("name", NETWORKS)
-def test_the_shipped_file_is_what_the_code_makes(tmp_path, name):
-    shipped = load(f"nca-{name}-exact-weights")
-    copies = [save_model(nca, tmp_path / file).read_bytes() for nca, file in ((made(name), "a"), (shipped, "b"))]
-    assert copies[0] == copies[1]
+def test_the_shipped_files_are_what_the_code_makes(tmp_path):
+    main(tmp_path)
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert made == {name: (FOLDER / name).read_bytes() for name in made}
+    assert len(made) == len(KINDS)
 
 
 @for_each(("name", "n_steps"), [("nca-shortest-path-exact-weights", 120), ("nca-diameter-exact-weights", 600)])

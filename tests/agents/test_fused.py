@@ -17,7 +17,7 @@ from rollout_samples import assert_near, gradients, in_double, in_machine_code, 
 from tables import for_each
 from torch import Tensor
 
-from maze_nca_gym.agents import rollout
+from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
 from maze_nca_gym.agents.rollouts import engines, machine_code, threads
 from maze_nca_gym.agents.rollouts.fused import layout
@@ -222,7 +222,7 @@ def test_maxima_of_negative_numbers_alone_are_negative():
 
 @for_each("name", ["shortest-path", "diameter"])
 def test_handwritten_networks_keep_every_bit(name):
-    nca = NCA.from_handcoded(name)
+    nca = load(f"nca-{name}-exact-weights")
     maze = mazes(5, 9, 11, nca.n_tiles)
     assert in_machine_code(nca, maze)
     state = rollout(nca, maze, 60)

@@ -14,6 +14,7 @@ from rollout_samples import assert_near, gradients, in_double, in_machine_code, 
 from torch import Tensor
 from torch.nn import functional as F
 
+from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import machine_code as engine
 from maze_nca_gym.agents.rollouts import rollout
@@ -130,7 +131,7 @@ def test_machines_without_such_instructions_leave_autocast_to_pytorch(monkeypatc
 
 def test_an_exact_network_still_says_why_it_refuses_autocast(monkeypatch):
     monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
-    nca = NCA.from_handcoded("diameter")
+    nca = load("nca-diameter-exact-weights")
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(ValueError, match="rounds too much"):
         rollout(nca, mazes(1, 20, 20, n_tiles=2), [3])
 

@@ -328,9 +328,9 @@ class TestCertificate:
     def test_it_is_for_what_is_learned_from_hints(self):
         shape = {"cut_corners": True, "channel_names": SHORTEST_PATH.channels}
         with pytest.raises(ValueError, match=r"the 17 channels of the automaton shortest-path, got a 3x3 .* path, wet"):
-            certify(NCA.from_handcoded("shortest-path"))
+            certify(load("nca-shortest-path-exact-weights"))
         with pytest.raises(ValueError, match=r"a pooling and the 75 channels"):
-            certify(NCA.from_handcoded("diameter"))
+            certify(load("nca-diameter-exact-weights"))
         with pytest.raises(ValueError, match="iterations are all the same"):
             certify(NCA(4, 17, n_iterations=9, **shape))
         with pytest.raises(ValueError, match="without a state limit, got one of 3"):

@@ -117,8 +117,6 @@ def test_kernels_are_written_and_read():
         nca.set_kernel(kernel, bias)
     with pytest.raises(ValueError, match=r"shapes \(2, 6, 3, 3\) and \(2,\), got \(2, 6, 5, 5\) and \(2,\)"):
         nca.set_kernel(torch.zeros(2, 6, 5, 5), bias)
-    with pytest.raises(ValueError, match="unknown hand-coded network 'dijkstra'; known: shortest-path, diameter"):
-        NCA.from_handcoded("dijkstra")
 
 
 def test_symmetric_kernels_do_not_distinguish_neighbours():

@@ -2,7 +2,8 @@
 
 The automata of this package take their rules from here. Other forms of the rule are written by hand: with ages or
 phases in place of NEAR (`handcoded.canonical` and the machine code), or with the same signals as sums and ReLUs
-(`exact_weights`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by iteration.
+(`experiments/exact_weights`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by
+iteration.
 
 - **FLOOD** starts at the end of the path, and spreads over free tiles.
 - **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one. Distances of neighbours on a

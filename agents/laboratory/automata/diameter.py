@@ -1,7 +1,7 @@
 """An automaton of the canonical longest shortest path, with 38 booleans per tile, one of them pooled over the map.
 
-The free tiles launch waves one after another, row by row, as in `exact_weights`. But nothing is counted. A wave A
-races a replay B of the longest wave so far, and the one that moves longer has gone further.
+The free tiles launch waves one after another, row by row, as those of `nca-diameter-exact-weights` do. But nothing is
+counted. A wave A races a replay B of the longest wave so far, and the one that moves longer has gone further.
 
 - **Race.** A starts at TOKEN; B starts at END, the origin of the longest wave so far. A wave is NEW at a tile, then
   MID, and then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations: B at odd ones,

@@ -13,10 +13,7 @@ from torch.nn import functional as F
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.levels import KINDS
 from maze_nca_gym.mazes.tasks import find_task
-from maze_nca_gym.support.names import unknown_name
 
-from ..exact_weights import NETWORKS, stays_exact
-from ..guarantees import Guarantees
 from ..policy import EngineHints
 from ..program import RELU, Program, rectified
 from .base import LearnedPolicy, check_count, check_flags, check_state_limit
@@ -142,32 +139,6 @@ class NCA(LearnedPolicy):
         bound = 1 / (self.kernel_size * math.sqrt(self.weights[0].shape[1]))
         for parameter in self.parameters():
             parameter.uniform_(-bound, bound, generator=generator)
-
-    @classmethod
-    def from_handcoded(cls, name: str) -> NCA:
-        """Return a network whose weights are written by hand and solve every maze exactly, with no last iteration.
-
-        Args:
-            name: "shortest-path" or "diameter"; see the modules of `exact_weights`.
-
-        Raises:
-            ValueError: unknown name; the message lists the known ones.
-        """
-        if name not in NETWORKS:
-            raise ValueError(unknown_name("hand-coded network", name, NETWORKS))
-        table, max_pool, bound, _ = NETWORKS[name]
-        nca = cls(
-            n_tiles=len(table.inputs),
-            n_channels=len(table.channels),
-            kernel_size=table.kernel_size,
-            cut_corners=True,
-            n_iterations=None,
-            max_pool=max_pool,
-            channel_names=[channel.name.lower() for channel in table.channels],
-        )
-        nca.set_kernel(*table.convolution())
-        nca.guarantees = Guarantees(exact=True, bound=bound)
-        return nca
 
     def kernel(self, step: int = 0) -> Tensor:
         """Return the (C, T + C, k, k) float kernel of an iteration, zero at the corners that are cut.
@@ -299,16 +270,15 @@ class NCA(LearnedPolicy):
         """
         if not self.guarantees.exact:
             return
+        count = self.guarantees.largest_count
+        most = math.inf if count is None else count(values.shape[-2] * values.shape[-1], 0)
         for dtype in (computing_dtype(values), self.weights[0].dtype):
-            if is_low(dtype) and not self._stays_exact(dtype, values.shape[-2] * values.shape[-1]):
+            # up to 2 / eps the dtype represents all integers
+            if is_low(dtype) and most > 2 / torch.finfo(dtype).eps:
                 raise ValueError(
                     f"this network is exact in float32, and {dtype} rounds too much on mazes of {values.shape[-2]} x "
                     f"{values.shape[-1]} tiles; give it float32 weights, mazes and states, outside of autocast"
                 )
-
-    def _stays_exact(self, dtype: torch.dtype, n_tiles: int) -> bool:
-        """Return whether it is a network written by hand, whose numbers a dtype represents exactly."""
-        return len(self.weights) == 1 and stays_exact(self.kernel(), self.biases[0], dtype, n_tiles)
 
 
 def _live_taps(kernel_size: int, cut_corners: bool) -> list[int]:

@@ -37,9 +37,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..handcoded.weight_table import Weight, WeightTable
-from ..neighbours import DIRECTIONS
-from .shortest_path_weights import Clipped, Term, add, entered, nearer
+from maze_nca_gym.agents.policies.handcoded.weight_table import Weight, WeightTable
+from maze_nca_gym.agents.policies.neighbours import DIRECTIONS
+
+from .shortest_path import Clipped, Term, add, entered, nearer
 
 
 class Tile(IntEnum):
