@@ -133,8 +133,9 @@ def play(
             name in the window. In Python also a policy on the CPU.
         fps: initial limit on iterations per second, which keys change.
         seed: seed of the levels, at least 0; the same seed gives the same levels.
-        levels: set of levels to play on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
-            set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
+        levels: set of levels to play on, in its order, and again from the first after the last: a file written by
+            `generate` or `evolve`, a name from `levels list`, or a test set such as perfect-31. In Python also a set or
+            (N, H, W) tiles. By default fresh ones are drawn.
         generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
             policy is meant for, or else random.
         size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.

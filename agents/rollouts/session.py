@@ -51,7 +51,7 @@ class Session:
         self._source = self._source_for(policy, self._options)
         self._seed = seed
         self._rng, self._damage = np.random.default_rng(seed), rng_for(seed, "damage")
-        self._on(self._source.draw(self._rng))
+        self._on(self._draw())
 
     @property
     def snapshot(self) -> Snapshot:
@@ -89,7 +89,7 @@ class Session:
     def new_level(self) -> None:
         """Begin on the next level."""
         self.level += 1
-        self._begin(self._source.draw(self._rng))
+        self._begin(self._draw())
 
     def edit(self, edit: Edit) -> str:
         """Change the level or the state; return why the edit was refused, or an empty string.
@@ -117,7 +117,7 @@ class Session:
             known = task.is_plain and find_task(self.policy.task).is_plain
             level = task.prepare(level[None])[0] if known else level
             if not known or task.has_endpoints != bool((level >= Tile.SOURCE).any()):
-                level = other._source.draw(self._rng)
+                level = other._draw()
         other.policy, other.name = policy, name
         return other._on(level)
 
@@ -131,7 +131,7 @@ class Session:
         other._options = {"size": (max(1, height - 2), max(1, width - 2)), "generator": name, "levels": None}
         other._source = self._source_for(self.policy, other._options)
         other.level += 1
-        return other._on(other._source.draw(self._rng))
+        return other._on(other._draw())
 
     def _on(self, tiles: Tiles) -> Session:
         """Return this session at the beginning of a level, if the policy can run there."""
@@ -149,7 +149,12 @@ class Session:
     @staticmethod
     def _source_for(policy: Policy, options: dict[str, Any]) -> LevelSource:
         own = {name: value for name, value in options.items() if name not in ("size", "generator", "levels")}
-        return LevelSource(find_task(policy.task), options["size"], options["generator"], options["levels"], own)
+        task, levels = find_task(policy.task), options["levels"]
+        return LevelSource(task, options["size"], options["generator"], levels, own, in_order=levels is not None)
+
+    def _draw(self) -> Tiles:
+        """Return the level of this number: the next fresh one, or that of a set, which begins again after its last."""
+        return self._source.draw(self._rng, self.level)
 
     def _begin(self, tiles: Tiles) -> None:
         """Begin an episode on a level, with a state of zeros."""

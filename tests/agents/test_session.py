@@ -66,6 +66,14 @@ def test_levels_are_those_of_the_seed() -> None:
         session.new_level()
 
 
+def test_a_set_is_played_in_its_order_and_again_from_the_first() -> None:
+    tiles = np.concatenate([generate(np.random.default_rng(seed), 1, 4, "random") for seed in range(3)])
+    session = begun(levels=tiles, seed=5)
+    for number in (0, 1, 2, 0):
+        assert np.array_equal(session.snapshot.tiles, tiles[number])
+        session.new_level()
+
+
 def test_the_title_has_policy_family_size_seed_and_level() -> None:
     session = begun(levels=None, size=(6, 9), generator="loops", seed=3)
     session.new_level()
