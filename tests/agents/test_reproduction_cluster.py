@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from test_reproduction import make_jobs, processes_of, wait_for
 
+from maze_nca_gym.agents import sweep
 from maze_nca_gym.agents.laboratory.reproduction import figures, run
 from maze_nca_gym.agents.laboratory.reproduction.scales import SCALES, Scale
 from maze_nca_gym.agents.laboratory.sweeps import jobs
@@ -33,6 +34,15 @@ SCRIPT = Path(__file__).parents[1] / "slurm" / "one_node.sh"
 NEEDED = ("slurmctld", "slurmd", "munged", "sinfo", "scontrol")
 ACCOUNTING = ("slurmdbd", "sacctmgr", "mariadbd")
 PARTITION = {"slurm_partition": "debug"}
+HELD = """
+import time
+from pathlib import Path
+from maze_nca_gym.agents import register_loss
+from maze_nca_gym.agents.training.losses import mse
+hold = Path(__file__).with_name("hold")
+register_loss("held", lambda path, target: (time.sleep(hold.exists() / 2), mse(path, target))[1])
+"""
+"""A module with a loss that takes half a second while there is a file."""
 
 
 def two_jobs(out):
@@ -272,6 +282,45 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
     alone = two_jobs(tmp_path / "alone")
     assert [jobs.attempt(job) for job in alone] == [None, None]
     assert figures_of(killed, untouched) == figures_of(*alone)
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_on_when_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, capfd):
+    """The first run is cancelled and the second reaches its limit; the table is that of runs that were left alone."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "held.py").write_text(HELD)
+    hold, out, ids = tmp_path / "hold", tmp_path / "cluster", tmp_path / "cluster" / "submitit" / "submitted.txt"
+    hold.touch()
+    options = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 200, "batch_size": 4, "loss": "held"}
+    what = {"options": options, "seeds": 3, "measure": {"sizes": [4], "n": 16}, "modules": ["held"]}
+    # a job has two hours, and a signal comes in the last one
+    submit = {**PARTITION, "timeout_min": 120, "slurm_signal_delay_s": 3600}
+    ended = set()
+
+    def command(*words):
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+    def end(progress):
+        """End the first two runs when they train, and let go of all once the second is queued again."""
+        first, second, _ = (line.split()[1] for line in ids.read_text().splitlines()[:3])
+        ways = [["scancel", first], ["scontrol", "update", f"JobId={second}", "TimeLimit=60"]]
+        for job, words in zip(progress.jobs, ways, strict=False):
+            if job not in ended and (job.folder / "metrics.jsonl").exists():
+                command(*words)
+                ended.add(job)
+        waiting = command("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i %r")
+        if f"{second} BeginTime" in waiting.splitlines():  # else SLURM would hold it for two minutes
+            command("scontrol", "update", f"JobId={second}", "TimeLimit=120", "StartTime=now")
+            hold.unlink(missing_ok=True)
+
+    sweep(what, out=out, launcher="slurm", workers=2, device="cpu", submit=submit, on_change=end)
+    assert not hold.exists()
+    assert len(ids.read_text().splitlines()) == 4, "only the cancelled run is submitted again"
+    for log in sorted(out.glob("runs/*/*/log.txt"))[:2]:
+        assert "going on after update" in log.read_text()
+    assert "sacct" not in capfd.readouterr().err
+    sweep(what, out=tmp_path / "alone", workers=2, device="cpu")
+    assert (out / "results.csv").read_text() == (tmp_path / "alone" / "results.csv").read_text()
 
 
 @pytest.mark.slow
