@@ -29,6 +29,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Protocol
 
+from .stopping import has_stopped
+
 EXECUTORS = {"local": "", "submitit": "local", "slurm": "slurm"}
 """Name -> submitit's cluster: none for processes of this machine, the same started by submitit, or SLURM's jobs."""
 PATIENCE = 60.0
@@ -439,11 +441,12 @@ class _Requeued:
         """Return the call to requeue, which is the same: it goes on from its own checkpoint.
 
         Raises:
-            OutOfTime: on this machine, where submitit itself starts a job no more than six times.
+            OutOfTime: on this machine, where submitit itself starts a job no more than six times; or where it has saved
+                nothing, so that the one who started it can see whether it ever gets further.
         """
         from submitit.helpers import DelayedSubmission
 
-        if self.lock is not None:
+        if self.lock is not None or not has_stopped():
             raise OutOfTime("its time was over")
         return DelayedSubmission(self)
 

@@ -66,10 +66,17 @@ def asked_to_stop() -> Iterator[Flag]:
     try:
         yield asked
     finally:
-        _asked.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in received:
-            handler = before[number]
-            if number != signal.SIGINT and callable(handler):
-                handler(number, None)
+        try:
+            for number in received:
+                handler = before[number]
+                if number != signal.SIGINT and callable(handler):
+                    handler(number, None)
+        finally:
+            _asked.clear()
+
+
+def has_stopped() -> bool:
+    """Return, in a handler of a signal, whether a block has ended for it; otherwise it came where nothing is saved."""
+    return bool(_asked)

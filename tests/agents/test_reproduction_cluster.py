@@ -7,23 +7,25 @@ tests are slow, and run before a release.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_reproduction import make_jobs, processes_of, wait_for
+from test_reproduction import Here, make_jobs, processes_of, wait_for
 
 from maze_nca_gym.agents import sweep
 from maze_nca_gym.agents.laboratory.reproduction import figures, run
 from maze_nca_gym.agents.laboratory.reproduction.scales import SCALES, Scale
 from maze_nca_gym.agents.laboratory.sweeps import jobs
 from maze_nca_gym.agents.laboratory.sweeps.series import run_all
-from maze_nca_gym.agents.runs import executors
+from maze_nca_gym.agents.runs import RunFolder, asked_to_stop, executors
 from maze_nca_gym.agents.runs.executors import OutOfTime, SubmititExecutor
 from maze_nca_gym.cli import main
 
@@ -192,6 +194,54 @@ def test_a_run_may_reach_its_time_limit_as_often_as_wanted(tmp_path, commands):
     assert "py -X -u -m submitit" in call.job.paths.submission_file.read_text()
     with pytest.raises(ValueError, match="slurm_max_num_timeout must be an integer, got 'often'"):
         started_on(tmp_path / "c", options={"slurm_max_num_timeout": "often"})
+
+
+@pytest.mark.parametrize(
+    ("updates", "n_starts"),
+    [
+        ([], 3),  # three starts, and no checkpoint
+        ([5, 5, 5, 5, None], 4),  # one that got further, and three that did not
+        ([5, 5, 5, 6, 6, 6, 6, 7], 7),
+        ([5, None, None, None, None], 5),  # it is trained, and never measured in time
+        ([*range(1, 20), 19, 19, 19], 22),
+    ],
+)
+def test_a_run_whose_time_is_too_short_is_given_up(tmp_path, updates, n_starts):
+    class OutOfTimeEachTime(Here):
+        def start(self, function, arguments):
+            (job,) = arguments
+            update = next(left, None)
+            if update is None:
+                (job.folder / "checkpoint.safetensors").unlink(missing_ok=True)
+            else:
+                run = RunFolder.open(job.folder, job.config.to_json())
+                run.begin({})
+                run.save({"update": update}, {})
+            self.n_attempts += 1
+            call = Future()
+            call.set_exception(OutOfTime("state: TIMEOUT"))
+            return [call]
+
+    left, executor, (job, _) = iter(updates), OutOfTimeEachTime(), two_jobs(tmp_path)
+    run_all([job], executor, lambda progress: None)
+    assert executor.n_attempts == n_starts
+    assert re.fullmatch("its time was over 3 times in a row before .* needs a longer time limit.*", job.failure())
+
+
+def test_a_call_is_queued_again_by_itself_only_where_it_has_saved(tmp_path, commands):
+    _, (call,) = started_on(tmp_path / "submitit")
+    requeued, queued = call.job.submission().function, []
+    before = signal.signal(signal.SIGUSR2, lambda *_: queued.append(requeued.checkpoint()))  # as submitit does
+    try:
+        with asked_to_stop() as stop:
+            os.kill(os.getpid(), signal.SIGUSR2)
+            assert stop.is_set()
+            assert not queued
+        assert [one.function.argument for one in queued] == ["argument"]
+        with pytest.raises(OutOfTime):
+            os.kill(os.getpid(), signal.SIGUSR2)
+    finally:
+        signal.signal(signal.SIGUSR2, before)
 
 
 def figures_of(*some):

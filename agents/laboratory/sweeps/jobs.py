@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from maze_nca_gym.support.files import validated_read
 
 from ...policies.registry import import_own
-from ...runs import METRICS, Line, RunFolder, write_json
+from ...runs import CHECKPOINT, METRICS, Line, RunFolder, write_json
 from ...runs.listing import MEASURED
 
 if TYPE_CHECKING:
@@ -128,6 +128,14 @@ class Job:
                 with suppress(ValueError):  # the first may be cut off, and the last is perhaps being written
                     latest |= json.loads(text)
         return latest or None
+
+    def saved_update(self) -> int | None:
+        """Return the update of the checkpoint; None if there is none, or none that can be read."""
+        with suppress(ValueError, OSError):
+            run = RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
+            found = run.load(CHECKPOINT)
+            return None if found is None else int(found[0]["update"])
+        return None
 
     def failure(self) -> str | None:
         """Return why the run was given up; None if it was not.

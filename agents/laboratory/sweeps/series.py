@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,11 @@ ATTEMPTS = 3
 """Number of attempts before a run counts as failed."""
 WAIT = 0.2
 """Seconds between two checks of what has ended."""
+TOO_SHORT = (
+    f"its time was over {ATTEMPTS} times in a row before it had saved a further update: it needs a longer time limit, "
+    "such as timeout_min=2880"
+)
+"""Why a run is given up that would go on for ever."""
 FULL_DISK = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 """Texts of errors that mean a full disk, on which every other run would fail too."""
 SHARED, REST = 500, 4_000
@@ -89,7 +94,7 @@ def effort(config: TrainingConfig) -> float:
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
     """Run all jobs that are not finished; one that fails three times, or has diverged, is recorded as failed.
 
-    One that ran out of time has not failed: it goes on, any number of times.
+    One that ran out of time has not failed: it goes on, any number of times, unless three in a row save nothing more.
 
     Args:
         jobs: the runs, the most important first.
@@ -106,6 +111,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
             (job.folder / FAILURE).unlink(missing_ok=True)
     waiting, started = deque(job for job in jobs if not job.is_finished), dict[Job, Pending]()
     attempts: Counter[Job] = Counter()
+    saved: defaultdict[Job, list[int | None]] = defaultdict(lambda: [None])
     try:
         while waiting or started:
             n = min(len(waiting), executor.n_at_once - len(started))
@@ -116,6 +122,10 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
             for job in ended:
                 error = _error_of(started.pop(job))
                 attempts[job] += error is None or error.is_failure
+                if error is not None and not error.is_failure:
+                    saved[job] = [*saved[job], job.saved_update()][-ATTEMPTS - 1 :]
+                    if len(saved[job]) > ATTEMPTS and len({*saved[job]}) == 1:
+                        error = Error(TOO_SHORT, is_final=True)
                 if error is None:
                     progress.finished.add(job)
                 elif any(reason in error.text for reason in FULL_DISK):
