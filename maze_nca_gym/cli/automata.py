@@ -47,12 +47,20 @@ def _summarise(
 
     tasks = " and ".join(automaton.tasks)
     n_used = int(next(iter(model.parameters())).count_nonzero())
+    claim = (
+        f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "
+        f"{certificate.most:.3g} where not (0 to {certificate.largest:g}), and signals are off by "
+        f"{certificate.error:.3g} ({certificate.tolerance:g})"
+    )
     found = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]
+    if certificate.holds:
+        claim = "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
+        claim += ", if its invariant holds" if certificate.assumed and not found["automaton_proven"] else ""
     Table.of_facts(
         {
             "policy": f"NCA, {tasks}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
             **more,
-            "certificate": _in_words(certificate, certificate.assumed and not found["automaton_proven"]),
+            "certificate": claim,
             "automaton": found["automaton"],
         }
     ).print()
@@ -62,15 +70,3 @@ def _summarise(
     print(worst_patch(automaton, model))
     complain(f"the weights are not proven to do what the automaton does{advice}")
     return FAILED
-
-
-def _in_words(certificate: Certificate, assumed: bool) -> str:
-    """Return what is proven; `assumed` says whether it relies on an invariant that is not."""
-    if certificate.holds:
-        given = ", if its invariant holds" if assumed else ""
-        return f"does what the automaton does on every maze, of any size, at every iteration: proven, in float32{given}"
-    return (
-        f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "
-        f"{certificate.most:.3g} where not (0 to {certificate.largest:g}), and signals are off by "
-        f"{certificate.error:.3g} ({certificate.tolerance:g})"
-    )

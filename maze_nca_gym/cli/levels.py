@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maze_nca_gym.agents import generate
 from maze_nca_gym.cli.output import print_level, tell
-from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.generation import GENERATORS, options_of
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
@@ -49,16 +48,44 @@ def list_levels(
     """
     for path, levels in [(path, load_levels(path)) for path in files]:
         Table.of_facts({"file": path, **_facts(levels)}).print()
-    if not files and not details:
-        _print_names()
+    if files:
+        return 0
+    prefabs, packs = {name: prefab(name) for name in list_prefabs()}, {name: load_levels(name) for name in list_packs()}
+    sets = {
+        name: (f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}", f"{each.side} x {each.side}")
+        for name, each in BENCHMARK_SETS.items()
+    }
+    if not details:
+        columns = ("name", "kind", "levels", "tiles")
+        rows: list[tuple[str, ...]] = [
+            *((name, "maze", "1", _size(tiles)) for name, tiles in prefabs.items()),
+            *((name, "pack of evolved levels", f"{len(pack):,}", _size(pack.tiles)) for name, pack in packs.items()),
+            *((name, "benchmark set", *size) for name, size in sets.items()),
+            *((name, "generator", "any", "any") for name in GENERATORS),
+        ]
+        Table(columns, rows, numbers=columns[2:]).print()
         print("--details describes each; `levels show NAME` draws levels.")
         print("Test sets are named by family and size, such as perfect-31; the families are:")
         print(f"{', '.join(FAMILIES)}.")
-    elif not files:
-        _print_prefabs()
-        _print_packs()
-        _print_benchmark_sets()
-        _print_generators()
+        return 0
+    columns = ("maze", "tiles", "shortest path", "diameter")
+    solved = {name: [str(solve(tiles).sum()) for solve in (shortest_path, diameter)] for name, tiles in prefabs.items()}
+    Table(columns, [(name, _size(prefabs[name]), *lengths) for name, lengths in solved.items()], columns[1:]).print()
+    rows = []
+    for name, pack in packs.items():
+        facts = pack.config
+        against = ", ".join(f"{each['policy']}, {each['iterations']} iterations" for each in facts["policies"])
+        figures = (f"{facts['before'][figure]:.3g} to {facts['after'][figure]:.3g}" for figure in _FIGURES)
+        rows.append((name, f"{len(pack):,}", _size(pack.tiles), against, *figures))
+    numbers = ("levels", "tiles", *_FIGURES)
+    Table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers).print()
+    rows = [(name, *size, BENCHMARK_SETS[name].stands_for) for name, size in sets.items()]
+    Table(("benchmark set", "levels", "tiles", "what they are"), rows, numbers=("levels", "tiles")).print()
+    rows = []
+    for name, generator in GENERATORS.items():
+        options = (f"{flag(option)} {default}" for option, default in options_of(name).items())
+        rows.append((name, (generator.__doc__ or "").split("\n")[0], "\n".join(options)))
+    Table(("generator", "what it does", "options and defaults"), rows).print()
     return 0
 
 
@@ -90,7 +117,17 @@ def show_levels(
     check(max(index) <= last, f"--index must be from 0 to {last} in {source}, got {max(index)}")
     if family:
         check(len(index) == 1, f"--family is for one level, got --index {','.join(map(str, index))}")
-        _print_line(load_population(source), index[0])
+        population = load_population(source)
+        line = population.lineage.ancestors(int(population.members["id"][index[0]]))  # the oldest first
+        ancestors = np.stack([population.lineage.tiles(record.id) for record in line])
+        solutions = find_task(population.config.task).solve_all(ancestors)
+        rows = []
+        for record, length in zip(line, lengths_of(solutions).tolist(), strict=True):
+            n_edits = 0 if record.edits is None else len(record.edits)
+            born = map(str, (record.id, record.generation, record.born))
+            rows.append((*born, f"{record.fitness:.3g}", str(length), str(n_edits)))
+        columns = ("level", "generation", "born in round", "regret", "solution length", "tiles changed")
+        Table(columns, rows, numbers=columns).print()
         return 0
     tiles = levels.tiles[list(index)]
     task = task_of_levels(tiles)
@@ -99,85 +136,18 @@ def show_levels(
         if solution and not path.any():
             print(printable(f"{source}, level {number} has no solution: {task.why_unsolvable(level)}"), file=sys.stderr)
     if png is not None:
-        _save_picture(png, tiles, paths)
+        from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
+
+        frames = [draw_level(*level) for level in zip(tiles, paths, strict=True)]
+        picture = frames[0] if len(frames) == 1 else contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames))))
+        png.parent.mkdir(parents=True, exist_ok=True)
+        tell(f"picture: {save_png(png, picture)}")
         return 0
     drawings = [to_text(level, path) for level, path in zip(tiles, paths, strict=True)]
     for i, (number, drawing) in enumerate(zip(index, drawings, strict=True)):
         print(printable(f"{source}, level {number} of {len(levels):,}"), file=sys.stderr)
         print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
     return 0
-
-
-def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
-    """Save one level as it is, or several on a sheet."""
-    from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
-
-    frames = [draw_level(*level) for level in zip(tiles, paths, strict=True)]
-    picture = frames[0] if len(frames) == 1 else contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames))))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tell(f"picture: {save_png(path, picture)}")
-
-
-def _print_names() -> None:
-    """Print all names, one per row."""
-    prefabs = [(name, "maze", "1", _size(prefab(name))) for name in list_prefabs()]
-    packs = [(name, "pack of evolved levels", load_levels(name)) for name in list_packs()]
-    rows = [
-        *prefabs,
-        *((name, kind, f"{len(levels):,}", _size(levels.tiles)) for name, kind, levels in packs),
-        *((name, "benchmark set", _count(each), f"{each.side} x {each.side}") for name, each in BENCHMARK_SETS.items()),
-        *((name, "generator", "any", "any") for name in GENERATORS),
-    ]
-    columns = ("name", "kind", "levels", "tiles")
-    Table(columns, rows, numbers=columns[2:]).print()
-
-
-def _count(each: BenchmarkSet) -> str:
-    return f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}"
-
-
-def _print_prefabs() -> None:
-    rows = []
-    for name in list_prefabs():
-        tiles = prefab(name)
-        rows.append((name, _size(tiles), str(shortest_path(tiles).sum()), str(diameter(tiles).sum())))
-    columns = ("maze", "tiles", "shortest path", "diameter")
-    Table(columns, rows, numbers=columns[1:]).print()
-
-
-def _print_packs() -> None:
-    rows = []
-    for name in list_packs():
-        levels = load_levels(name)
-        facts = levels.config
-        rows.append(
-            (
-                name,
-                f"{len(levels):,}",
-                _size(levels.tiles),
-                ", ".join(f"{each['policy']}, {each['iterations']} iterations" for each in facts["policies"]),
-                *(f"{facts['before'][figure]:.3g} to {facts['after'][figure]:.3g}" for figure in _FIGURES),
-            )
-        )
-    numbers = ("levels", "tiles", *_FIGURES)
-    Table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers).print()
-
-
-def _print_benchmark_sets() -> None:
-    rows = []
-    for name, each in BENCHMARK_SETS.items():
-        rows.append((name, _count(each), f"{each.side} x {each.side}", each.stands_for))
-    columns = ("benchmark set", "levels", "tiles", "what they are")
-    Table(columns, rows, numbers=("levels", "tiles")).print()
-
-
-def _print_generators() -> None:
-    rows = []
-    for name, generator in GENERATORS.items():
-        summary = (generator.__doc__ or "").split("\n")[0]
-        options = (f"{flag(option)} {default}" for option, default in options_of(name).items())
-        rows.append((name, summary, "\n".join(options)))
-    Table(("generator", "what it does", "options and defaults"), rows).print()
 
 
 def _facts(levels: LevelSet) -> dict[str, str]:
@@ -210,18 +180,3 @@ def load_population(source: str) -> LevelPopulation:
         if not path.is_file():
             raise ValueError(f"{source} is no population of levels, so its levels have no families; evolve makes some")
         return LevelPopulation.load(path)
-
-
-def _print_line(population: LevelPopulation, index: int) -> None:
-    """Print a level and its ancestors, the oldest first, as a table."""
-    line = population.lineage.ancestors(int(population.members["id"][index]))
-    solutions = find_task(population.config.task).solve_all(
-        np.stack([population.lineage.tiles(record.id) for record in line])
-    )
-    rows = []
-    for record, solution in zip(line, solutions, strict=True):
-        n_edits = 0 if record.edits is None else len(record.edits)
-        numbers = (record.id, record.generation, record.born, int(solution.sum()), n_edits)
-        rows.append((*map(str, numbers[:3]), f"{record.fitness:.3g}", *map(str, numbers[3:])))
-    columns = ("level", "generation", "born in round", "regret", "solution length", "tiles changed")
-    Table(columns, rows, numbers=columns).print()

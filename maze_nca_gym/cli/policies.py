@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from textwrap import indent, wrap
 from typing import Annotated, Any
 
@@ -23,18 +22,31 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
         all: also list those to compare with, ablations and baselines, and what the parts of names mean.
         details: show descriptions in full, where they are wider than the terminal.
     """
+    from rich.console import Console
+    from rich.text import Text
+
     policies = list_policies(all=all)
+    console, columns = Console(highlight=False), ("channels", "levels", "complete")
     for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
-        rows = [
-            (name, _figures(name, info), info.description)
-            for name, info in policies.items()
-            if (info.role, info.task) == (role, task)
-        ]
-        title = task if role == MAIN else f"{task}, {role}s"
-        _print_list(title, ("channels", "levels", "complete"), rows, whole=details)
+        infos = {name: info for name, info in policies.items() if (info.role, info.task) == (role, task)}
+        lines = [(task if role == MAIN else f"{task}, {role}s", *columns)]
+        lines += [(name, *_figures(name, info)) for name, info in infos.items()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for row, (name, *figures) in enumerate(lines):
+            style = "bold" if row else "table.title"
+            cells = (f"   {figure:>{width}}" for figure, width in zip(figures, widths[1:], strict=True))
+            console.print(Text.assemble((f"{name:<{widths[0]}}", style), *cells), soft_wrap=True)
+            if row:
+                text, room = infos[name].description, console.width - 2
+                if not details and len(text) > room:
+                    text = text[: room - 1].rstrip() + "…"
+                text = "\n".join(wrap(text, room, break_on_hyphens=False)) if details else text
+                console.print(Text(indent(text, "  ")), soft_wrap=True)
         print()
     if all:
-        _print_legend("Parts of names", NAME_PARTS)
+        width = max(map(len, NAME_PARTS))
+        print("Parts of names:", *(f"  {part:<{width}}  {meaning}" for part, meaning in NAME_PARTS.items()), sep="\n")
+        print()
     print("complete: levels of the test set whose path is the canonical one after the policy's")
     print("iterations, as `evaluate` measures it; exact: solves every maze, by a proof or an")
     print("argument; drawing: exact too, but draws no single path, so that environments, which")
@@ -44,49 +56,6 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
         n_others = len(list_policies(all=True)) - len(policies)
         print(f"`policies list --all` has {n_others} more, to compare with.")
     return 0
-
-
-def _print_list(
-    title: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str], str]], whole: bool = False
-) -> None:
-    """Print names with figures, each above a line of text, with a header.
-
-    Args:
-        title: what the names stand for, printed above them.
-        columns: the headings of the figures, which are aligned to the right.
-        rows: name, figures and text.
-        whole: whether a text that is wider than the terminal is wrapped, rather than cut off.
-    """
-    from rich.console import Console
-    from rich.text import Text
-
-    console, rows = Console(highlight=False), list(rows)
-    cells = [(title, *columns), *((name, *figures) for name, figures, _ in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-
-    def print_line(name: str, figures: Sequence[str], style: str) -> None:
-        cells = (f"{cell:>{width}}" for cell, width in zip(figures, widths[1:], strict=True))
-        console.print(Text.assemble((f"{name:<{widths[0]}}", style), *(f"   {cell}" for cell in cells)), soft_wrap=True)
-
-    print_line(title, columns, "table.title")
-    for name, figures, text in rows:
-        print_line(name, figures, "bold")
-        lines = wrap(text, console.width - 2, break_on_hyphens=False) if whole else [_cut(text, console.width - 2)]
-        console.print(Text(indent("\n".join(lines), "  ")), soft_wrap=True)
-
-
-def _cut(text: str, width: int) -> str:
-    """Return a text that is at most `width` characters wide: a longer one ends in an ellipsis."""
-    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
-
-
-def _print_legend(title: str, meanings: Mapping[str, str]) -> None:
-    """Print what names mean, one per line."""
-    width = max(map(len, meanings))
-    print(f"{title}:")
-    for name, meaning in meanings.items():
-        print(f"  {name:<{width}}  {meaning}")
-    print()
 
 
 def _figures(name: str, info: PolicyInfo) -> tuple[str, str, str]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from maze_nca_gym.agents import play, solve
 from maze_nca_gym.cli.output import FAILED, complain, tell
-
-if TYPE_CHECKING:
-    from maze_nca_gym.agents.rollouts.solved import Solved
 
 
 def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any) -> int:
@@ -19,14 +16,9 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
     tell(f"results: {out / 'results.json'}, {out / 'results.csv'}")
     if picture != "none":
         tell(f"picture: {out / f'episode.{picture}'}")
-    return _verdict(solved)
-
-
-def _verdict(solved: Solved) -> int:
-    """Return 1 if an exact policy finished without a solution, else 0."""
-    metrics, n_levels = solved.metrics, len(solved.levels)
     if not solved.policy.guarantees.exact:
         return 0
+    metrics, n_levels = solved.metrics, len(solved.levels)
     if metrics["stopped_at_limit"]:
         complain(
             f"{metrics['stopped_at_limit']:,} of {n_levels:,} levels stopped at the limit of {solved.n_steps:,} "

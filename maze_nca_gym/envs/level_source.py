@@ -117,19 +117,14 @@ class LevelSource:
             if options:
                 raise ValueError(f"with levels=, generator options make no sense: {', '.join(sorted(options))}")
             self.shape = self._set.shape[1:]
-            if size is not None:
-                self._check_given_size(size)
+            (height, width), (rows, cols) = self.shape, (0, 0) if size is None else check_size(size)
+            if size is not None and self.shape not in {(rows, cols), (rows + 2, cols + 2)}:
+                raise ValueError(
+                    f"levels= has levels of {height} x {width} tiles, and size={size!r} asks for {rows + 2} x "
+                    f"{cols + 2} (border included): leave size out"
+                )
             task.solve_all(self._set)
             self.has_border = bool(has_border(self._set).all())
-
-    def _check_given_size(self, size: Size) -> None:
-        """Check that levels that were given have the inner size that was asked for too."""
-        (rows, cols), (height, width) = check_size(size), self.shape
-        if self.shape not in {(rows, cols), (rows + 2, cols + 2)}:
-            raise ValueError(
-                f"levels= has levels of {height} x {width} tiles, and size={size!r} asks for {rows + 2} x {cols + 2} "
-                "(border included): leave size out"
-            )
 
     def _generate(self, rng: np.random.Generator) -> Tiles:
         return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
@@ -167,21 +162,18 @@ class LevelSource:
             return None
         tiles = read_tiles(level, self.task.letters)
         if tiles.shape not in {self.shape, (n, *self.shape)}:
-            height, width = self.shape
+            (height, width), own = tiles.shape[-2:], self.shape
+            advice = f"give 1 level{'' if n == 1 else f' or {n}'}, not {len(tiles)}"
+            if (height, width) != own:
+                bordered = bool(has_border(tiles.reshape(-1, height, width)).all())
+                size = f"size={(height - 2, width - 2)} or " if bordered and min(height, width) > 2 else ""
+                reason = "it has no border, and size is the inner size, to which a border is added: "
+                advice = f"make an environment for it with {size}levels=, which takes levels of any shape"
+                advice = advice if bordered else reason + advice
             raise ValueError(
-                f"this environment's levels are {height} x {width} tiles (border included), the one given has shape "
-                f"{tiles.shape}; {self._advice(tiles, n)}"
+                f"this environment's levels are {own[0]} x {own[1]} tiles (border included), the one given has shape "
+                f"{tiles.shape}; {advice}"
             )
         levels = self.task.prepare(np.broadcast_to(tiles, (n, *self.shape)).copy())
         self.task.solve_all(levels)
         return levels
-
-    def _advice(self, tiles: Tiles, n: int) -> str:
-        """Return what to do with levels whose shape differs from this environment's."""
-        height, width = tiles.shape[-2:]
-        if (height, width) == self.shape:
-            return f"give 1 level{'' if n == 1 else f' or {n}'}, not {len(tiles)}"
-        bordered = bool(has_border(tiles.reshape(-1, height, width)).all())
-        size = f"size={(height - 2, width - 2)} or " if bordered and min(height, width) > 2 else ""
-        reason = "" if bordered else "it has no border, and size is the inner size, to which a border is added: "
-        return f"{reason}make an environment for it with {size}levels=, which takes levels of any shape"

@@ -153,15 +153,13 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         given = self._source.given(check_options(options))
         super().reset(seed=check_seed(seed))
         self._turn = self._turn if seed is None else 0
-        self._begin(self._next_level() if given is None else given)
+        one = np.zeros(1, np.intp)
+        self._begin(self._choose(one, self._draw) if given is None else given)
         while self._view.show(self.state, 0, self._edit):
-            self._begin(self._next_level())
+            self._begin(self._choose(one, self._draw))
         start = self._require_start()
         info = {"target": start.target[0].copy(), "solution_length": int(start.length[0])}
         return {"maze": start.maze[0].copy(), "state": self._outcome.channels}, info
-
-    def _next_level(self) -> Tiles:
-        return self._choose(np.zeros(1, np.intp), self._draw)
 
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
         """Return one new level from the environment's own generator, (1, H, W)."""
@@ -207,24 +205,17 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         A change that leaves no solution is refused.
         """
         try:
-            self._change(*edit.apply(self._require_start().tiles[0], self._outcome.channels, self._damage))
+            tiles, channels = edit.apply(self._require_start().tiles[0], self._outcome.channels, self._damage)
+            target = self._task.solve(tiles[None])
+            if not self._task.is_answer(target).all():
+                return self.state, "not done: the level would have no solution"
+            self._put(tiles[None], target)
+            outcome = dynamics.transition_of_one(tiles, target[0], channels, self._judge)
         except ValueError as error:
             return self.state, str(error)
-        return self.state, ""
-
-    def _change(self, tiles: Tiles, channels: NDArray[np.float32]) -> None:
-        """Make these (H, W) tiles and this (C, H, W) state the present ones.
-
-        Raises:
-            ValueError: the level would have no solution.
-        """
-        target = self._task.solve(tiles[None])
-        if not self._task.is_answer(target).all():
-            raise ValueError("not done: the level would have no solution")
-        self._put(tiles[None], target)
-        outcome = dynamics.transition_of_one(tiles, target[0], channels, self._judge)
         # Before the first step nothing is predicted yet, and an episode must not end without a step.
         self._outcome = outcome if self._n_steps else outcome._replace(complete=False, optimal=False)
+        return self.state, ""
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """Return the picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows

@@ -120,11 +120,29 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
-        options = check_options(options, ("level", "index", "reset_mask"))
-        mask = self._check_mask(options.get("reset_mask"))
-        seeds = self._check_seeds(seed)
-        given = self._source.given(options, self.num_envs)
-        self._seed(seeds, mask)
+        options, n = check_options(options, ("level", "index", "reset_mask")), self.num_envs
+        given_mask = options.get("reset_mask")
+        mask = np.ones(n, np.bool_) if given_mask is None else np.asarray(host_array(given_mask))
+        if mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
+            raise ValueError(
+                f"reset_mask must be a bool array of shape ({n},) with at least one True, "
+                f"got {mask.dtype} of shape {mask.shape}"
+            )
+        if self._state is None and not mask.all():
+            raise ValueError("the first reset must start all episodes: leave reset_mask out")
+        first: Any = seed
+        if is_sequence(first):
+            if len(first) != n:
+                raise ValueError(f"a sequence of seeds must have one for each of {n} envs, got {len(first)}")
+            seeds = [check_seed(each) for each in first]
+        else:
+            first = check_seed(first)
+            seeds = [None if first is None else first + i for i in range(n)]
+        given = self._source.given(options, n)
+        for i, own in enumerate(seeds):
+            if i not in self._rngs or (mask[i] and own is not None):
+                self._rngs[i], self._rng_seeds[i] = seeding.np_random(own)
+                self._turns[i] = i
         rows = np.flatnonzero(mask)
         self._begin(rows, self._choose(rows, self._draw) if given is None else given[rows])
         return self._observation(), self._reset_info(mask)
@@ -138,8 +156,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         before = self._require_state()
         if self.autoreset_mode == AutoresetMode.DISABLED and self._done.any():
-            ended = np.flatnonzero(self._done).tolist()
-            raise ResetNeeded(f"episodes {ended} have ended: reset them with options={{'reset_mask': mask}}")
+            over = np.flatnonzero(self._done).tolist()
+            raise ResetNeeded(f"episodes {over} have ended: reset them with options={{'reset_mask': mask}}")
         restarting = self._done  # only in NEXT_STEP: their action is ignored, they observe a new level
         action = self._backend.action(actions, self.action_space.shape, restarting)  # type: ignore[arg-type]
         # Step all episodes, since leaving some out costs more than it saves; those that restart are replaced below.
@@ -195,14 +213,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self.masked({"target": target, "solution_length": length}, mask)
 
     def _step_info(self, mask: NDArray[np.bool_]) -> Infos:
-        scores = self._state.scores
-        values = {
-            "accuracy": scores.accuracy,
-            "loss": scores.loss,
-            "complete": scores.complete,
-            "optimal": scores.optimal,
-        }
-        return self.masked(values, mask) if mask.any() else {}
+        names = ("accuracy", "loss", "complete", "optimal")
+        return self.masked({name: getattr(self._state.scores, name) for name in names}, mask) if mask.any() else {}
 
     def masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
         """Return (N, ...) infos as Gymnasium batches them.
@@ -216,39 +228,6 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             infos[key] = self._backend.out(kept)
             infos[f"_{key}"] = self._backend.out(mask.copy())
         return infos
-
-    def _check_mask(self, mask: Any) -> NDArray[np.bool_]:
-        """Return which episodes a reset starts; all without a mask.
-
-        Raises:
-            ValueError: the mask is not an (N,) bool array with at least one True, or is partial at the first reset.
-        """
-        if mask is None:
-            return np.ones(self.num_envs, np.bool_)
-        array = np.asarray(host_array(mask))
-        if array.shape != (self.num_envs,) or array.dtype != np.bool_ or not array.any():
-            raise ValueError(
-                f"reset_mask must be a bool array of shape ({self.num_envs},) with at least one True, "
-                f"got {array.dtype} of shape {array.shape}"
-            )
-        if self._state is None and not array.all():
-            raise ValueError("the first reset must start all episodes: leave reset_mask out")
-        return array
-
-    def _check_seeds(self, seed: Any) -> list[int | None]:
-        if is_sequence(seed):
-            if len(seed) != self.num_envs:
-                raise ValueError(f"a sequence of seeds must have one for each of {self.num_envs} envs, got {len(seed)}")
-            return [check_seed(each) for each in seed]
-        first = check_seed(seed)
-        return [None if first is None else first + i for i in range(self.num_envs)]
-
-    def _seed(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
-        """Make new generators where a seed is given, or where there is no generator yet."""
-        for i, seed in enumerate(seeds):
-            if i not in self._rngs or (mask[i] and seed is not None):
-                self._rngs[i], self._rng_seeds[i] = seeding.np_random(seed)
-                self._turns[i] = i
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]

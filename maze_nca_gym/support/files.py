@@ -28,7 +28,6 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (OverflowError, "it has a number that is too large"),
     (MemoryError, "it asks for more memory than there is"),
 )
-_SUFFIX = ".npy"
 
 
 def npz_path(path: str | Path) -> Path:
@@ -112,16 +111,9 @@ def validated_read(path: str | Path, complaint: str) -> Iterator[None]:
         with os_error_context(Path(path)):
             yield
     except UNREADABLE as error:
-        raise ValueError(f"{path} {complaint}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    for kind, reason in _REASONS:
-        if isinstance(error, kind):
-            return reason
-    if isinstance(error, KeyError):
-        return f"it has no {error.args[0]!r}"
-    return str(error) or f"it is damaged ({type(error).__name__})"
+        reason = f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+        reason = next((words for kind, words in _REASONS if isinstance(error, kind)), reason)
+        raise ValueError(f"{path} {complaint}: {reason or f'it is damaged ({type(error).__name__})'}") from error
 
 
 def read_text(path: str | Path) -> str:
@@ -164,15 +156,13 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
         ValueError: another kind of file, a damaged one, or one with Python objects, which would have to be unpickled.
         OSError: the file is missing or cannot be read.
     """
+    arrays = {}
     with open(path, "rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                return {name.removesuffix(_SUFFIX): _read_array(archive, name) for name in archive.namelist()}
+                for name in archive.namelist():
+                    with archive.open(name) as member:
+                        arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
         except Exception as error:  # from NumPy, zipfile or any of its decompressors
             raise ValueError("it is no archive of arrays (.npz), or a damaged one") from error
-
-
-def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    with archive.open(name) as member:
-        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-    return array
+    return arrays

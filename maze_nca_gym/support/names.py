@@ -164,7 +164,11 @@ class Registry(dict[str, T]):
         if self._check is not None:
             self._check(name, entry)
         self[name] = entry
-        self._modules[name] = _calling_module()
+        package, frame = __name__.partition(".")[0], sys._getframe(1)
+        # The entry's module is the innermost one outside of this package whose code runs.
+        while str(frame.f_globals.get("__name__")).partition(".")[0] == package and frame.f_back is not None:
+            frame = frame.f_back
+        self._modules[name] = str(frame.f_globals.get("__name__"))
         return entry
 
     def find(self, name: str) -> T:
@@ -180,11 +184,3 @@ class Registry(dict[str, T]):
         """Return the modules that registered the users' entries of all tables, without those that were removed."""
         entries = ((table, *entry) for table in Registry._all for entry in table._modules.items())
         return list({module: None for table, name, module in entries if name in table})
-
-
-def _calling_module() -> str:
-    """Return the name of the innermost module outside of this package whose code runs."""
-    package, frame = __name__.partition(".")[0], sys._getframe(1)
-    while str(frame.f_globals.get("__name__")).partition(".")[0] == package and frame.f_back is not None:
-        frame = frame.f_back
-    return str(frame.f_globals.get("__name__"))

@@ -31,19 +31,16 @@ def shapes(layers: Mapping[str, NDArray[np.bool_]], label: str, cell: int = 8) -
         cell: pixels along a tile's side.
     """
     height, width = next(iter(layers.values())).shape
-    paths = (f'<path fill="{colour}" d="{_outline(mask)}"/>' for colour, mask in layers.items())
+    paths = []
+    for colour, mask in layers.items():
+        edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+        starts, ends = np.argwhere(edges > 0).tolist(), np.argwhere(edges < 0).tolist()
+        # One rectangle for each run of tiles in a row.
+        runs = ((row, left, right - left) for (row, left), (_, right) in zip(starts, ends, strict=True))
+        outline = "".join(f"M{left} {row}h{n}v1h{-n}z" for row, left, n in runs)
+        paths.append(f'<path fill="{colour}" d="{outline}"/>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * cell}" height="{height * cell}" '
         f'viewBox="0 0 {width} {height}" shape-rendering="crispEdges" style="background:#fff;margin:4px">'
         f"<title>{escape(label)}</title>{''.join(paths)}</svg>"
-    )
-
-
-def _outline(mask: NDArray[np.bool_]) -> str:
-    """Return SVG path data of the tiles of an (H, W) mask, one rectangle for each run of tiles in a row."""
-    edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    starts, ends = np.argwhere(edges > 0), np.argwhere(edges < 0)
-    return "".join(
-        f"M{left} {row}h{right - left}v1h{left - right}z"
-        for (row, left), (_, right) in zip(starts.tolist(), ends.tolist(), strict=True)
     )
