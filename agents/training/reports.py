@@ -47,9 +47,28 @@ def reporting(
         ValueError: TensorBoard is not installed.
         OSError: a file could not be written.
     """
-    pictures = Pictures(run.path, config, run.lines)
+    drawn_at, n_drawn, lines = -EVERY, 0, run.lines
+
+    def draw(policy: Policy | None = None) -> None:
+        """Draw what the policy does, if one is given, and the curves, if there are new lines; this loads matplotlib."""
+        nonlocal drawn_at, n_drawn
+        if policy is None and len(lines) == n_drawn:
+            return
+        from .figures import draw_curves, draw_rollouts
+
+        title = (
+            f"{config.model.model}, {config.model.n_channels} channels, {config.task}: update "
+            f"{int(lines[-1]['update']):,} of {config.n_updates:,}, {lines[-1]['seconds'] / 60:,.1f} minutes"
+        )
+        if policy is not None:
+            draw_rollouts(policy, config, title, run.path / ROLLOUTS)
+            drawn_at = time.monotonic()
+        if len(lines) > n_drawn:
+            draw_curves(lines, title, run.path / CURVES)
+            n_drawn = len(lines)
+
     with ExitStack() as stack:
-        events = stack.enter_context(tensorboard_events(run.path / EVENTS, run.lines)) if tensorboard else None
+        events = stack.enter_context(tensorboard_events(run.path / EVENTS, lines)) if tensorboard else None
         progress = stack.enter_context(ProgressBar("update", config.n_updates, update, stderr=False, quiet=False))
 
         def report(line: Line, policy: Policy | None) -> None:
@@ -57,74 +76,25 @@ def reporting(
             if events is not None:
                 events(line)
             on_update(line)
-            progress.show(int(line["update"]), _note(run.lines, config.levels.sizes[0]))
-            if policy is not None:
-                pictures.on_validation(policy)
+            note, validated = f"loss {line['loss']:.4f}", next((one for one in lines[::-1] if "complete" in one), None)
+            if validated is not None:
+                size = config.levels.sizes[0]
+                note += f", {size}x{size} complete {validated['complete']:.1%}".replace("%", " %")
+            if "mean_solution_length" in line:
+                note += f", path {line['mean_solution_length']:.1f}"
+            progress.show(int(line["update"]), f"{note}, {line['levels_per_second']:,.0f} levels/s")
+            is_last = line["update"] == config.n_updates
+            if policy is not None and (is_last or time.monotonic() - drawn_at >= EVERY):
+                draw(policy)
 
         try:
             yield report
         except OSError:  # a full disk has no room for pictures either
             raise
         except BaseException:
-            pictures.draw_curves()
+            draw()
             raise
-        pictures.draw_curves()
-
-
-def _note(lines: Sequence[Line], size: int) -> str:
-    """Return the last line of metrics in words, with the results of the latest validation."""
-    line, validated = lines[-1], next((one for one in reversed(lines) if "complete" in one), None)
-    parts = [f"loss {line['loss']:.4f}"]
-    if validated is not None:
-        parts.append(f"{size}x{size} complete {validated['complete']:.1%}".replace("%", " %"))
-    if "mean_solution_length" in line:
-        parts.append(f"path {line['mean_solution_length']:.1f}")
-    return ", ".join([*parts, f"{line['levels_per_second']:,.0f} levels/s"])
-
-
-class Pictures:
-    """`curves.png` and `rollouts.png`, drawn after a validation if the last ones are a minute old, and at the end.
-
-    matplotlib is loaded with the first picture.
-    """
-
-    def __init__(self, folder: Path, config: TrainingConfig, lines: Sequence[Line]) -> None:
-        """Store what to draw and where.
-
-        Args:
-            folder: receives the pictures.
-            config: the configuration of the run.
-            lines: all lines so far; the caller appends new ones to this list.
-        """
-        self._folder, self._config, self._lines = folder, config, lines
-        self._drawn_at, self._n_drawn = -EVERY, 0
-
-    def on_validation(self, policy: Policy) -> None:
-        """Draw both if the last pictures are old enough, or the run is finished."""
-        finished = self._lines[-1]["update"] == self._config.n_updates
-        if not finished and time.monotonic() - self._drawn_at < EVERY:
-            return
-        from .figures import draw_rollouts
-
-        draw_rollouts(policy, self._config, self._title(), self._folder / ROLLOUTS)
-        self.draw_curves()
-        self._drawn_at = time.monotonic()
-
-    def draw_curves(self) -> None:
-        """Draw the curves if there are new lines."""
-        if len(self._lines) == self._n_drawn:
-            return
-        from .figures import draw_curves
-
-        draw_curves(self._lines, self._title(), self._folder / CURVES)
-        self._n_drawn = len(self._lines)
-
-    def _title(self) -> str:
-        config, line = self._config, self._lines[-1]
-        return (
-            f"{config.model.model}, {config.model.n_channels} channels, {config.task}: "
-            f"update {int(line['update']):,} of {config.n_updates:,}, {line['seconds'] / 60:,.1f} minutes"
-        )
+        draw()
 
 
 @contextmanager

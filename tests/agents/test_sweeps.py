@@ -14,7 +14,6 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,7 +34,7 @@ from maze_nca_gym.agents.laboratory.sweeps.results import Cell, RowResult
 from maze_nca_gym.agents.laboratory.sweeps.run import Launch
 from maze_nca_gym.agents.laboratory.sweeps.specification import as_folder, read_sweep
 from maze_nca_gym.agents.policies.weights import load_model
-from maze_nca_gym.agents.training import TrainingConfig, reports
+from maze_nca_gym.agents.training import TrainingConfig, figures
 from maze_nca_gym.agents.training.updates import Diverged
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.sweep import _table
@@ -80,7 +79,8 @@ def done(tmp_path_factory):
     executor, out = Here(), tmp_path_factory.mktemp("sweep") / "of" / "mine"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps_run, "make_executor", lambda *_: executor)
-        patch.setattr(reports, "Pictures", lambda *_: SimpleNamespace(on_validation=str, draw_curves=str))
+        for name in ("draw_rollouts", "draw_curves"):
+            patch.setattr(figures, name, lambda *_: None)
         return sweep(SWEEP, out=out, device="cpu"), executor.n_attempts
 
 

@@ -159,10 +159,10 @@ class TestPictures:
 
     def test_the_sheet_shows_enough_for_the_longest(self, tmp_path, monkeypatch):
         shown = []
-        monkeypatch.setattr(figures, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
+        monkeypatch.setattr(figures, "iterate", lambda policy, encoded, steps: shown.append(steps[-1]))
         for n_iterations, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
             config = changed(CONFIG, n_iterations=n_iterations, pool_size=64, families=(family,), sizes=(size,))
-            with pytest.raises(TypeError):  # there is nothing to draw
+            with pytest.raises(TypeError):  # there are no states to draw
                 figures.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
         longest = figures._rows(config).target.sum(axis=(1, 2)).max()
         assert shown == [8, 96, math.ceil(96 * longest / 48)]
