@@ -18,7 +18,7 @@ REPLACED, OPENED, CLOSED = 0.3, 0.4, 0.15
 wall on their solution."""
 
 
-class Edits(NamedTuple):
+class EditKind(NamedTuple):
     """A way to edit levels.
 
     Attributes:
@@ -45,35 +45,20 @@ def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) 
     edited = tiles.copy()
     replaced, opened, closed, changed = np.split(edited, parts)  # views of `edited`
     replaced[...] = pool[rng.integers(len(pool), size=len(replaced))]
-    _open(rng, opened)
-    _close(rng, closed, task)
-    _change(rng, changed, task)
-    return edited
-
-
-def _open(rng: np.random.Generator, tiles: Tiles) -> None:
-    """Give each level a gap in a wall that is not at the edge, if it has one."""
-    for level in tiles:
+    for level in opened:  # a gap in a wall that is not at the edge, if there is one
         inner = level[1:-1, 1:-1]
         walls = np.argwhere(inner == Tile.WALL)
         if len(walls):
             inner[tuple(rng.choice(walls))] = Tile.EMPTY
-
-
-def _close(rng: np.random.Generator, tiles: Tiles, task: Task) -> None:
-    """Give each level a wall on an empty tile of its solution, if it has one."""
-    for level, shown in zip(tiles, task.solve(tiles), strict=True):
+    for level, shown in zip(closed, task.solve(closed), strict=True):  # a wall on an empty tile of the solution
         path = np.argwhere((shown if shown.ndim == 2 else shown.any(axis=0)) & (level == Tile.EMPTY))
         if len(path):
             level[tuple(rng.choice(path))] = Tile.WALL
-
-
-def _change(rng: np.random.Generator, tiles: Tiles, task: Task) -> None:
-    """Make `FEW` to `MOST` edits in each level; their number is drawn log-uniformly."""
-    numbers = np.round(FEW * (MOST / FEW) ** rng.random(len(tiles))).astype(int)
-    for level, n in zip(tiles, numbers, strict=True):
+    numbers = np.round(FEW * (MOST / FEW) ** rng.random(len(changed))).astype(int)  # log-uniform
+    for level, n in zip(changed, numbers, strict=True):
         level[...] = mutate(rng, level[None], "edits", task, n_edits=int(n))[0]
+    return edited
 
 
-EDITS = {"few": Edits(_few, 0, cuts=False), "all-kinds": Edits(_all_kinds, 8, cuts=True)}
+EDITS = {"few": EditKind(_few, 0, cuts=False), "all-kinds": EditKind(_all_kinds, 8, cuts=True)}
 """Kinds of edits by name."""

@@ -21,7 +21,7 @@ START, END = 1 / 25, 1e-5
 """One-cycle: fraction of the updates in which the rate rises; its first and last values as fractions of the peak."""
 
 
-class Kind(NamedTuple):
+class OptimiserKind(NamedTuple):
     """A kind of optimiser.
 
     Attributes:
@@ -59,62 +59,47 @@ class SOAP(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Change every parameter that has a gradient."""
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    state = self.state[parameter]
-                    if not state:
-                        state.update(soap_tensors(parameter), step=torch.zeros(()))
-                    step = _step(parameter.grad.reshape(_matrix(parameter.shape)), state, group["decay"])
-                    parameter.sub_(step.view_as(parameter), alpha=group["lr"])
+        for options, parameter in [(group, each) for group in self.param_groups for each in group["params"]]:
+            if parameter.grad is None:
+                continue
+            state, decay = self.state[parameter], options["decay"]
+            if not state:
+                state.update(soap_tensors(parameter), step=torch.zeros(()))
+            gradient = parameter.grad.reshape(state["exp_avg"].shape)
+            state["step"] += 1
+            number = int(state["step"])
+            for dim, side in enumerate(SIDES):
+                if f"{side}_basis" not in state:
+                    continue
+                rows = gradient if side == "left" else gradient.mT
+                moments, basis = state[f"{side}_moments"], state[f"{side}_basis"]
+                moments.lerp_(rows @ rows.mT, 1 - decay)
+                if number == 1:  # directions of the largest moments first; the mean squares are reordered likewise
+                    basis = torch.linalg.eigh(moments)[1].flip(1)
+                elif number % TURN_EVERY == 0:
+                    order = (basis * (moments @ basis)).sum(dim=0).argsort(descending=True)
+                    basis = torch.linalg.qr(moments @ basis[:, order])[0]
+                    state["exp_avg_sq"] = state["exp_avg_sq"].index_select(dim, order)
+                # contiguous, as a checkpoint restores it: products of another memory layout would round differently
+                state[f"{side}_basis"] = basis.contiguous()
+            state["exp_avg"].lerp_(gradient, 1 - decay)
+            state["exp_avg_sq"].lerp_(_turned(gradient, state).square(), 1 - decay)
+            started = 1 - decay**number
+            mean, scale = _turned(state["exp_avg"], state) / started, (state["exp_avg_sq"] / started).sqrt()
+            step = _turned(mean / (scale + TINY), state, back=True)
+            parameter.sub_(step.view_as(parameter), alpha=options["lr"])
 
 
 def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
     """Return what SOAP stores for a parameter, (...), besides `step`, before its first step, by name."""
-    matrix = _matrix(parameter.shape)
+    shape = parameter.shape
+    matrix = (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
     kept = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
     for side, length in zip(SIDES, matrix, strict=False):
         if len(matrix) > 1 and length <= LARGEST_SIDE:
             kept[f"{side}_moments"] = parameter.new_zeros(length, length)
             kept[f"{side}_basis"] = torch.eye(length, dtype=parameter.dtype, device=parameter.device)
     return kept
-
-
-def _matrix(shape: torch.Size) -> tuple[int, ...]:
-    """Return the shape of a parameter as a matrix with a row for each output; a vector stays one."""
-    return (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
-
-
-def _step(gradient: Tensor, state: dict[str, Tensor], decay: float) -> Tensor:
-    """Return the step for a gradient, (rows, columns) or (rows,), which is subtracted times the learning rate."""
-    state["step"] += 1
-    number = int(state["step"])
-    for side, rows in zip(SIDES, (gradient, gradient.mT) if gradient.dim() > 1 else (), strict=False):
-        if f"{side}_moments" in state:
-            state[f"{side}_moments"].lerp_(rows @ rows.mT, 1 - decay)
-    if number == 1 or number % TURN_EVERY == 0:
-        _turn(state, afresh=number == 1)
-    state["exp_avg"].lerp_(gradient, 1 - decay)
-    state["exp_avg_sq"].lerp_(_turned(gradient, state).square(), 1 - decay)
-    started = 1 - decay**number
-    mean, scale = _turned(state["exp_avg"], state) / started, (state["exp_avg_sq"] / started).sqrt()
-    return _turned(mean / (scale + TINY), state, back=True)
-
-
-def _turn(state: dict[str, Tensor], afresh: bool) -> None:
-    """Refresh the bases, directions of the largest moments first; the mean squares are reordered likewise."""
-    for dim, side in enumerate(SIDES):
-        if f"{side}_basis" not in state:
-            continue
-        moments, basis = state[f"{side}_moments"], state[f"{side}_basis"]
-        if afresh:
-            turned = torch.linalg.eigh(moments)[1].flip(1)
-        else:
-            order = (basis * (moments @ basis)).sum(dim=0).argsort(descending=True)
-            turned = torch.linalg.qr(moments @ basis[:, order])[0]
-            state["exp_avg_sq"] = state["exp_avg_sq"].index_select(dim, order)
-        # contiguous, as a checkpoint restores it: products of another memory layout would round differently
-        state[f"{side}_basis"] = turned.contiguous()
 
 
 def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
@@ -132,29 +117,20 @@ def make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
     return Adam(parameters, lr=lr, capturable=parameters[0].is_cuda)
 
 
-def _adam(parameter: Tensor) -> dict[str, Tensor]:
-    return {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
-
-
-OPTIMISERS = {"adam": Kind(make_adam, _adam), "soap": Kind(SOAP, soap_tensors)}
+OPTIMISERS = {
+    "adam": OptimiserKind(make_adam, lambda p: {"exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}),
+    "soap": OptimiserKind(SOAP, soap_tensors),
+}
 """Kinds of optimisers by name."""
-
-
-def constant(progress: float) -> float:
-    """Return 1 throughout."""
-    return 1.0
 
 
 def one_cycle(progress: float) -> float:
     """Rise as a cosine from 1/25 to 1 at 10 %, then fall to 1e-5 (Smith & Topin, "Super-Convergence")."""
-    if progress < RISE:
-        return _cosine(START, 1.0, progress / RISE)
-    return _cosine(1.0, END, (progress - RISE) / (1 - RISE))
-
-
-def _cosine(start: float, end: float, part: float) -> float:
+    start, end, part = START, 1.0, progress / RISE
+    if progress >= RISE:
+        start, end, part = 1.0, END, (progress - RISE) / (1 - RISE)
     return end + (start - end) * (1 + math.cos(math.pi * part)) / 2
 
 
-SCHEDULES: dict[str, Callable[[float], float]] = {"constant": constant, "one-cycle": one_cycle}
+SCHEDULES: dict[str, Callable[[float], float]] = {"constant": lambda progress: 1.0, "one-cycle": one_cycle}
 """Schedules by name: from the fraction of the updates that are made to the learning rate as a fraction of the peak."""

@@ -77,33 +77,22 @@ class StatePool:
         states = torch.zeros(n, n_channels, height, width, device=levels.tiles.device)
         return cls(levels.copy(), states, torch.zeros(n, dtype=torch.int64, device=states.device), patience)
 
-    @property
-    def _device(self) -> torch.device:
-        return self.states.device
-
     def _due(self, places: Tensor, patience: Patience) -> Tensor:
         """Return whether the members at these places should be solved by now, (n,) bool."""
         lengths = solution_lengths(self.levels.target[places]).double()
         return self.ages[places] >= patience.per_tile * lengths + patience.more
-
-    def _solved(self, places: Tensor, paths: Tensor, patience: Patience) -> Tensor:
-        """Return whether (n, ...) bool paths are solutions of the members at these places, (n,) bool."""
-        solved = (paths == self.levels.target[places]).flatten(1).all(dim=1)
-        if patience.any_optimum:  # of a level without a solution, no path is optimal: the empty one is right above
-            right = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
-            solved |= upload(np.asarray(right), self._device)
-        return solved
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: DeviceBatch) -> Tensor:
         """Draw n members, at most P, and replace the first of them by the newcomers; return their (n,) int64 places.
 
         Members that are due come first: they are the first to be replaced, and the next to be edited.
         """
-        places = upload(rng.permutation(len(self.states))[:n], self._device)
+        places = upload(rng.permutation(len(self.states))[:n], self.states.device)
         if self.patience is not None:
             places = places[(~self._due(places, self.patience)).byte().argsort(stable=True)]  # CUDA cannot sort bool
         replaced = places[: len(newcomers)]
-        self._replace(replaced, newcomers)
+        self.levels.put(replaced, newcomers)
+        self.ages[replaced] = 0
         self.states[replaced] = 0
         return places
 
@@ -114,7 +103,7 @@ class StatePool:
         the way `cuts`. The CPU waits for the device: which levels are edited depends on what the update before has
         solved.
         """
-        way, device = EDITS[edits], self._device
+        way, device = EDITS[edits], self.states.device
         found = find_task(task)
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), found)
         target = found.solve(edited)
@@ -122,12 +111,8 @@ class StatePool:
         places = places[upload(allowed, device)]
         batch = Batch(edited[allowed], target[allowed])
         guide = None if self.levels.guidance is None else found.guide
-        self._replace(places, DeviceBatch.of(batch, device, guide))
+        self.levels.put(places, DeviceBatch.of(batch, device, guide))
         self.ages[places] = -way.grace
-
-    def _replace(self, places: Tensor, levels: DeviceBatch) -> None:
-        self.levels.put(places, levels)
-        self.ages[places] = 0
 
     def take(self, places: Tensor) -> tuple[DeviceBatch, Tensor, Tensor]:
         """Return the n levels at these places, their (n, C, H, W) float32 states and (n,) int64 ages."""
@@ -143,8 +128,12 @@ class StatePool:
         self.ages[places] += n_steps
         anew = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST)
         if self.patience is not None:
-            wrong = ~self._solved(places, answer_of(states, self.levels.target) > 0.5, self.patience)
-            anew |= self._due(places, self.patience) & wrong
+            paths = answer_of(states, self.levels.target) > 0.5
+            solved = (paths == self.levels.target[places]).flatten(1).all(dim=1)
+            if self.patience.any_optimum:  # of a level without a solution no path is: the empty one is right above
+                right = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
+                solved |= upload(np.asarray(right), self.states.device)
+            anew |= self._due(places, self.patience) & ~solved
         self.states[places] = torch.where(anew[:, None, None, None], 0.0, states)
         self.ages[places] = torch.where(anew, 0, self.ages[places])
 

@@ -53,13 +53,43 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
         Diverged: raised on every worker, on the CPU, where the weights are as they were. On a GPU, `read_losses`
             raises it.
     """
-    config, evolution = state.config, state.evolution
-    if evolution is None:
-        return _learn(state, batch, stream, workers)[0]
-    members, levels = evolution.replay(config, state.update, batch)
-    loss, path = _learn(state, levels, stream, workers)
-    evolution.note(members, levels, path, workers, config.evolve_absolute)
-    evolution.evolve(state.model, config, state.update, workers)
+    config, model, evolution = state.config, state.model, state.evolution
+    n_before, n_updates = state.update - state.begin, config.n_updates - state.begin
+    rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](n_before / n_updates)
+    for group in state.optimiser.param_groups:
+        group["lr"] = rate
+    state.optimiser.zero_grad()
+    if config.pool.pool_size:
+        loss, after = _pooled(state, batch, stream, workers)
+    else:
+        assert config.model.n_iterations is not None
+        if evolution is not None:
+            members, batch = evolution.replay(config, state.update, batch)
+        share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide)
+        ages = torch.zeros(len(share), device=workers.device)
+        loss, after = backward(state, share, None, ages, config.model.n_iterations)
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    workers.average([*gradients, loss])
+    norms = torch._foreach_norm(gradients)
+    norm = torch.stack(norms).norm()
+    if loss.is_cpu:  # on a GPU, reading the loss would wait for it
+        _check(float(loss), float(norm), state.update + 1)
+    if config.optimiser.normalise_gradients:
+        normalise(gradients, norms)
+    if config.optimiser.weight_decay:
+        # before the step, as in AdamW: the weights that decay are those at which the gradients were taken
+        weights = [p.detach() for p in model.parameters() if p.ndim > 1]
+        torch._foreach_mul_(weights, 1 - rate * config.optimiser.weight_decay)
+    state.optimiser.step()
+    state.update += 1
+    state.unread.append(torch.stack([loss, norm]))
+    if state.average is not None:
+        decay = min(config.optimiser.ema_decay, (n_before + 1) / (n_before + 10))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(state.average.parameters()), list(model.parameters()), 1 - decay)
+    if evolution is not None:
+        evolution.note(members, batch, after[:, PATH], workers, config.evolve_absolute)
+        evolution.evolve(model, config, state.update, workers)
     return loss
 
 
@@ -77,56 +107,20 @@ def read_losses(state: TrainingState) -> None:
         state.losses += [loss for loss, _ in rows]
 
 
-def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
-    """Change the weights; also returns the (B, H, W) channel 0 of this worker's share after the last iteration."""
-    config = state.config
-    n_before, n_updates = state.update - state.begin, config.n_updates - state.begin
-    rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](n_before / n_updates)
-    for group in state.optimiser.param_groups:
-        group["lr"] = rate
-    state.optimiser.zero_grad()
-    roll_out = _pooled if config.pool.pool_size else _from_zeros
-    loss, after = roll_out(state, batch, stream, workers)
-    gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
-    workers.average([*gradients, loss])
-    norms = torch._foreach_norm(gradients)
-    norm = torch.stack(norms).norm()
-    if loss.is_cpu:  # on a GPU, reading the loss would wait for it
-        _check(float(loss), float(norm), state.update + 1)
-    if config.optimiser.normalise_gradients:
-        normalise(gradients, norms)
-    if config.optimiser.weight_decay:
-        # before the step, as in AdamW: the weights that decay are those at which the gradients were taken
-        weights = [p.detach() for p in state.model.parameters() if p.ndim > 1]
-        torch._foreach_mul_(weights, 1 - rate * config.optimiser.weight_decay)
-    state.optimiser.step()
-    state.update += 1
-    state.unread.append(torch.stack([loss, norm]))
-    if state.average is not None:
-        decay = min(config.optimiser.ema_decay, (n_before + 1) / (n_before + 10))
-        with torch.no_grad():
-            torch._foreach_lerp_(list(state.average.parameters()), list(state.model.parameters()), 1 - decay)
-    return loss, after[:, PATH]
-
-
 def _check(loss: float, norm: float, number: int) -> None:
     if not math.isfinite(norm) or not loss <= EXPLODED:
         raise Diverged(f"before update {number} the loss was {loss:.3g}, the norm of its gradient {norm:.3g}")
 
 
-def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
-    config = state.config
-    assert config.model.n_iterations is not None
-    share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide)
-    ages = torch.zeros(len(share), device=workers.device)
-    return backward(state, share, None, ages, config.model.n_iterations)
-
-
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
-    """Roll out from states in the pool, and store the states after the rollout."""
-    config = state.config
+    """Roll out from states in the pool of this size, and store the states after the rollout."""
+    config, size = state.config, newcomers.tiles.shape[1] - 2
     rng = rng_for(config.seed, "pool", state.update)
-    pool = _pool(state, stream, newcomers.tiles.shape[1] - 2, workers.device)
+    if size not in state.pools:
+        levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
+        kept = DeviceBatch.of(levels, workers.device, config.guide)
+        state.pools[size] = StatePool.fresh(kept, state.model.n_channels, Patience.of(config))
+    pool = state.pools[size]
     fresh = DeviceBatch.of(newcomers, workers.device, config.guide)
     places = pool.draw(rng, config.batch_size, fresh)
     n_edited = round(config.pool.pool_edited * config.batch_size)
@@ -144,15 +138,6 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
         pool.put(members, reached, n_steps)
     return loss, after
-
-
-def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.device) -> StatePool:
-    if size not in state.pools:
-        config = state.config
-        levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
-        batch = DeviceBatch.of(levels, device, config.guide)
-        state.pools[size] = StatePool.fresh(batch, state.model.n_channels, Patience.of(config))
-    return state.pools[size]
 
 
 def backward(

@@ -413,7 +413,7 @@ def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatc
             parameter.grad = torch.full_like(parameter, math.inf)
         return torch.tensor(0.5), torch.zeros(8, 1, 8, 8)
 
-    monkeypatch.setattr(updates, "_from_zeros", infinite)
+    monkeypatch.setattr(updates, "backward", infinite)
     state = started()
     with pytest.raises(Diverged, match=r"the loss was 0\.5, the norm of its gradient inf"):
         make_updates(state, 1)
