@@ -178,7 +178,7 @@ def paper_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> l
 def careful_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
     """The maze is convolved once, and the channels of a tile lie side by side."""
     maze = maze.contiguous(memory_format=torch.channels_last)
-    share, kernel, states = nca.encode_maze(maze), nca.kernel()[:, nca.n_tiles :], []
+    (kernel, share), states = nca.encode_maze(maze), []
     kernel = kernel.contiguous(memory_format=torch.channels_last)
     state = relu(share)
     for n_iterations in range(1, n_steps + 1):

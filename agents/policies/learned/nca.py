@@ -212,31 +212,36 @@ class NCA(LearnedPolicy):
         names = ("update", "encode_maze", "_encoded", "_iterate", "_convolve", "_live_weights", "_layer_of")
         return all(getattr(type(self), name) is getattr(NCA, name) for name in names)
 
-    def encode_maze(self, maze: Tensor) -> Tensor:
-        """Return what the maze and the bias add to every convolution, (B, C, H, W); the maze if iterations differ."""
+    def encode_maze(self, maze: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """Return what iterations read besides the state; the maze itself if that is not the same in all of them.
+
+        That is the kernel of the state, (C, C, k, k), and what maze and bias add to its convolution, (B, C, H, W).
+
+        Raises:
+            ValueError: the network is exact, but not in the dtype of the maze or of autocast.
+        """
+        self.check_precision(maze)
         return self._encoded(maze, 0) if self.shared_weights and self.input_injection else maze
 
-    def _encoded(self, maze: Tensor, step: int) -> Tensor:
-        """Return what maze and bias add to an iteration's convolution, (B, C, H, W); (C, 1, 1) if it reads no maze."""
-        self.check_precision(maze)
-        bias = self.biases[self._layer_of(step)].to(maze.dtype)
+    def _encoded(self, maze: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        """Return what an iteration reads besides the state; (C, 1, 1) in place of (B, C, H, W) if it sees no maze."""
+        kernel, bias = (part.to(maze.dtype) for part in (self.kernel(step), self.biases[self._layer_of(step)]))
+        of_maze, of_state = kernel[:, : self.n_tiles], kernel[:, self.n_tiles :]
+        # in the layout of the map, or each convolution would copy it
+        last = maze.is_contiguous(memory_format=torch.channels_last)
+        of_state = of_state.contiguous(memory_format=torch.channels_last if last else torch.contiguous_format)
         if step and not self.input_injection:
-            return bias[:, None, None]
-        kernel = self.kernel(step)[:, : self.n_tiles].to(maze.dtype)
-        return self._convolve(maze, kernel, bias)
+            return of_state, bias[:, None, None]
+        return of_state, self._convolve(maze, of_maze, bias)
 
-    def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
+    def update(self, encoded: Tensor | tuple[Tensor, Tensor], state: Tensor, step: int) -> Tensor:
         """Return the state after one iteration, (B, C, H, W) floats.
 
         Raises:
-            ValueError: weights are not shared, and there are none for this step. Or the network is exact, but not in
-                the dtype of the state or of autocast.
+            ValueError: weights are not shared, and there are none for this step.
         """
-        if not (self.shared_weights and self.input_injection):
-            encoded = self._encoded(encoded, step)
-        self.check_precision(state)
-        kernel = self.kernel(step)[:, self.n_tiles :].to(state.dtype)
-        return self._iterate(kernel, encoded, state, step != self.unbounded)
+        kernel, share = encoded if isinstance(encoded, tuple) else self._encoded(encoded, step)
+        return self._iterate(kernel, share, state, step != self.unbounded)
 
     def _iterate(self, kernel: Tensor, encoded: Tensor, state: Tensor, below: bool) -> Tensor:
         convolved = self._convolve(state.clamp(min=0), kernel)
