@@ -23,7 +23,7 @@ from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.policy import EngineHints
 from maze_nca_gym.agents.policies.precision import tf32
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
-from maze_nca_gym.agents.rollouts.pytorch import Request
+from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.tables import Table
@@ -157,7 +157,7 @@ def _network(
         low = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
         with torch.set_grad_enabled(learns), tf32(precision == "tf32"):
             with low:
-                states = PYTORCH(nca, maze, None, Request(keep, n_returned=1))
+                states = PYTORCH(nca, maze, None, RolloutRequest(keep, n_returned=1))
                 of_states = loss(states, target)
             if learns:
                 of_states.backward()  # type: ignore[no-untyped-call]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Automaton
 from maze_nca_gym.agents.laboratory.automata.proof import prove
-from maze_nca_gym.agents.laboratory.automata.rules import Bits, View, at_least, threshold
+from maze_nca_gym.agents.laboratory.automata.rules import Bits, TileView, at_least, threshold
 from maze_nca_gym.agents.laboratory.automata.theorem import Picture, Theorem, implies, moved, shifted
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, Offset, offsets
@@ -131,7 +131,7 @@ def network_of(weights: Floats) -> NCA:
 def automaton_of(weights: Floats, theorem: Theorem | None = None) -> Automaton:
     """Return the automaton that a network is."""
 
-    def rule(row: NDArray[np.int64], see: View) -> Bits:
+    def rule(row: NDArray[np.int64], see: TileView) -> Bits:
         looks = [*(partial(see.tile, kind) for kind in Tile), *(partial(see, signal) for signal in CHANNELS)]
         places = [(int(tap != "C"), tap) for tap in ("C", *DIRECTIONS)]
         terms = [(int(row[place, i]), look(tap)) for place, tap in places for i, look in enumerate(looks)]

@@ -23,7 +23,7 @@ from maze_nca_gym.support.transfer import on_host
 CHECKSUM = "sha256"
 
 
-class Layout(NamedTuple):
+class TensorSpec(NamedTuple):
     """The shape and type of a tensor, before it is read.
 
     Attributes:
@@ -35,7 +35,7 @@ class Layout(NamedTuple):
     dtype: torch.dtype | str
 
 
-Layouts: TypeAlias = dict[str, Layout]
+TensorSpecs: TypeAlias = dict[str, TensorSpec]
 _DTYPES = {
     "F32": torch.float32,
     "F64": torch.float64,
@@ -72,7 +72,7 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
 
 
 def load_tensors(
-    path: Path, kind: str, called: str, check: Callable[[Any, Layouts], None] = lambda description, layouts: None
+    path: Path, kind: str, called: str, check: Callable[[Any, TensorSpecs], None] = lambda description, layouts: None
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a file that `save_tensors` wrote.
 
@@ -99,7 +99,7 @@ def load_tensors(
             raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
 
 
-def _read(path: Path, kind: str, check: Callable[[Any, Layouts], None]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _read(path: Path, kind: str, check: Callable[[Any, TensorSpecs], None]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         if kind not in metadata:
@@ -108,7 +108,10 @@ def _read(path: Path, kind: str, check: Callable[[Any, Layouts], None]) -> tuple
         slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 - no mapping
         check(
             header,
-            {key: Layout(tuple(s.get_shape()), _DTYPES.get(name := s.get_dtype(), name)) for key, s in slices.items()},
+            {
+                key: TensorSpec(tuple(s.get_shape()), _DTYPES.get(name := s.get_dtype(), name))
+                for key, s in slices.items()
+            },
         )
         tensors = {key: file.get_tensor(key) for key in slices}
     for key, tensor in tensors.items():
@@ -130,12 +133,12 @@ def check_keys(description: Any, *keys: str) -> None:
         raise ValueError(f"its description must hold {named} and `{CHECKSUM}`{OTHER_VERSION}")
 
 
-def layouts_of(tensors: Mapping[str, Tensor]) -> Layouts:
+def layouts_of(tensors: Mapping[str, Tensor]) -> TensorSpecs:
     """Return the layouts of tensors, which may be on the meta device."""
-    return {key: Layout(tuple(tensor.shape), tensor.dtype) for key, tensor in tensors.items()}
+    return {key: TensorSpec(tuple(tensor.shape), tensor.dtype) for key, tensor in tensors.items()}
 
 
-def check_layouts(layouts: Layouts, expected: Layouts) -> None:
+def check_layouts(layouts: TensorSpecs, expected: TensorSpecs) -> None:
     """Check that a file holds exactly the tensors that are expected.
 
     Raises:

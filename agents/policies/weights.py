@@ -19,7 +19,7 @@ from .constructors import CLASSES
 from .guarantees import Guarantees
 from .policy import Policy
 from .tensor_files import (
-    Layouts,
+    TensorSpecs,
     check_keys,
     check_layouts,
     layouts_of,
@@ -136,7 +136,7 @@ def load_model(path: str | Path) -> Policy:
     return model.eval()
 
 
-def _check(description: Any, layouts: Layouts) -> None:
+def _check(description: Any, layouts: TensorSpecs) -> None:
     """Compare a file's tensors with those of the model that it describes, made without memory.
 
     So a file cannot make the program allocate more memory than the file itself has.
@@ -157,7 +157,7 @@ def _check(description: Any, layouts: Layouts) -> None:
     check_layouts(layouts, layouts_of(expected.state_dict()))
 
 
-def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
+def check_n_iterations(arguments: Mapping[str, Any], layouts: TensorSpecs) -> None:
     """Check that a file has a tensor for each iteration with its own weights.
 
     This comes before such a model is made, since making very many layers takes long even without memory.

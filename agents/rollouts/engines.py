@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..policies.policy import Policy
 from .machine_code import MachineCode
-from .pytorch import PyTorch, Request, Stepping
+from .pytorch import PyTorch, RolloutRequest, Stepping
 
 
 class Engine(Protocol):
@@ -28,7 +28,7 @@ class Engine(Protocol):
         gradients.
         """
 
-    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
         """Return the requested states, each (B, n_returned, H, W).
 
         Args:

@@ -20,7 +20,7 @@ from maze_nca_gym.support.transfer import read_back
 
 from ..policies.policy import Policy
 from .engines import engine_for
-from .pytorch import Request
+from .pytorch import RolloutRequest
 
 ROUNDING = 0.1
 """Largest difference of numbers that stand for the same integer or boolean; rounding errors are far smaller."""
@@ -100,7 +100,7 @@ def rollout(
     if not keep[-1]:
         return first[:, :n_returned]
     given = None if state is None else first
-    states = engine_for(policy, maze, given)(policy, maze, given, Request(keep, start_step, n_returned, growth))
+    states = engine_for(policy, maze, given)(policy, maze, given, RolloutRequest(keep, start_step, n_returned, growth))
     return states if several else states[-1]
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..policies.policy import Policy
 from ..policies.program import RELU
-from .pytorch import Request, needs_gradients
+from .pytorch import RolloutRequest, needs_gradients
 
 
 class MachineCode:
@@ -37,7 +37,7 @@ class MachineCode:
             and (not low or _multiplies_pairs())
         )
 
-    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
         """Return the requested states, each (B, n_returned, H, W)."""
         from .fused.function import Plan, Unroll  # here, because they import numba
         from .fused.layout import layout

@@ -21,7 +21,7 @@ Iteration = Callable[[Tensor, int], Tensor]
 
 
 @dataclass(frozen=True)
-class Request:
+class RolloutRequest:
     """The options of a rollout, see `rollout`.
 
     Attributes:
@@ -54,7 +54,7 @@ class PyTorch:
         """Return True: it runs every policy."""
         return True
 
-    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
         """Return the requested states, each (B, n_returned, H, W)."""
         if state is None:
             state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
@@ -86,7 +86,7 @@ class Stepping(PyTorch):
         return maze, state, partial(policy, maze)
 
 
-def _states(iteration: Iteration, state: Tensor, request: Request, shrinking: _Shrinking) -> Iterator[Tensor]:
+def _states(iteration: Iteration, state: Tensor, request: RolloutRequest, shrinking: _Shrinking) -> Iterator[Tensor]:
     """Yield every state of a rollout, beginning with the given one."""
     yield state
     for step in range(request.start_step, request.start_step + request.n_steps):

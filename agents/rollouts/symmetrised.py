@@ -21,7 +21,7 @@ from ..policies.guarantees import DRAWINGS
 from ..policies.policy import PATH, EngineHints, Policy
 from .engines import ENGINES
 from .iterating import rollout
-from .pytorch import Request
+from .pytorch import RolloutRequest
 
 ORIENTATIONS = (
     "unturned",
@@ -172,7 +172,7 @@ class EachOrientation:
         """Return whether it is such a policy."""
         return isinstance(policy, Symmetrised)
 
-    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
         """Return the requested states, each (B, n_returned, H, W)."""
         assert isinstance(policy, Symmetrised)
         mazes = policy.orientations_of(maze)

@@ -31,13 +31,13 @@ METRICS = {
 """Metric of a card -> its column."""
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 LEGENDS: Mapping[str, Any] = {
-    "shortest-path-bfs": canonical.Channel,
-    "all-shortest-paths": dijkstra.Channel,
-    "depth-first": depth_first.Channel,
-    "diameter": diameter.Channel,
+    "shortest-path-bfs": canonical.CountingChannel,
+    "all-shortest-paths": dijkstra.TwoFloodChannel,
+    "depth-first": depth_first.DepthFirstChannel,
+    "diameter": diameter.DiameterChannel,
     "nca-shortest-path-exact-weights": EXPERIMENTS / "exact_weights" / "shortest_path.py",
     "nca-diameter-exact-weights": EXPERIMENTS / "exact_weights" / "diameter.py",
-    "nca-shortest-path-hinted": hinted_shortest_path.Signal,
+    "nca-shortest-path-hinted": hinted_shortest_path.PathSignal,
     "nca-shortest-path-healing-hinted": hinted_healing,
     "nca-diameter-hinted": hinted_diameter,
 }

@@ -43,124 +43,98 @@ from maze_nca_gym.agents.policies.neighbours import DIRECTIONS
 from .shortest_path import Clipped, Term, add, entered, nearer
 
 
-class Tile(IntEnum):
+class Kind(IntEnum):
     """The maze's channels."""
 
-    EMPTY = 0
-    WALL = 1
+    EMPTY, WALL = range(2)
 
 
-class Channel(IntEnum):
+class WaveChannel(IntEnum):
     """The state channels; see the module's text. The last two are what the architecture pools."""
 
-    PATH = 0
-    WET = 1
-    EXCESS = 2
-    OLD = 3
-    ARRIVED = 4
-    WAS_MOVING = 5
-    ENDED = 6
-    COUNT = 7
-    BEST = 8
-    BETTER = 9
-    BOOT = 10
-    SEED = 11
-    SCOUT = 12
-    TURN = 13
-    BACK = 14
-    NEXT = 15
-    LAUNCH = 16
-    TOKEN = 17
-    MARK = 18
-    END = 19
-    FAR = 20
-    RETURN_WET = 21
-    RETURN_EXCESS = 22
-    NEAR_U = 23
-    NEAR_L = 24
-    NEAR_D = 25
-    NEAR_R = 26
-    ENTER_U = 27
-    ENTER_L = 28
-    ENTER_D = 29
-    ENTER_R = 30
-    MOVING = 31
-    CHANNEL_MAX = 32
+    PATH, WET, EXCESS, OLD, ARRIVED, WAS_MOVING, ENDED, COUNT, BEST, BETTER, BOOT = range(11)
+    SEED, SCOUT, TURN, BACK, NEXT, LAUNCH, TOKEN, MARK, END, FAR = range(11, 21)
+    RETURN_WET, RETURN_EXCESS = range(21, 23)
+    NEAR_U, NEAR_L, NEAR_D, NEAR_R, ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(23, 31)
+    MOVING, CHANNEL_MAX = range(31, 33)
 
 
 MANY = 2**20
 """A number above every count."""
-WAVE = Clipped(Channel.WET, Channel.EXCESS)
-RETURN = Clipped(Channel.RETURN_WET, Channel.RETURN_EXCESS)
-NEAR = tuple(Channel[f"NEAR_{towards}"] for towards in DIRECTIONS)
-ENTER = tuple(Channel[f"ENTER_{towards}"] for towards in DIRECTIONS)
+WAVE = Clipped(WaveChannel.WET, WaveChannel.EXCESS)
+RETURN = Clipped(WaveChannel.RETURN_WET, WaveChannel.RETURN_EXCESS)
+NEAR = tuple(WaveChannel[f"NEAR_{towards}"] for towards in DIRECTIONS)
+ENTER = tuple(WaveChannel[f"ENTER_{towards}"] for towards in DIRECTIONS)
 EXCEEDS: tuple[Term, ...] = (
-    (Channel.MOVING, "C", 1),
-    (Channel.COUNT, "C", 1),
-    (Channel.BEST, "C", -1),
-    (Channel.BETTER, "C", -1),
+    (WaveChannel.MOVING, "C", 1),
+    (WaveChannel.COUNT, "C", 1),
+    (WaveChannel.BEST, "C", -1),
+    (WaveChannel.BETTER, "C", -1),
 )
 """1 if the wave outlasts all waves before, else at most 0."""
 
 
 def _inside(kernel: str, weight: float) -> tuple[Term, Term]:
     """Return terms that add the weight if the tile that the kernel reads is on the map."""
-    return (Tile.EMPTY, kernel, weight), (Tile.WALL, kernel, weight)
+    return (Kind.EMPTY, kernel, weight), (Kind.WALL, kernel, weight)
 
 
-def _copy(out: Channel, *terms: Term) -> tuple[Weight, ...]:
+def _copy(out: WaveChannel, *terms: Term) -> tuple[Weight, ...]:
     """Return weights with which a channel keeps its value, plus the terms."""
     return add(out, [(out, "C", 1), *terms])
 
 
 _WAVE_WEIGHTS = (
-    *WAVE.weights([*WAVE("N5"), (Channel.LAUNCH, "C", 1), (Tile.WALL, "C", -6), (Channel.ENDED, "C", -6)]),
-    *add(Channel.OLD, WAVE("C")),
+    *WAVE.weights([*WAVE("N5"), (WaveChannel.LAUNCH, "C", 1), (Kind.WALL, "C", -6), (WaveChannel.ENDED, "C", -6)]),
+    *add(WaveChannel.OLD, WAVE("C")),
     # the same sum twice: ARRIVED keeps it for every tile, while pooling replaces MOVING by its maximum over the map
-    *add(Channel.ARRIVED, [*WAVE("C"), (Channel.OLD, "C", -1)]),
-    *add(Channel.MOVING, [*WAVE("C"), (Channel.OLD, "C", -1)]),
-    *add(Channel.WAS_MOVING, [(Channel.MOVING, "C", 1)]),
-    *add(Channel.ENDED, [(Channel.WAS_MOVING, "C", 1), (Channel.MOVING, "C", -1)]),
+    *add(WaveChannel.ARRIVED, [*WAVE("C"), (WaveChannel.OLD, "C", -1)]),
+    *add(WaveChannel.MOVING, [*WAVE("C"), (WaveChannel.OLD, "C", -1)]),
+    *add(WaveChannel.WAS_MOVING, [(WaveChannel.MOVING, "C", 1)]),
+    *add(WaveChannel.ENDED, [(WaveChannel.WAS_MOVING, "C", 1), (WaveChannel.MOVING, "C", -1)]),
 )
 
 _SCORE_WEIGHTS = (
     # a ReLU cannot multiply by 0, so a channel is wiped by pushing its sum far below 0
-    *_copy(Channel.COUNT, (Channel.MOVING, "C", 1), (Channel.ENDED, "C", -MANY)),
-    *_copy(Channel.BEST, (Channel.BETTER, "C", 1)),
-    *add(Channel.BETTER, EXCEEDS),
+    *_copy(WaveChannel.COUNT, (WaveChannel.MOVING, "C", 1), (WaveChannel.ENDED, "C", -MANY)),
+    *_copy(WaveChannel.BEST, (WaveChannel.BETTER, "C", 1)),
+    *add(WaveChannel.BETTER, EXCEEDS),
 )
 
 _END_WEIGHTS = (
-    *_copy(Channel.TOKEN, (Channel.LAUNCH, "C", 1), (Channel.ENDED, "C", -1)),
-    *add(Channel.MARK, [(Channel.TOKEN, "C", 1), (Channel.BETTER, "C", 1)]),
-    *_copy(Channel.END, (Channel.MARK, "C", 1), (Channel.BETTER, "C", -1)),
-    *add(Channel.FAR, [(Channel.ARRIVED, "C", 1), *EXCEEDS]),
+    *_copy(WaveChannel.TOKEN, (WaveChannel.LAUNCH, "C", 1), (WaveChannel.ENDED, "C", -1)),
+    *add(WaveChannel.MARK, [(WaveChannel.TOKEN, "C", 1), (WaveChannel.BETTER, "C", 1)]),
+    *_copy(WaveChannel.END, (WaveChannel.MARK, "C", 1), (WaveChannel.BETTER, "C", -1)),
+    *add(WaveChannel.FAR, [(WaveChannel.ARRIVED, "C", 1), *EXCEEDS]),
 )
 
 _ORDER_WEIGHTS = (
     # in the first column of the first row, until BOOT says that the first iteration is over
-    *add(Channel.SEED, [*_inside("L", -1), *_inside("U", -1), (Channel.BOOT, "C", -1)]),
+    *add(WaveChannel.SEED, [*_inside("L", -1), *_inside("U", -1), (WaveChannel.BOOT, "C", -1)]),
     # from the left, off the tile that launches or a wall; in the first column, down from the row above, or seeded
     *add(
-        Channel.SCOUT,
+        WaveChannel.SCOUT,
         [
-            (Channel.LAUNCH, "L", 4),
-            (Channel.SCOUT, "L", 3),
-            (Tile.WALL, "L", 1),
+            (WaveChannel.LAUNCH, "L", 4),
+            (WaveChannel.SCOUT, "L", 3),
+            (Kind.WALL, "L", 1),
             *_inside("L", -2),
-            *((turned, "U", 2) for turned in (Channel.TURN, Channel.BACK)),
-            (Channel.SEED, "C", 2),
+            *((turned, "U", 2) for turned in (WaveChannel.TURN, WaveChannel.BACK)),
+            (WaveChannel.SEED, "C", 2),
         ],
     ),
     # in the last column, off the tile that launches or a wall
-    *add(Channel.TURN, [(Channel.LAUNCH, "C", 2), (Channel.SCOUT, "C", 1), (Tile.WALL, "C", 1), *_inside("R", -3)]),
-    *add(Channel.BACK, [(Channel.TURN, "R", 1), (Channel.BACK, "R", 1)]),
-    *_copy(Channel.NEXT, (Channel.SCOUT, "C", 1), (Tile.WALL, "C", -1), (Channel.LAUNCH, "C", -1)),
     *add(
-        Channel.LAUNCH,
+        WaveChannel.TURN,
+        [(WaveChannel.LAUNCH, "C", 2), (WaveChannel.SCOUT, "C", 1), (Kind.WALL, "C", 1), *_inside("R", -3)],
+    ),
+    *add(WaveChannel.BACK, [(WaveChannel.TURN, "R", 1), (WaveChannel.BACK, "R", 1)]),
+    *_copy(WaveChannel.NEXT, (WaveChannel.SCOUT, "C", 1), (Kind.WALL, "C", -1), (WaveChannel.LAUNCH, "C", -1)),
+    *add(
+        WaveChannel.LAUNCH,
         [
-            (Channel.NEXT, "C", 1),
-            *((busy, "C", -1) for busy in (Channel.MOVING, Channel.WAS_MOVING, Channel.LAUNCH)),
+            (WaveChannel.NEXT, "C", 1),
+            *((busy, "C", -1) for busy in (WaveChannel.MOVING, WaveChannel.WAS_MOVING, WaveChannel.LAUNCH)),
         ],
     ),
 )
@@ -169,33 +143,33 @@ _ORDER_WEIGHTS = (
 def _direction_weights(place: int) -> tuple[Weight, ...]:
     """Return weights of NEAR and ENTER for a direction, given by its index in `DIRECTIONS`; BETTER wipes both."""
     near, enter, towards = NEAR[place], ENTER[place], DIRECTIONS[place]
-    wipe = (Channel.BETTER, "C", -3)
+    wipe = (WaveChannel.BETTER, "C", -3)
     return (
-        *add(near, [*nearer(near, RETURN, towards, Tile.WALL), wipe]),
-        *add(enter, [*entered(Channel.END, ENTER, [(near, "C", 1)], NEAR[:place], towards), wipe]),
+        *add(near, [*nearer(near, RETURN, towards, Kind.WALL), wipe]),
+        *add(enter, [*entered(WaveChannel.END, ENTER, [(near, "C", 1)], NEAR[:place], towards), wipe]),
     )
 
 
 _PATH_WEIGHTS = (
     # FAR is on together with BETTER, which wipes the flood everywhere but at FAR itself
-    *RETURN.weights([*RETURN("N5"), (Channel.FAR, "C", 12), (Tile.WALL, "C", -12), (Channel.BETTER, "C", -6)]),
+    *RETURN.weights([*RETURN("N5"), (WaveChannel.FAR, "C", 12), (Kind.WALL, "C", -12), (WaveChannel.BETTER, "C", -6)]),
     *(weight for place in range(4) for weight in _direction_weights(place)),
-    *add(Channel.PATH, [*RETURN("C"), (Channel.END, "C", 1), *((enter, "C", 1) for enter in ENTER)]),
+    *add(WaveChannel.PATH, [*RETURN("C"), (WaveChannel.END, "C", 1), *((enter, "C", 1) for enter in ENTER)]),
 )
 
 TABLE = WeightTable(
-    inputs=Tile,
-    channels=Channel,
+    inputs=Kind,
+    channels=WaveChannel,
     weights=(*_WAVE_WEIGHTS, *_SCORE_WEIGHTS, *_END_WEIGHTS, *_ORDER_WEIGHTS, *_PATH_WEIGHTS),
     biases={
-        Channel.PATH: -1,
+        WaveChannel.PATH: -1,
         **WAVE.biases,
-        Channel.BOOT: 1,
-        Channel.SEED: 1,
-        Channel.SCOUT: -1,
-        Channel.TURN: -1,
-        Channel.MARK: -1,
-        Channel.FAR: -1,
+        WaveChannel.BOOT: 1,
+        WaveChannel.SEED: 1,
+        WaveChannel.SCOUT: -1,
+        WaveChannel.TURN: -1,
+        WaveChannel.MARK: -1,
+        WaveChannel.FAR: -1,
         **RETURN.biases,
         **dict.fromkeys(ENTER, -2),
     },

@@ -94,25 +94,18 @@ def entered(
     )
 
 
-class Channel(IntEnum):
+class PathChannel(IntEnum):
     """The state channels; see the module's text."""
 
-    PATH = 0
-    WET = 1
-    EXCESS = 2
-    NEAR_U = 3
-    NEAR_L = 4
-    NEAR_D = 5
-    ENTER_U = 6
-    ENTER_L = 7
-    ENTER_D = 8
-    ENTER_R = 9
+    PATH, WET, EXCESS = range(3)
+    NEAR_U, NEAR_L, NEAR_D = range(3, 6)
+    ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(6, 10)
 
 
-FLOOD = Clipped(Channel.WET, Channel.EXCESS)
-NEAR = (Channel.NEAR_U, Channel.NEAR_L, Channel.NEAR_D)
+FLOOD = Clipped(PathChannel.WET, PathChannel.EXCESS)
+NEAR = (PathChannel.NEAR_U, PathChannel.NEAR_L, PathChannel.NEAR_D)
 """Channels of nearer neighbours; where none is 1, the nearer neighbour is the one to the right."""
-ENTER = (Channel.ENTER_U, Channel.ENTER_L, Channel.ENTER_D, Channel.ENTER_R)
+ENTER = (PathChannel.ENTER_U, PathChannel.ENTER_L, PathChannel.ENTER_D, PathChannel.ENTER_R)
 
 
 def _enter_weights(place: int) -> tuple[Weight, ...]:
@@ -124,7 +117,7 @@ def _enter_weights(place: int) -> tuple[Weight, ...]:
 
 TABLE = WeightTable(
     inputs=Tile,
-    channels=Channel,
+    channels=PathChannel,
     weights=(
         *FLOOD.weights([*FLOOD("N5"), (Tile.TARGET, "C", 1), (Tile.WALL, "C", -6)]),
         *(
@@ -133,7 +126,7 @@ TABLE = WeightTable(
             for weight in add(near, nearer(near, FLOOD, towards, Tile.WALL))
         ),
         *(weight for place in range(4) for weight in _enter_weights(place)),
-        *add(Channel.PATH, [*FLOOD("C"), (Tile.SOURCE, "C", 1), *((enter, "C", 1) for enter in ENTER)]),
+        *add(PathChannel.PATH, [*FLOOD("C"), (Tile.SOURCE, "C", 1), *((enter, "C", 1) for enter in ENTER)]),
     ),
-    biases={Channel.PATH: -1, **FLOOD.biases, **dict.fromkeys(ENTER, -2)},
+    biases={PathChannel.PATH: -1, **FLOOD.biases, **dict.fromkeys(ENTER, -2)},
 )

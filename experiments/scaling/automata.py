@@ -93,7 +93,7 @@ class DepthFirstGuarantee:
     def violations(self, steps: int, state: Tensor) -> Iterator[str]:  # noqa: D102
         if steps > self.most_steps:
             yield f"{steps} steps, more than {self.most_steps}"
-        if not np.array_equal(state[0, depth_first.Channel.PATH].numpy(), self._reached):
+        if not np.array_equal(state[0, depth_first.DepthFirstChannel.PATH].numpy(), self._reached):
             yield "not all tiles visited, or too many"
 
 
@@ -109,10 +109,12 @@ class DiameterGuarantee:
 
     def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:
         """Once the path has come to its last tile."""
-        if not self.eccentricities_known and state[:, diameter.Channel.END].any():
+        if not self.eccentricities_known and state[:, diameter.DiameterChannel.END].any():
             self.eccentricities_known = step
-            self._eccentricities = state[0, diameter.Channel.ECCENTRICITY].numpy()
-        return step if (state[:, diameter.Channel.PATH] * state[:, diameter.Channel.FAR]).any() else None
+            self._eccentricities = state[0, diameter.DiameterChannel.ECCENTRICITY].numpy()
+        return (
+            step if (state[:, diameter.DiameterChannel.PATH] * state[:, diameter.DiameterChannel.FAR]).any() else None
+        )
 
     def violations(self, steps: int, state: Tensor) -> Iterator[str]:  # noqa: D102
         eccentricities = solvers.eccentricities(self.tiles)
@@ -125,7 +127,7 @@ class DiameterGuarantee:
             yield f"{steps} steps, more than {self.most_steps}"
         if not np.array_equal(self._eccentricities, np.maximum(eccentricities, 0)):
             yield "wrong eccentricities"
-        if not np.array_equal(state[0, diameter.Channel.PATH].numpy(), solvers.diameter(self.tiles)):
+        if not np.array_equal(state[0, diameter.DiameterChannel.PATH].numpy(), solvers.diameter(self.tiles)):
             yield "wrong path"
 
 

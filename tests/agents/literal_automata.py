@@ -8,10 +8,10 @@ from torch import Tensor
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.agents.policies.handcoded import base
 from maze_nca_gym.agents.policies.handcoded.base import HandcodedNCA
-from maze_nca_gym.agents.policies.handcoded.depth_first import Channel as Search
+from maze_nca_gym.agents.policies.handcoded.depth_first import DepthFirstChannel as Search
 from maze_nca_gym.agents.policies.handcoded.depth_first import search_weights
 from maze_nca_gym.agents.policies.handcoded.dijkstra import BIDIRECTIONAL_TABLE
-from maze_nca_gym.agents.policies.handcoded.dijkstra import Channel as Path
+from maze_nca_gym.agents.policies.handcoded.dijkstra import TwoFloodChannel as Path
 from maze_nca_gym.agents.policies.handcoded.weight_table import Weight, WeightTable
 from maze_nca_gym.mazes.levels import Tile
 

@@ -18,17 +18,19 @@ from tables import for_each
 
 from maze_nca_gym.agents import iterate, load
 from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH
-from maze_nca_gym.agents.laboratory.automata.shortest_path import ENTER, NEAR, Signal
+from maze_nca_gym.agents.laboratory.automata.shortest_path import ENTER, NEAR, PathSignal
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.mazes.tasks import find_task
 
 Held = Mapping[IntEnum, tuple[str, ...]]
-"""Signal -> the channels whose sum it is; those after a minus sign are subtracted."""
+"""PathSignal -> the channels whose sum it is; those after a minus sign are subtracted."""
 
-PAIRS: Held = {signal: (f"{signal.name.lower()}_low", f"-{signal.name.lower()}_high") for signal in list(Signal)[1:]}
-EXACT: Held = {Signal.FLOOD: ("wet", "-excess"), **{signal: (signal.name.lower(),) for signal in (*NEAR, *ENTER)}}
-COUNTING: Held = {Signal.FLOOD: ("flood",)}
-BOUNDED: Held = {Signal.FLOOD: ("phase_0", "phase_1", "phase_2")}
+PAIRS: Held = {
+    signal: (f"{signal.name.lower()}_low", f"-{signal.name.lower()}_high") for signal in list(PathSignal)[1:]
+}
+EXACT: Held = {PathSignal.FLOOD: ("wet", "-excess"), **{signal: (signal.name.lower(),) for signal in (*NEAR, *ENTER)}}
+COUNTING: Held = {PathSignal.FLOOD: ("flood",)}
+BOUNDED: Held = {PathSignal.FLOOD: ("phase_0", "phase_1", "phase_2")}
 FORMS: dict[str, tuple[str, dict[str, str], bool, Held]] = {
     "a table of weights that counts ages, in machine code": ("shortest-path-bfs", {}, False, COUNTING),
     "the same as a dense convolution": ("shortest-path-bfs", {}, True, COUNTING),
@@ -46,7 +48,7 @@ def mazes_of_all_families(seed: int, n: int, height: int, width: int) -> Tiles:
 
 def followed(tiles: Tiles, n_steps: int) -> Iterator[NDArray[np.bool_]]:
     """(N, S, H, W) signals of the rule from the beginning to after `n_steps` iterations."""
-    signals = np.zeros((len(tiles), len(Signal), *tiles.shape[1:]), np.bool_)
+    signals = np.zeros((len(tiles), len(PathSignal), *tiles.shape[1:]), np.bool_)
     for _ in range(n_steps + 1):
         yield signals
         signals = SHORTEST_PATH.step(tiles, signals)
@@ -61,7 +63,7 @@ def test_every_form_has_the_rules_path_after_every_iteration(form: str) -> None:
         states = iterate(policy, torch.from_numpy(one_hot(tiles)), 80)
     for step, (state, signals) in enumerate(zip(states, followed(tiles, 80), strict=True)):
         channels = dict(zip(policy.channel_names, state.detach().unbind(dim=1), strict=True))
-        np.testing.assert_array_equal(channels["path"] > 0.5, signals[:, Signal.PATH], err_msg=f"after {step}")
+        np.testing.assert_array_equal(channels["path"] > 0.5, signals[:, PathSignal.PATH], err_msg=f"after {step}")
         for signal, names in held.items():
             parts = [-channels[part[1:]] if part.startswith("-") else channels[part] for part in names]
             found = torch.stack(parts).sum(dim=0)
@@ -73,7 +75,7 @@ def test_recorded_traces_have_the_rules_path(name: str, maze: str) -> None:
     with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as traces:
         recorded = traces[maze]
     for state, signals in zip(recorded, followed(parse(GOLDEN[maze])[None], len(recorded) - 1), strict=True):
-        np.testing.assert_array_equal(state[0], signals[0, Signal.PATH])
+        np.testing.assert_array_equal(state[0], signals[0, PathSignal.PATH])
 
 
 @for_each("order", ["DLRU", "RULD", "LDUR", "URDL"])
@@ -90,14 +92,14 @@ def test_automata_end_with_the_canonical_path_of_their_order(order: str) -> None
 
 def test_the_automaton_that_heals_has_all_signals_and_its_path_an_iteration_later() -> None:
     """But for the source, which is not later."""
-    shared = [signal for signal in Signal if signal != Signal.PATH]
+    shared = [signal for signal in PathSignal if signal != PathSignal.PATH]
     tiles = mazes_of_all_families(5, 3, 7, 8)
     own, before = list(HEALING.trace(tiles)), None
     for signals, rule in zip(own, followed(tiles, len(own) - 1), strict=True):
         for signal in shared:
             np.testing.assert_array_equal(signals[:, HEALING.signals[signal.name]], rule[:, signal])
         late = rule if before is None else before
-        path = np.where(tiles == Tile.SOURCE, rule[:, Signal.PATH], late[:, Signal.PATH])
+        path = np.where(tiles == Tile.SOURCE, rule[:, PathSignal.PATH], late[:, PathSignal.PATH])
         np.testing.assert_array_equal(signals[:, HEALING.signals["PATH"]], path)
         before = rule
 

@@ -20,7 +20,7 @@ from maze_nca_gym.agents.policies import learned
 from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.agents.policies.weights import MODELS, register_model
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
-from maze_nca_gym.agents.rollouts.pytorch import Request
+from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
 from maze_nca_gym.agents.training import compiling, loop, session
 from maze_nca_gym.agents.training.compiling import check_compile
 
@@ -58,7 +58,7 @@ def backend(monkeypatch) -> Iterator[Backend]:
 
 
 def check(model: Policy) -> None:
-    maze, request = mazes(2, 4, 5), Request((3, N_STEPS))
+    maze, request = mazes(2, 4, 5), RolloutRequest((3, N_STEPS))
     expected = PYTORCH(model, maze, None, request)
     wanted = gradients(model, expected)
     model.compile()

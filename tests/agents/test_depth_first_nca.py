@@ -8,7 +8,7 @@ from oracles import depth_first_order
 from tables import for_each
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.policies.handcoded.depth_first import Channel, DepthFirstNCA
+from maze_nca_gym.agents.policies.handcoded.depth_first import DepthFirstChannel, DepthFirstNCA
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
 SIZES = [(3, 3, 20), (4, 7, 20), (9, 5, 20), (16, 16, 4), (13, 24, 2)]
@@ -26,7 +26,7 @@ def visit_order(tiles: np.ndarray) -> np.ndarray:
     visits, state = torch.zeros(len(tiles), 1, 1, dtype=torch.int64), rollout(policy, maze, 0)
     for step in range(2 * tiles[0].size):
         before, state = state, policy(maze, state, step)
-        pebble = state[:, Channel.PEBBLE] > 0
+        pebble = state[:, DepthFirstChannel.PEBBLE] > 0
         order = torch.where(pebble, visits, order)
         visits = visits + pebble.any(dim=(1, 2), keepdim=True)
         if torch.equal(before, state):
@@ -71,7 +71,7 @@ def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
             state = policy(maze, state)
             late = 2 * visited.sum(axis=(1, 2)) <= step
             assert policy.finished(maze, state)[late].all()
-    np.testing.assert_array_equal(state[:, Channel.PATH], visited)
+    np.testing.assert_array_equal(state[:, DepthFirstChannel.PATH], visited)
     assert torch.equal(policy(maze, state), state)
 
 

@@ -7,7 +7,7 @@ from maze_samples import FAMILIES, Tiles
 from oracles import canonical_diameter, eccentricity_grid
 
 from maze_nca_gym.agents import iterate
-from maze_nca_gym.agents.policies.handcoded.diameter import Channel, DiameterNCA
+from maze_nca_gym.agents.policies.handcoded.diameter import DiameterChannel, DiameterNCA
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
@@ -35,8 +35,8 @@ def run(tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
 def check(tiles: Tiles, paths: np.ndarray, far: np.ndarray) -> None:
     """Compare the paths and all eccentricities, which are -1 at walls."""
     states, steps = run(tiles)
-    np.testing.assert_array_equal(states[:, Channel.PATH], paths)
-    np.testing.assert_array_equal(states[:, Channel.ECCENTRICITY], np.maximum(far, 0))
+    np.testing.assert_array_equal(states[:, DiameterChannel.PATH], paths)
+    np.testing.assert_array_equal(states[:, DiameterChannel.ECCENTRICITY], np.maximum(far, 0))
     assert (steps >= 0).all()
     assert (steps <= 8 * (tiles != Tile.WALL).sum(axis=(1, 2))).all()
 
@@ -80,7 +80,7 @@ def test_exact_on_many_mazes(n_mazes, height, width):
 def test_paths_by_hand(drawing, path):
     state, _ = run(parse(drawing)[None])
     drawn = np.array([[glyph == "*" for glyph in row] for row in path.split("\n")])
-    np.testing.assert_array_equal(state[0, Channel.PATH], drawn)
+    np.testing.assert_array_equal(state[0, DiameterChannel.PATH], drawn)
 
 
 def test_the_path_takes_exactly_three_diameters_and_two_steps_once_all_eccentricities_are_known():
@@ -90,7 +90,7 @@ def test_the_path_takes_exactly_three_diameters_and_two_steps_once_all_eccentric
     starts, ends = np.full(len(tiles), -1), np.full(len(tiles), -1)
     with torch.no_grad():
         for step, state in enumerate(iterate(policy, maze, policy.guarantees.enough_steps(8, 9))):
-            starts[(starts < 0) & (state[:, Channel.END] > 0).any(dim=(1, 2)).numpy()] = step
+            starts[(starts < 0) & (state[:, DiameterChannel.END] > 0).any(dim=(1, 2)).numpy()] = step
             ends[(ends < 0) & policy.finished(maze, state).numpy()] = step
     diameters = np.maximum(solvers.eccentricities(tiles).max(axis=(1, 2)), 0)
     n_free = (tiles != Tile.WALL).sum(axis=(1, 2))

@@ -9,7 +9,7 @@ from torch import Tensor
 from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.agents.policies.program import Program
 from maze_nca_gym.agents.rollouts import engines, rollout
-from maze_nca_gym.agents.rollouts.pytorch import Request
+from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
 
 
 class Halves(Policy):
@@ -45,7 +45,7 @@ def test_an_engine_of_ones_own_joins_the_list():
         def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
             return policy.n_channels == 2
 
-        def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+        def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
             return [torch.full((len(maze), 2, *maze.shape[2:]), float(n_steps)) for n_steps in request.keep]
 
     maze = mazes(1, 3, 3)

@@ -17,7 +17,7 @@ from tables import for_each
 from torch.nn import functional as F
 
 from experiments.exact_weights.__main__ import main
-from experiments.exact_weights.diameter import Channel
+from experiments.exact_weights.diameter import WaveChannel
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import engines
@@ -79,7 +79,7 @@ def check_diameter(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
             assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
             if step >= due:
                 np.testing.assert_array_equal(state[:, 0].float(), paths)
-                assert not state[:, Channel.MOVING].any()
+                assert not state[:, WaveChannel.MOVING].any()
 
 
 def without_ends(rng: np.random.Generator, family: str, n_mazes: int, height: int, width: int) -> Tiles:
@@ -162,9 +162,9 @@ def test_every_tile_launches_once_in_order_and_its_eccentricity_is_counted(famil
     measured = []
     with torch.no_grad():
         for state in iterate(shipped("diameter"), torch.from_numpy(one_hot(tiles, 2)), int(scan_time(tiles)[0]) + 5):
-            if state[0, Channel.ENDED].any():
-                (place,) = state[0, Channel.TOKEN].nonzero().tolist()
-                measured.append((tuple(place), int(state[0, Channel.COUNT, 0, 0]) - 1))
+            if state[0, WaveChannel.ENDED].any():
+                (place,) = state[0, WaveChannel.TOKEN].nonzero().tolist()
+                measured.append((tuple(place), int(state[0, WaveChannel.COUNT, 0, 0]) - 1))
     expected = eccentricities(tiles)[0]
     assert measured == [((int(r), int(c)), int(expected[r, c])) for r, c in np.argwhere(tiles[0] == 0)]
 
@@ -176,7 +176,7 @@ def test_the_guaranteed_times():
         for step, state in enumerate(
             iterate(shipped("diameter"), torch.from_numpy(one_hot(parse("......")[None], 2)), 60)
         ):
-            wet = state[0, Channel.WET] - state[0, Channel.EXCESS]
+            wet = state[0, WaveChannel.WET] - state[0, WaveChannel.EXCESS]
             if wet[0, 0] == 1:
                 steps.setdefault("first wave", step)
             if wet[0, 1] == 1 and wet[0, 0] == 0:

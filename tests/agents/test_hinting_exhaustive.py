@@ -18,7 +18,7 @@ from maze_nca_gym.agents.laboratory.automata.diameter import DIAMETER
 from maze_nca_gym.agents.laboratory.automata.diameter import S as D
 from maze_nca_gym.agents.laboratory.automata.healing import FOUND, HEALING
 from maze_nca_gym.agents.laboratory.automata.healing import S as H
-from maze_nca_gym.agents.laboratory.automata.shortest_path import NEAR, SHORTEST_PATH, Signal
+from maze_nca_gym.agents.laboratory.automata.shortest_path import NEAR, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.laboratory.compiling.patches import KIND_BITS, mask_of, tile_codes
 from maze_nca_gym.agents.laboratory.compiling.worlds import find_worlds
 from maze_nca_gym.agents.policies.guarantees import StepBound
@@ -157,10 +157,14 @@ class TestShortestPath:
         "automaton",
         [
             broken(SHORTEST_PATH, NEAR[0], SHORTEST_PATH.rules[NEAR[2]]),
-            broken(SHORTEST_PATH, Signal.ENTER_L, lambda see: SHORTEST_PATH.rules[Signal.ENTER_R](see)),
-            broken(SHORTEST_PATH, Signal.PATH, lambda see: SHORTEST_PATH.rules[Signal.PATH](see) | see(Signal.FLOOD)),
+            broken(SHORTEST_PATH, PathSignal.ENTER_L, lambda see: SHORTEST_PATH.rules[PathSignal.ENTER_R](see)),
+            broken(
+                SHORTEST_PATH,
+                PathSignal.PATH,
+                lambda see: SHORTEST_PATH.rules[PathSignal.PATH](see) | see(PathSignal.FLOOD),
+            ),
             knowing(SHORTEST_PATH, lambda see: ~see(NEAR[1])),
-            knowing(SHORTEST_PATH, lambda see: ~see(Signal.ENTER_U) | ~see.tile(Tile.TARGET)),
+            knowing(SHORTEST_PATH, lambda see: ~see(PathSignal.ENTER_U) | ~see.tile(Tile.TARGET)),
             replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)),
         ],
         ids=["up is down", "left is right", "all is path", "nothing is nearer", "a target is not entered", "too soon"],

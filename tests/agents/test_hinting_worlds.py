@@ -11,7 +11,7 @@ import pytest
 from maze_samples import sample
 
 from maze_nca_gym.agents.laboratory.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.laboratory.automata.rules import Rule, View, around
+from maze_nca_gym.agents.laboratory.automata.rules import Rule, TileView, around
 from maze_nca_gym.agents.laboratory.compiling import worlds
 from maze_nca_gym.agents.laboratory.compiling.patches import KIND_BITS, labels, mask_of, patches_seen
 from maze_nca_gym.agents.laboratory.compiling.worlds import World, find_worlds
@@ -38,7 +38,7 @@ def drawn_rule(rng: np.random.Generator) -> Rule:
         (rng.choice(list(Signal)[1:]), rng.choice(list("ULCRD")), rng.integers(2), rng.integers(2)) for _ in range(4)
     ]
 
-    def rule(see: View):
+    def rule(see: TileView):
         result = see.tile(Tile.EMPTY) if rng_kind else see(Signal.ONE)
         for signal, tap, inverted, joined in choices:
             seen = see(Signal(signal), str(tap))

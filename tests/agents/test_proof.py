@@ -30,7 +30,7 @@ from maze_nca_gym.agents.laboratory.automata.gallery import (
 from maze_nca_gym.agents.laboratory.automata.healing import S as H
 from maze_nca_gym.agents.laboratory.automata.proof import mistakes, proof_in_words, prove
 from maze_nca_gym.agents.laboratory.automata.rules import any_on, around, at_least
-from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, NEAR, Signal
+from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, NEAR, PathSignal
 from maze_nca_gym.agents.laboratory.automata.theorem import Claim, Theorem, broken_axioms
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.generation import generate
@@ -90,11 +90,11 @@ def test_the_automaton_is_proven_right_on_every_maze(automaton):
 
 
 def through_walls(see):
-    return CANONICAL.end(see, "C") | see(Signal.FLOOD) | around(see, Signal.FLOOD)
+    return CANONICAL.end(see, "C") | see(PathSignal.FLOOD) | around(see, PathSignal.FLOOD)
 
 
 def any_arrival(see):
-    return (see(Signal.NEAR_U) | see(Signal.FLOOD, "U")) & ~see.tile(Tile.WALL)
+    return (see(PathSignal.NEAR_U) | see(PathSignal.FLOOD, "U")) & ~see.tile(Tile.WALL)
 
 
 def from_every_side(see):
@@ -134,11 +134,16 @@ def check_refused(automaton, signal, rule, refused):
     ("automaton", "signal", "rule", "refused"),
     [
         (HEALING, H.ORPHAN, never, "no flood is left if the target has moved"),
-        (SHORTEST_PATH, Signal.FLOOD, through_walls, "FLOOD is what the theorem says"),
-        (SHORTEST_PATH, Signal.NEAR_U, any_arrival, "NEAR_U is what the theorem says"),
-        (SHORTEST_PATH, Signal.ENTER_U, from_every_side, "ENTER_U is what the theorem says"),
-        (SHORTEST_PATH, Signal.PATH, too_early, "PATH shows nothing but the answer"),
-        (SHORTEST_PATH, Signal.PATH, lambda see: see(Signal.FLOOD) & any_on(see, CANONICAL.enter), "PATH shows all"),
+        (SHORTEST_PATH, PathSignal.FLOOD, through_walls, "FLOOD is what the theorem says"),
+        (SHORTEST_PATH, PathSignal.NEAR_U, any_arrival, "NEAR_U is what the theorem says"),
+        (SHORTEST_PATH, PathSignal.ENTER_U, from_every_side, "ENTER_U is what the theorem says"),
+        (SHORTEST_PATH, PathSignal.PATH, too_early, "PATH shows nothing but the answer"),
+        (
+            SHORTEST_PATH,
+            PathSignal.PATH,
+            lambda see: see(PathSignal.FLOOD) & any_on(see, CANONICAL.enter),
+            "PATH shows all",
+        ),
         (DIAMETER, D.LAUNCH, lambda see: see(D.WAIT) & ~see(D.SKIP) & see(D.OVER), "waves, the walker and the token"),
         (DIAMETER, D.SCOUT, lambda see: DIAMETER.rules[D.SCOUT](see) | see(D.BACK), "waves, the walker and the token"),
         (DIAMETER, D.TOKEN, lambda see: DIAMETER.rules[D.TOKEN](see) | see(D.TOKEN), "waves, the walker and the token"),
@@ -186,7 +191,11 @@ def test_the_rules_of_another_order_are_refused():
     ("automaton", "change", "refused"),
     [
         (SHORTEST_PATH, {"bound": StepBound(constant=1, per_move=2)}, "PATH shows all of it within the bound"),
-        (SHORTEST_PATH, {"invariant": lambda see: ~see(Signal.FLOOD) | ~see(Signal.NEAR_U)}, "the invariant holds"),
+        (
+            SHORTEST_PATH,
+            {"invariant": lambda see: ~see(PathSignal.FLOOD) | ~see(PathSignal.NEAR_U)},
+            "the invariant holds",
+        ),
         (DIAMETER, {"invariant": lambda see: ~see(D.TICK) | ~see(D.SCOUT)}, "the invariant holds where all is so"),
         (WALL_FOLLOWER, {"invariant": lambda see: ~see(HEADS["U"]) | see(Following.TRAIL)}, "the invariant holds"),
     ],

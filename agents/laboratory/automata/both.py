@@ -24,13 +24,13 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 from ...policies.guarantees import StepBound
 from .automaton import Automaton
 from .diameter import CANONICAL, DIAMETER, S, one_walker
-from .rules import Bits, Rule, View
+from .rules import Bits, Rule, TileView
 
 
 class _EndsAsWalls:
     """A view in which a source and a target are walls."""
 
-    def __init__(self, see: View) -> None:
+    def __init__(self, see: TileView) -> None:
         self._see = see
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
@@ -41,7 +41,7 @@ class _EndsAsWalls:
         return found | _is_end(self._see, tap) if kind == Tile.WALL else found
 
 
-def _is_end(see: View, tap: str = "C") -> Bits:
+def _is_end(see: TileView, tap: str = "C") -> Bits:
     return see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
 
 
@@ -49,7 +49,7 @@ def _with_ends(rule: Rule) -> Rule:
     return lambda see: rule(_EndsAsWalls(see))
 
 
-def _or(signal: IntEnum, kind: Tile) -> Callable[[View, str], Bits]:
+def _or(signal: IntEnum, kind: Tile) -> Callable[[TileView, str], Bits]:
     return lambda see, tap: see(signal, tap) | see.tile(kind, tap)
 
 

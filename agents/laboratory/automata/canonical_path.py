@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.orders import USUAL_ORDER
 
 from ...policies.neighbours import OPPOSITE
-from .rules import Bits, Rule, View, any_on, around, several_on
+from .rules import Bits, Rule, TileView, any_on, around, several_on
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class CanonicalPath:
     """
 
     signals: type[IntEnum]
-    start: Callable[[View, str], Bits]
-    end: Callable[[View, str], Bits]
+    start: Callable[[TileView, str], Bits]
+    end: Callable[[TileView, str], Bits]
     wiped_by: IntEnum | None = None
     order: str = USUAL_ORDER
 
@@ -66,7 +66,7 @@ class CanonicalPath:
             **{enter: partial(self._enter, place) for place, enter in enumerate(self.enter)},
         }
 
-    def invariant(self, see: View) -> Bits:
+    def invariant(self, see: TileView) -> Bits:
         """Return what holds at a tile, `Bits`, because there is one path and distances fall along it.
 
         The path enters from one side at most, after the flood, and never from a nearer tile. It never returns to its
@@ -85,33 +85,33 @@ class CanonicalPath:
             & ~self._kept(see, self.end(see, "C") & any_on(see, self.near))
         )
 
-    def on_path(self, see: View, tap: str = "C") -> Bits:
+    def on_path(self, see: TileView, tap: str = "C") -> Bits:
         """Return whether a tile is on the path, `Bits` of the view's shape."""
         return any_on(see, self.enter, tap) | self.start(see, tap)
 
-    def _flood(self, see: View) -> Bits:
+    def _flood(self, see: TileView) -> Bits:
         flood = self.signals["FLOOD"]
         return self.end(see, "C") | self._kept(see, (see(flood) | around(see, flood)) & ~see.tile(Tile.WALL))
 
-    def _near(self, place: int, see: View) -> Bits:
+    def _near(self, place: int, see: TileView) -> Bits:
         flood = self.signals["FLOOD"]
         arrives = see(flood, self.order[place]) & ~see(flood)
         return self._kept(see, (see(self.near[place]) | arrives) & ~see.tile(Tile.WALL))
 
-    def _enter(self, place: int, see: View) -> Bits:
+    def _enter(self, place: int, see: TileView) -> Bits:
         """Return where the path enters from the tile before, which must be on it and point here."""
         before = OPPOSITE[self.order[place]]
         return self._kept(see, self.on_path(see, before) & self._points(place, see, before))
 
-    def _points(self, place: int, see: View, tap: str) -> Bits:
+    def _points(self, place: int, see: TileView, tap: str) -> Bits:
         nearer = self._nearer(place, see, tap)
         return reduce(lambda kept, rival: kept & ~see(rival, tap), self.near[:place], nearer)
 
-    def _nearer(self, place: int, see: View, tap: str) -> Bits:
+    def _nearer(self, place: int, see: TileView, tap: str) -> Bits:
         if place < len(self.near):
             return see(self.near[place], tap)
         # the flood came from somewhere, unless it starts here
         return see(self.signals["FLOOD"], tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
 
-    def _kept(self, see: View, bits: Bits) -> Bits:
+    def _kept(self, see: TileView, bits: Bits) -> Bits:
         return bits if self.wiped_by is None else bits & ~see(self.wiped_by)

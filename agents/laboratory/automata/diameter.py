@@ -43,57 +43,23 @@ from ...policies.guarantees import StepBound
 from .automaton import Automaton
 from .canonical_path import CanonicalPath
 from .diameter_theorem import invariant_theorem
-from .rules import Bits, Rule, View, around, several_on
+from .rules import Bits, Rule, TileView, around, several_on
 
 
-class Signal(IntEnum):
+class RaceSignal(IntEnum):
     """Signals of a tile; the module's text says what each means."""
 
-    PATH = 0
-    A_NEW = 1
-    A_MID = 2
-    A_WET = 3
-    B_NEW = 4
-    B_MID = 5
-    B_WET = 6
-    FAR_NEXT = 7
-    FAR = 8
-    FLOOD = 9
-    NEAR_U = 10
-    NEAR_L = 11
-    NEAR_D = 12
-    NEAR_R = 13
-    ENTER_U = 14
-    ENTER_L = 15
-    ENTER_D = 16
-    ENTER_R = 17
-    END = 18
-    MARK = 19
-    TOKEN = 20
-    SKIP = 21
-    LAUNCH = 22
-    SCOUT = 23
-    DROP = 24
-    WAIT = 25
-    LEAVE = 26
-    TURN = 27
-    BACK = 28
-    TICK = 29
-    BOOT = 30
-    BEFORE = 31
-    BETTER = 32
-    GROW = 33
-    OVER = 34
-    RESET = 35
-    CALLED = 36
-    MOVES = 37
+    PATH, A_NEW, A_MID, A_WET, B_NEW, B_MID, B_WET, FAR_NEXT, FAR = range(9)
+    FLOOD, NEAR_U, NEAR_L, NEAR_D, NEAR_R, ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(9, 18)
+    END, MARK, TOKEN, SKIP, LAUNCH, SCOUT, DROP, WAIT, LEAVE, TURN, BACK = range(18, 29)
+    TICK, BOOT, BEFORE, BETTER, GROW, OVER, RESET, CALLED, MOVES = range(29, 38)
 
 
-S = Signal
+S = RaceSignal
 NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
 ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
 CANONICAL = CanonicalPath(
-    Signal,
+    RaceSignal,
     start=lambda see, tap: see(S.END, tap),
     end=lambda see, tap: see(S.FAR, tap),
     wiped_by=S.BETTER,
@@ -108,36 +74,36 @@ EVERYWHERE = (S.TICK, S.BOOT, S.BEFORE, S.BETTER, S.GROW, S.OVER, S.RESET, S.CAL
 """Signals that are the same at every tile."""
 
 
-def _inside(see: View, tap: str) -> Bits:
+def _inside(see: TileView, tap: str) -> Bits:
     """Return whether that tile is on the map."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.WALL, tap)
 
 
-def _arrives(start: tuple[Signal, ...], mid: Signal, wet: Signal, see: View) -> Bits:
+def _arrives(start: tuple[RaceSignal, ...], mid: RaceSignal, wet: RaceSignal, see: TileView) -> Bits:
     """Return where a wave arrives: where all its start signals are on, or next to a tile where it is MID."""
     starts = reduce(lambda all_on, signal: all_on & see(signal), start[1:], see(start[0]))
     return (starts | around(see, mid)) & ~see(wet) & see.tile(Tile.EMPTY)
 
 
-def _stays(signal: Signal, set_by: Signal, wiped_by: Signal, see: View) -> Bits:
+def _stays(signal: RaceSignal, set_by: RaceSignal, wiped_by: RaceSignal, see: TileView) -> Bits:
     return see(set_by) | (see(signal) & ~see(wiped_by))
 
 
-def _token(see: View) -> Bits:
+def _token(see: TileView) -> Bits:
     grows = see(S.GROW) & around(see, S.TOKEN) & see.tile(Tile.EMPTY)
     return see(S.LAUNCH) | (see(S.TOKEN) & ~see(S.RESET)) | grows
 
 
-def _passable(see: View, tap: str = "C") -> Bits:
+def _passable(see: TileView, tap: str = "C") -> Bits:
     return see.tile(Tile.WALL, tap) | see(S.SKIP, tap)
 
 
-def _passes(see: View, tap: str = "C") -> Bits:
+def _passes(see: TileView, tap: str = "C") -> Bits:
     """Return whether the walker moves on from that tile."""
     return ((see(S.SCOUT, tap) | see(S.DROP, tap)) & _passable(see, tap)) | see(S.LEAVE, tap)
 
 
-def _drop(see: View) -> Bits:
+def _drop(see: TileView) -> Bits:
     """Return where the walker enters the first column: from the row above, or at the beginning in the first row."""
     seeded = ~_inside(see, "U") & ~see(S.BOOT)
     return (see(S.BACK, "U") | see(S.TURN, "U") | seeded) & ~_inside(see, "L")
@@ -177,7 +143,7 @@ RULES: dict[IntEnum, Rule] = {
 }
 
 
-def one_walker(see: View) -> Bits:
+def one_walker(see: TileView) -> Bits:
     """Return what holds at every tile, `Bits`, because there is one walker, which launches where it waits."""
     return ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
@@ -186,7 +152,7 @@ def _automaton(order: str) -> Automaton:
     return Automaton(
         name=with_order("diameter", order),
         task=with_order("diameter", order),
-        signals=Signal,
+        signals=RaceSignal,
         rules={**RULES, **replace(CANONICAL, order=order).rules},
         bound=StepBound(constant=20, per_move=4, per_tile=12, per_move_and_tile=2),
         pooled=S.MOVES,

@@ -16,7 +16,7 @@ from maze_nca_gym.mazes.levels import Tile
 from ...policies.neighbours import DIRECTIONS, OPPOSITE
 from . import gallery_theorems
 from .automaton import NEIGHBOURHOODS, Automaton
-from .rules import Bits, Rule, View, any_on, around, at_least, several_on
+from .rules import Bits, Rule, TileView, any_on, around, at_least, several_on
 
 SMALL = {
     "sizes": (4, 6),
@@ -31,7 +31,7 @@ AROUND = tuple(tap for tap in NEIGHBOURHOODS[9] if tap != "C")
 """The eight neighbours, row by row."""
 
 
-def free(see: View, tap: str = "C") -> Bits:
+def free(see: TileView, tap: str = "C") -> Bits:
     """Return whether a tile is on the map and no wall, `Bits` of the view's shape."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
 
@@ -39,8 +39,7 @@ def free(see: View, tap: str = "C") -> Bits:
 class Reached(IntEnum):
     """Signals of `REACHABLE`."""
 
-    PATH = 0
-    WET = 1
+    PATH, WET = range(2)
 
 
 REACHABLE = Automaton(
@@ -63,11 +62,10 @@ REACHABLE = Automaton(
 class Filling(IntEnum):
     """Signals of `DEAD_ENDS`."""
 
-    PATH = 0
-    FILLED = 1
+    PATH, FILLED = range(2)
 
 
-def _filled(see: View) -> Bits:
+def _filled(see: TileView) -> Bits:
     closed = [~free(see, towards) | see(Filling.FILLED, towards) for towards in DIRECTIONS]
     return see.tile(Tile.EMPTY) & (see(Filling.FILLED) | at_least(3, closed))
 
@@ -90,12 +88,10 @@ DEAD_ENDS = Automaton(
 class Living(IntEnum):
     """Signals of `LIFE`."""
 
-    PATH = 0
-    LIVE = 1
-    BEGUN = 2
+    PATH, LIVE, BEGUN = range(3)
 
 
-def _live(see: View) -> Bits:
+def _live(see: TileView) -> Bits:
     neighbours = [see(Living.LIVE, tap) for tap in AROUND]
     few, many = at_least(2, neighbours), at_least(4, neighbours)
     lives = ~many & (at_least(3, neighbours) | (few & see(Living.LIVE)))
@@ -123,12 +119,10 @@ LIFE = Automaton(
 class Passing(IntEnum):
     """Signals of `FIRST_PASSAGE`."""
 
-    PATH = 0
-    SEEN = 1
-    FRONT = 2
+    PATH, SEEN, FRONT = range(3)
 
 
-def _arrives(see: View) -> Bits:
+def _arrives(see: TileView) -> Bits:
     come = at_least(1, [see.tile(Tile.SOURCE), *(see(Passing.FRONT, tap) for tap in AROUND)])
     return come & ~see.tile(Tile.WALL) & ~see(Passing.SEEN) & ~see(Passing.FRONT)
 
@@ -153,29 +147,21 @@ FIRST_PASSAGE = Automaton(
 class Following(IntEnum):
     """Signals of `WALL_FOLLOWER`: HEADS_* is the walker's direction, OPEN_* says on which sides there is a way."""
 
-    PATH = 0
-    TRAIL = 1
-    OPEN_U = 2
-    OPEN_L = 3
-    OPEN_D = 4
-    OPEN_R = 5
-    HEADS_U = 6
-    HEADS_L = 7
-    HEADS_D = 8
-    HEADS_R = 9
-    START = 10
-    BEGUN = 11
+    PATH, TRAIL = range(2)
+    OPEN_U, OPEN_L, OPEN_D, OPEN_R = range(2, 6)
+    HEADS_U, HEADS_L, HEADS_D, HEADS_R = range(6, 10)
+    START, BEGUN = range(10, 12)
 
 
 OPEN = {towards: Following[f"OPEN_{towards}"] for towards in DIRECTIONS}
 HEADS = {towards: Following[f"HEADS_{towards}"] for towards in DIRECTIONS}
 
 
-def _is_open(towards: str, see: View) -> Bits:
+def _is_open(towards: str, see: TileView) -> Bits:
     return free(see) & free(see, towards)
 
 
-def _goes(see: View, towards: str, tap: str) -> Bits:
+def _goes(see: TileView, towards: str, tap: str) -> Bits:
     """Return whether the walker at a tap leaves it in a direction: the first open way, beginning at its right hand."""
     found = []
     for heading in DIRECTIONS:
@@ -193,7 +179,7 @@ def _goes(see: View, towards: str, tap: str) -> Bits:
 def _heads(towards: str) -> Rule:
     before = OPPOSITE[towards]
 
-    def rule(see: View) -> Bits:
+    def rule(see: TileView) -> Bits:
         comes = _goes(see, towards, before) & ~see.tile(Tile.TARGET, before)
         return comes | see(Following.START) if towards == "U" else comes
 

@@ -51,7 +51,7 @@ from .path_theorem import (
     has_come,
     nearer,
 )
-from .rules import Bits, Rule, View, any_on
+from .rules import Bits, Rule, TileView, any_on
 from .theorem import (
     CENTRE,
     Claim,
@@ -66,37 +66,19 @@ from .theorem import (
 )
 
 
-class Signal(IntEnum):
+class HealingSignal(IntEnum):
     """Signals of a tile; the module's text says what each means."""
 
-    PATH = 0
-    FLOOD = 1
-    NEAR_U = 2
-    NEAR_L = 3
-    NEAR_D = 4
-    NEAR_R = 5
-    ROOT = 6
-    ENTER_U = 7
-    ENTER_L = 8
-    ENTER_D = 9
-    ENTER_R = 10
-    ON = 11
-    WAS_WALL = 12
-    OPENED = 13
-    MANY_V = 14
-    FEW_V = 15
-    MANY_H = 16
-    FEW_H = 17
-    ORPHAN = 18
-    ALARM = 19
-    RESET = 20
+    PATH, FLOOD, NEAR_U, NEAR_L, NEAR_D, NEAR_R, ROOT = range(7)
+    ENTER_U, ENTER_L, ENTER_D, ENTER_R, ON = range(7, 12)
+    WAS_WALL, OPENED, MANY_V, FEW_V, MANY_H, FEW_H, ORPHAN, ALARM, RESET = range(12, 21)
 
 
-S = Signal
+S = HealingSignal
 NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
 ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
 CANONICAL = CanonicalPath(
-    Signal,
+    HealingSignal,
     start=lambda see, tap: see.tile(Tile.SOURCE, tap),
     end=lambda see, tap: see.tile(Tile.TARGET, tap) & ~see(S.RESET, tap),
     wiped_by=S.RESET,
@@ -104,17 +86,17 @@ CANONICAL = CanonicalPath(
 FOUND = (S.OPENED, S.MANY_V, S.FEW_V, S.MANY_H, S.FEW_H, S.ORPHAN)
 
 
-def _many(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
+def _many(near: HealingSignal, tap: str, is_near: HealingSignal, see: TileView) -> Bits:
     """Return whether a tile and the one at a tap are both NEAR, or one of them is while the flood is not at both."""
     both = see(near) & see(is_near, tap)
     return both | ((see(near) | see(is_near, tap)) & ~(see(S.FLOOD) & see(S.FLOOD, tap)))
 
 
-def _few(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
+def _few(near: HealingSignal, tap: str, is_near: HealingSignal, see: TileView) -> Bits:
     return see(S.FLOOD) & see(S.FLOOD, tap) & ~see(near) & ~see(is_near, tap)
 
 
-def _orphan(see: View) -> Bits:
+def _orphan(see: TileView) -> Bits:
     return see(S.FLOOD) & ~see(S.ROOT) & ~any_on(see, NEAR)
 
 
@@ -189,7 +171,7 @@ class _Changes:
     def _theorem(self) -> Theorem:
         return PathSignals(replace(CANONICAL, order=self.order), _others).theorem
 
-    def _good(self, maze: Picture, t: Number, off: tuple[Signal, ...] = ()) -> State:
+    def _good(self, maze: Picture, t: Number, off: tuple[HealingSignal, ...] = ()) -> State:
         """Return any state that is good for a maze, as after t iterations on it, with some signals off."""
         anything, never = self.steps.state("held"), self.steps.t < 0
 
@@ -301,7 +283,7 @@ def _automaton(order: str) -> Automaton:
     return Automaton(
         name=with_order("shortest-path-healing", order),
         task=with_order("shortest-path", order),
-        signals=Signal,
+        signals=HealingSignal,
         rules={
             **canonical.rules,
             **{signal: _until_reset(rule) for signal, rule in WIPED.items()},

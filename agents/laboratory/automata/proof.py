@@ -121,7 +121,7 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
                 yield path, t
 
 
-class _Symbols:
+class _SymbolicPicture:
     """A picture of symbols, each made at its first use."""
 
     def __init__(self, z3: Any, prefix: str = "") -> None:
@@ -176,18 +176,18 @@ class _Prover:
         self._z3 = _import_z3()
         self._automaton, self._theorem = automaton, theorem
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
-        self.picture = _Symbols(self._z3)
+        self.picture = _SymbolicPicture(self._z3)
         self.t = self.picture.of_map("t")
         self._axioms = [self.t >= 0, *self._axioms_of(self.picture)]
 
-    def _axioms_of(self, picture: _Symbols) -> list[Truth]:
+    def _axioms_of(self, picture: _SymbolicPicture) -> list[Truth]:
         facts = [fact for at in self._places for fact in self._theorem.axioms(picture, at, self.t).values()]
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
         return [*(fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))), *facts]
 
-    def maze(self, name: str) -> _Symbols:
+    def maze(self, name: str) -> _SymbolicPicture:
         """Return another maze of the same size, see `Steps`."""
-        picture = _Symbols(self._z3, f"{name} ")
+        picture = _SymbolicPicture(self._z3, f"{name} ")
         self._axioms += self._axioms_of(picture)
         places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
         self._axioms += [picture.inside(at) == self.picture.inside(at) for at in places]
@@ -264,7 +264,7 @@ class _Prover:
         return solver
 
 
-def _draw(picture: _Symbols, model: Any) -> str:
+def _draw(picture: _SymbolicPicture, model: Any) -> str:
     """Return a counterexample as text.
 
     First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of

@@ -25,7 +25,7 @@ Bits: TypeAlias = NDArray[Any]
 """Booleans, or unsigned integers each bit of which is one boolean."""
 
 
-class View(Protocol):
+class TileView(Protocol):
     """The surroundings of the tiles to which a rule applies, in arrays of one shape; signals are off beyond the map's
     edge."""
 
@@ -36,20 +36,20 @@ class View(Protocol):
         """Return whether that tile is of a kind."""
 
 
-Rule: TypeAlias = Callable[[View], Bits]
+Rule: TypeAlias = Callable[[TileView], Bits]
 
 
-def any_on(see: View, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
+def any_on(see: TileView, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
     """Return whether any of some signals is on at a tap, `Bits` of the view's shape."""
     return reduce(or_, (see(signal, tap) for signal in signals))
 
 
-def around(see: View, signal: IntEnum) -> Bits:
+def around(see: TileView, signal: IntEnum) -> Bits:
     """Return whether a signal is on at any of the four neighbours, `Bits` of the view's shape."""
     return reduce(or_, (see(signal, towards) for towards in DIRECTIONS))
 
 
-def several_on(see: View, signals: Sequence[IntEnum]) -> Bits:
+def several_on(see: TileView, signals: Sequence[IntEnum]) -> Bits:
     """Return whether at least two of some signals are on at the tile itself, `Bits` of the view's shape."""
     pairs = (see(one) & see(other) for place, one in enumerate(signals) for other in signals[:place])
     return reduce(or_, pairs)
@@ -165,7 +165,7 @@ class Expression:
         return known[self]
 
 
-class _Symbols:
+class _SymbolicView:
     """A view that returns symbols in place of arrays."""
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Expression:
@@ -185,7 +185,7 @@ def expression_of(rule: Rule) -> Expression:
     Raises:
         TypeError: it uses more than `&`, `|` and `~` on what it sees.
     """
-    found: object = rule(cast(View, _Symbols()))
+    found: object = rule(cast(TileView, _SymbolicView()))
     if not isinstance(found, Expression):
         raise TypeError(f"it returns {found!r}")
     return found

@@ -23,42 +23,36 @@ from .canonical_path import CanonicalPath
 from .path_theorem import PathSignals
 
 
-class Signal(IntEnum):
+class PathSignal(IntEnum):
     """Signals of a tile.
 
     `FLOOD`: the flood from the target has reached the tile. `NEAR_*`: it had reached that neighbour before, which is
     therefore nearer to the target. `ENTER_*`: the path enters the tile by a move in that direction.
     """
 
-    PATH = 0
-    FLOOD = 1
-    NEAR_U = 2
-    NEAR_L = 3
-    NEAR_D = 4
-    ENTER_U = 5
-    ENTER_L = 6
-    ENTER_D = 7
-    ENTER_R = 8
+    PATH, FLOOD = range(2)
+    NEAR_U, NEAR_L, NEAR_D = range(2, 5)
+    ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(5, 9)
 
 
 CANONICAL = CanonicalPath(
-    Signal,
+    PathSignal,
     start=lambda see, tap: see.tile(Tile.SOURCE, tap),
     end=lambda see, tap: see.tile(Tile.TARGET, tap),
 )
-NEAR = (Signal.NEAR_U, Signal.NEAR_L, Signal.NEAR_D)
+NEAR = (PathSignal.NEAR_U, PathSignal.NEAR_L, PathSignal.NEAR_D)
 """Signals of nearer neighbours in the usual order; where none is on, the nearer neighbour is the one to the right."""
-ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
+ENTER = (PathSignal.ENTER_U, PathSignal.ENTER_L, PathSignal.ENTER_D, PathSignal.ENTER_R)
 
 
 def _signals(order: str) -> type[IntEnum]:
     """Return the signals of an order of directions, with NEAR of all but the last direction."""
     if order == USUAL_ORDER:
-        return Signal
+        return PathSignal
     names = ["PATH", "FLOOD", *(f"NEAR_{towards}" for towards in order[:-1])]
     names += [f"ENTER_{towards}" for towards in order]
     enumeration: Any = IntEnum
-    made: type[IntEnum] = enumeration("Signal", names, start=0)
+    made: type[IntEnum] = enumeration("PathSignal", names, start=0)
     return made
 
 

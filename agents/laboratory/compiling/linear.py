@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, hstack
 from maze_nca_gym.mazes.levels import Tile
 
 from ..automata.automaton import Automaton
-from ..automata.rules import Bits, Rule, View, expression_of, threshold
+from ..automata.rules import Bits, Rule, TileView, expression_of, threshold
 from .bounds import Doubles, combinations
 from .patches import Codes, PatchView, is_seen, mask_of
 from .worlds import World, find_worlds
@@ -263,7 +263,7 @@ def _with_parts(automaton: Automaton, split: Mapping[IntEnum, Sequence[Sum]]) ->
     )
 
 
-def _rule_of(found: Sum, see: View) -> Bits:
+def _rule_of(found: Sum, see: TileView) -> Bits:
     terms = [
         (float(weight), see.tile(seen, tap) if isinstance(seen, Tile) else see(seen, tap))
         for (seen, tap), weight in zip(found.leaves, found.weights, strict=True)
@@ -279,7 +279,7 @@ def _seeing(new: Mapping[IntEnum, tuple[IntEnum, ...]], rule: Rule) -> Rule:
 class _Joined:
     """A view in which the parts of a signal are seen as one."""
 
-    def __init__(self, new: Mapping[IntEnum, tuple[IntEnum, ...]], see: View) -> None:
+    def __init__(self, new: Mapping[IntEnum, tuple[IntEnum, ...]], see: TileView) -> None:
         self._new, self._see = new, see
         self.tile = see.tile
 

@@ -26,45 +26,28 @@ from .base import Form, sawtooth, step
 from .weight_table import Weight, WeightTable
 
 
-class Channel(IntEnum):
+class CountingChannel(IntEnum):
     """The state channels.
 
     `FLOOD` has reached the tile from the target, and `AGE` counts the iterations since then. `POINT_*` marks the next
     neighbour on the tile's canonical path. `ENTER_*` marks that the path enters the tile by a move in that direction.
     """
 
-    PATH = 0
-    FLOOD = 1
-    AGE = 2
-    POINT_U = 3
-    POINT_L = 4
-    POINT_D = 5
-    POINT_R = 6
-    ENTER_U = 7
-    ENTER_L = 8
-    ENTER_D = 9
-    ENTER_R = 10
+    PATH, FLOOD, AGE = range(3)
+    POINT_U, POINT_L, POINT_D, POINT_R = range(3, 7)
+    ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(7, 11)
 
 
 class BoundedChannel(IntEnum):
     """The state channels of the form that does not count.
 
     `PHASE_k`: the flood has reached the tile, whose distance from the target is k modulo 3. Other names are those of
-    `Channel`.
+    `CountingChannel`.
     """
 
-    PATH = 0
-    PHASE_0 = 1
-    PHASE_1 = 2
-    PHASE_2 = 3
-    POINT_U = 4
-    POINT_L = 5
-    POINT_D = 6
-    POINT_R = 7
-    ENTER_U = 8
-    ENTER_L = 9
-    ENTER_D = 10
-    ENTER_R = 11
+    PATH, PHASE_0, PHASE_1, PHASE_2 = range(4)
+    POINT_U, POINT_L, POINT_D, POINT_R = range(4, 8)
+    ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(8, 12)
 
 
 PHASES = (BoundedChannel.PHASE_0, BoundedChannel.PHASE_1, BoundedChannel.PHASE_2)
@@ -74,7 +57,7 @@ unreached, the difference is 0 or at least 4 in absolute value."""
 
 
 def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
-    """Return the weights between channels named as in `Channel`, for any channels that mark the ends and the walls."""
+    """Return the weights between channels named as in `CountingChannel`, for any channels of the ends and walls."""
     path, flood, age = (channels[name] for name in ("PATH", "FLOOD", "AGE"))
     return (
         # the flood, as in the paper's Table "Dijkstra map generation"
@@ -137,7 +120,10 @@ def _phase_pointer_weights(towards: str) -> tuple[Weight, ...]:
 
 
 COUNTING_TABLE = WeightTable(
-    Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGET, Tile.WALL), path_biases(Channel)
+    Tile,
+    CountingChannel,
+    path_weights(CountingChannel, Tile.SOURCE, Tile.TARGET, Tile.WALL),
+    path_biases(CountingChannel),
 )
 BOUNDED_TABLE = WeightTable(
     inputs=Tile,
@@ -198,8 +184,8 @@ COUNTING = Form(
     COUNTING_TABLE,
     _activate_counting,
     steps_per_edge=2,
-    highlight=Channel.AGE,
-    counters=frozenset({Channel.AGE}),
+    highlight=CountingChannel.AGE,
+    counters=frozenset({CountingChannel.AGE}),
     rule="canonical",
     fused=_fused,
 )

@@ -22,7 +22,7 @@ from .base import HandcodedNCA, global_max, global_min, sawtooth, step
 from .weight_table import Weight, WeightTable
 
 
-class Channel(IntEnum):
+class DepthFirstChannel(IntEnum):
     """The state channels.
 
     `PATH` is the paper's route, the tiles visited so far; the route flows in from the neighbour of `ROUTE_*`. `PEBBLE`
@@ -30,15 +30,8 @@ class Channel(IntEnum):
     them (1 to 4). `STACK_RANK` counts how long they have waited, times 5.
     """
 
-    PATH = 0
-    ROUTE_U = 1
-    ROUTE_L = 2
-    ROUTE_D = 3
-    ROUTE_R = 4
-    PEBBLE = 5
-    STACK = 6
-    STACK_DIRECTION = 7
-    STACK_RANK = 8
+    PATH, ROUTE_U, ROUTE_L, ROUTE_D, ROUTE_R = range(5)
+    PEBBLE, STACK, STACK_DIRECTION, STACK_RANK = range(5, 9)
 
 
 RANK_UNIT = 5
@@ -55,7 +48,7 @@ This is the paper's W_p,(i,j). A pebble that comes from above has moved down, wh
 def search_weights(
     channels: type[IntEnum], route: IntEnum, starts: IntEnum, wall: IntEnum, free: Sequence[IntEnum]
 ) -> tuple[Weight, ...]:
-    """Return table "DFS" between channels named as in `Channel`, for any channels of starts, walls and free tiles."""
+    """Return table "DFS" between channels named as in `DepthFirstChannel`, for any channels of starts and tiles."""
     pebble, stack = channels["PEBBLE"], channels["STACK"]
     direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
     return (
@@ -109,7 +102,7 @@ class Search(NamedTuple):
 
     @classmethod
     def split(cls, channels: Tensor) -> Search:
-        """Read (B, 9, H, W) float channels in the order of `Channel`."""
+        """Read (B, 9, H, W) float channels in the order of `DepthFirstChannel`."""
         return cls(*torch.split(channels, [1, 4, 1, 1, 1, 1], dim=1))
 
     def unstack(self, popped: Tensor) -> Search:
@@ -152,8 +145,10 @@ class DepthFirstNCA(HandcodedNCA):
 
     def __init__(self) -> None:
         free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
-        weights = search_weights(Channel, Channel.PATH, Tile.SOURCE, Tile.WALL, free)
-        super().__init__("shortest-path", len(Tile), WeightTable(Tile, Channel, weights), StepBound(per_tile=2))
+        weights = search_weights(DepthFirstChannel, DepthFirstChannel.PATH, Tile.SOURCE, Tile.WALL, free)
+        super().__init__(
+            "shortest-path", len(Tile), WeightTable(Tile, DepthFirstChannel, weights), StepBound(per_tile=2)
+        )
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
         """Explore, (B, C, H, W) floats -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""

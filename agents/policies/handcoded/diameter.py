@@ -33,12 +33,10 @@ class Static(IntEnum):
     `POSITION` is H W minus the row-major index, which breaks ties between components that look alike.
     """
 
-    FREE = 0
-    WALL = 1
-    POSITION = 2
+    FREE, WALL, POSITION = range(3)
 
 
-class Channel(IntEnum):
+class DiameterChannel(IntEnum):
     """The state channels.
 
     `ROUTE` to `STACK_RANK` are the search of `depth_first`, which starts from the tiles of `SEED`. `LAUNCHED`
@@ -47,57 +45,29 @@ class Channel(IntEnum):
     first and last tile of the longest shortest path, and the rest extracts it as in `canonical`.
     """
 
-    PATH = 0
-    ROUTE = 1
-    ROUTE_U = 2
-    ROUTE_L = 3
-    ROUTE_D = 4
-    ROUTE_R = 5
-    PEBBLE = 6
-    STACK = 7
-    STACK_DIRECTION = 8
-    STACK_RANK = 9
-    SEED = 10
-    LAUNCHED = 11
-    CLOCK = 12
-    WAVE = 13
-    WAVE_U = 14
-    WAVE_L = 15
-    WAVE_D = 16
-    WAVE_R = 17
-    ECCENTRICITY = 18
-    END = 19
-    FAR = 20
-    FLOOD = 21
-    AGE = 22
-    POINT_U = 23
-    POINT_L = 24
-    POINT_D = 25
-    POINT_R = 26
-    ENTER_U = 27
-    ENTER_L = 28
-    ENTER_D = 29
-    ENTER_R = 30
+    PATH, ROUTE, ROUTE_U, ROUTE_L, ROUTE_D, ROUTE_R, PEBBLE, STACK, STACK_DIRECTION, STACK_RANK = range(10)
+    SEED, LAUNCHED, CLOCK, WAVE, WAVE_U, WAVE_L, WAVE_D, WAVE_R, ECCENTRICITY = range(10, 19)
+    END, FAR = range(19, 21)
+    FLOOD, AGE, POINT_U, POINT_L, POINT_D, POINT_R, ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(21, 31)
 
 
 _KEPT = ("SEED", "LAUNCHED", "CLOCK", "WAVE", "ECCENTRICITY", "END", "FAR")
 
 TABLE = WeightTable(
     inputs=Static,
-    channels=Channel,
+    channels=DiameterChannel,
     weights=(
-        *search_weights(Channel, Channel.ROUTE, Channel.SEED, Static.WALL, (Static.FREE,)),
-        *(Weight(Channel[name], Channel[name], "C") for name in _KEPT),
-        *(Weight(Channel[f"WAVE_{towards}"], Channel.WAVE, towards) for towards in DIRECTIONS),
-        *path_weights(Channel, Channel.END, Channel.FAR, Static.WALL),
+        *search_weights(DiameterChannel, DiameterChannel.ROUTE, DiameterChannel.SEED, Static.WALL, (Static.FREE,)),
+        *(Weight(DiameterChannel[name], DiameterChannel[name], "C") for name in _KEPT),
+        *(Weight(DiameterChannel[f"WAVE_{towards}"], DiameterChannel.WAVE, towards) for towards in DIRECTIONS),
+        *path_weights(DiameterChannel, DiameterChannel.END, DiameterChannel.FAR, Static.WALL),
     ),
-    biases={Channel.CLOCK: 1, **path_biases(Channel)},
+    biases={DiameterChannel.CLOCK: 1, **path_biases(DiameterChannel)},
 )
 
 
 class Fields(NamedTuple):
-    """The state by groups of channels, in the order of `Channel`; all are (B, 1, H, W) except where a number says
-    otherwise."""
+    """The state by groups of channels, in the order of `DiameterChannel`: (B, 1, H, W) where no number says more."""
 
     path: Tensor
     search: Tensor  # 10: the nine of `depth_first.Search`, and SEED
@@ -193,7 +163,7 @@ class DiameterNCA(HandcodedNCA):
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return whether the path has come to its last tile, or there is no free tile, (B,) bool."""
-        arrived = state[:, Channel.PATH] * state[:, Channel.FAR] >= 1
+        arrived = state[:, DiameterChannel.PATH] * state[:, DiameterChannel.FAR] >= 1
         return arrived.flatten(1).any(dim=1) | (maze[:, 1] >= 1).flatten(1).all(dim=1)
 
 

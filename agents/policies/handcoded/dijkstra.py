@@ -25,33 +25,22 @@ from .base import Form, global_max, sawtooth, step
 from .weight_table import Weight, WeightTable
 
 
-class Channel(IntEnum):
+class TwoFloodChannel(IntEnum):
     """The state channels with two floods.
 
     `FLOOD_S` and `FLOOD_T` have reached the tile from source and target, and `AGE` counts the steps of both since then.
     `PATH_*` marks that the path enters the tile from the neighbour in that direction.
     """
 
-    PATH = 0
-    FLOOD_S = 1
-    FLOOD_T = 2
-    AGE = 3
-    PATH_U = 4
-    PATH_L = 5
-    PATH_D = 6
-    PATH_R = 7
+    PATH, FLOOD_S, FLOOD_T, AGE = range(4)
+    PATH_U, PATH_L, PATH_D, PATH_R = range(4, 8)
 
 
 class OneFloodChannel(IntEnum):
-    """The state channels with a flood from the source only; names are those of `Channel`."""
+    """The state channels with a flood from the source only; names are those of `TwoFloodChannel`."""
 
-    PATH = 0
-    FLOOD_S = 1
-    AGE = 2
-    PATH_U = 3
-    PATH_L = 4
-    PATH_D = 5
-    PATH_R = 6
+    PATH, FLOOD_S, AGE = range(3)
+    PATH_U, PATH_L, PATH_D, PATH_R = range(3, 7)
 
 
 def _flood(flood: IntEnum, origin: Tile, age: IntEnum) -> tuple[Weight, ...]:
@@ -79,33 +68,33 @@ def _extract(channels: type[IntEnum]) -> tuple[Weight, ...]:
 
 
 _TWO_FLOODS = (
-    *_flood(Channel.FLOOD_S, Tile.SOURCE, Channel.AGE),
-    *_flood(Channel.FLOOD_T, Tile.TARGET, Channel.AGE),
-    Weight(Channel.AGE, Channel.AGE, "C"),
-    *_extract(Channel),
+    *_flood(TwoFloodChannel.FLOOD_S, Tile.SOURCE, TwoFloodChannel.AGE),
+    *_flood(TwoFloodChannel.FLOOD_T, Tile.TARGET, TwoFloodChannel.AGE),
+    Weight(TwoFloodChannel.AGE, TwoFloodChannel.AGE, "C"),
+    *_extract(TwoFloodChannel),
 )
 
 BIDIRECTIONAL_TABLE = WeightTable(
     inputs=Tile,
-    channels=Channel,
+    channels=TwoFloodChannel,
     weights=(
         *_TWO_FLOODS,
         # the path starts in the middle, where the floods have met
-        Weight(Channel.PATH, Channel.FLOOD_S, "C"),
-        Weight(Channel.PATH, Channel.FLOOD_T, "C"),
+        Weight(TwoFloodChannel.PATH, TwoFloodChannel.FLOOD_S, "C"),
+        Weight(TwoFloodChannel.PATH, TwoFloodChannel.FLOOD_T, "C"),
     ),
-    biases={Channel.PATH: -1},
+    biases={TwoFloodChannel.PATH: -1},
 )
 EQUAL_AGE_TABLE = WeightTable(
     inputs=Tile,
-    channels=Channel,
+    channels=TwoFloodChannel,
     weights=(
         *_TWO_FLOODS,
         # the path starts at the source, once the flood from the target is there
-        Weight(Channel.PATH, Tile.SOURCE, "C"),
-        Weight(Channel.PATH, Channel.FLOOD_T, "C"),
+        Weight(TwoFloodChannel.PATH, Tile.SOURCE, "C"),
+        Weight(TwoFloodChannel.PATH, TwoFloodChannel.FLOOD_T, "C"),
     ),
-    biases={Channel.PATH: -1},
+    biases={TwoFloodChannel.PATH: -1},
 )
 ONE_FLOOD_TABLE = WeightTable(
     inputs=Tile,
@@ -138,7 +127,7 @@ def _activate_bidirectional(convolved: Tensor, state: Tensor) -> Tensor:
     """Activate floods and ages that stop, all over the maze, from the step after their first overlap."""
     path, floods, age, directional = torch.split(convolved, [1, 2, 1, 4], dim=1)
     # floods and ages stop together: one further update of the ages would break every path of two or more edges
-    before = state[:, Channel.FLOOD_S : Channel.AGE + 1]
+    before = state[:, TwoFloodChannel.FLOOD_S : TwoFloodChannel.AGE + 1]
     met = global_max(torch.relu(before[:, :1] + before[:, 1:2] - 1))
     flooding = torch.cat([step(floods), torch.relu(age)], dim=1)
     extracted = extract_path(path, directional, OLDER_BY_ONE)
@@ -156,16 +145,16 @@ BIDIRECTIONAL = Form(
     BIDIRECTIONAL_TABLE,
     _activate_bidirectional,
     steps_per_edge=1,
-    highlight=Channel.AGE,
-    counters=frozenset({Channel.AGE}),
+    highlight=TwoFloodChannel.AGE,
+    counters=frozenset({TwoFloodChannel.AGE}),
     rule="bidirectional",
 )
 EQUAL_AGES = Form(  # once both floods are there, ages are 2 (t - 1) less both distances
     EQUAL_AGE_TABLE,
     partial(_activate_local, peak=EQUAL_AGE),
     steps_per_edge=2,
-    highlight=Channel.AGE,
-    counters=frozenset({Channel.AGE}),
+    highlight=TwoFloodChannel.AGE,
+    counters=frozenset({TwoFloodChannel.AGE}),
 )
 ONE_FLOOD = Form(  # ages fall by one with each tile away from the source
     ONE_FLOOD_TABLE,

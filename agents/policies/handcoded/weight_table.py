@@ -30,7 +30,7 @@ class Weight(NamedTuple):
     value: float = 1
 
 
-class Row(NamedTuple):
+class WeightRow(NamedTuple):
     """A row of a printed table of weights; `bias` is that of the channel `out`."""
 
     out: str
@@ -84,11 +84,11 @@ class WeightTable:
         weight, bias = self.convolution()
         return math.ceil((weight.abs().sum(dim=(1, 2, 3)) + bias.abs()).max())
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WeightRow]:
         """Yield the table for printing, one row for each weight, names in lower case."""
         for out, source, kernel, value in self.weights:
             bias = float(self.biases.get(out, 0))
-            yield Row(out.name.lower(), source.name.lower(), kernel, float(value), bias)
+            yield WeightRow(out.name.lower(), source.name.lower(), kernel, float(value), bias)
 
 
 class Taps(NamedTuple):

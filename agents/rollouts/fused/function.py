@@ -19,7 +19,7 @@ from torch import Tensor
 from maze_nca_gym.mazes._kernels.compiling import jit_within
 
 from . import blocks, kernels, sparse, vectors
-from .layout import Floats, Integers, Layout, zeros
+from .layout import Floats, Integers, MemoryLayout, zeros
 
 GROUPS = 64
 """Largest number of groups of mazes. Each has its own sums, so that results do not depend on the number of threads."""
@@ -56,7 +56,7 @@ class Plan:
         low: whether products are of bfloat16 numbers; sums are float32 in any case.
     """
 
-    layout: Layout
+    layout: MemoryLayout
     keep: tuple[int, ...]
     n_returned: int
     n_seen: int
@@ -201,7 +201,7 @@ class _Histories:
         self._free: dict[tuple[int | bytes, ...], Floats] = {}
         self._lock = threading.Lock()
 
-    def take(self, n_mazes: int, n_states: int, layout: Layout) -> Floats:
+    def take(self, n_mazes: int, n_states: int, layout: MemoryLayout) -> Floats:
         """Return (n_mazes, n_states, map) floats, zero around the mazes; their memory comes back once it is unused."""
         # By the places of the tiles, not by the size: maps of 3 x 3 and of 8 x 1 tiles take as much memory, but the
         # tiles of one lie where the other has padding, which kernels read and never write.

@@ -326,9 +326,9 @@ def forward(
         unpooled: (n, n_steps + 1 or 2, n_tiles, 2), receives the last two pooled channels as they were before `pool`.
         mazes: (B, n_tiles, T).
         state: (B, n_tiles, C), the first state, without negative numbers, or an empty array for zeros.
-        input_weights: the weights of the inputs, from `Layout.pack_inputs`.
-        weights: the weights of the state, from `Layout.pack`.
-        rows_of_weights: the weights of the state, from `Layout.pack_rows`.
+        input_weights: the weights of the inputs, from `MemoryLayout.pack_inputs`.
+        weights: the weights of the state, from `MemoryLayout.pack`.
+        rows_of_weights: the weights of the state, from `MemoryLayout.pack_rows`.
         most_active: the largest number of non-zero floats in a sparse state, or -1 if no state counts as sparse.
         low: whether states that are not sparse are multiplied in bfloat16; `weights` must be packed likewise.
         form: the form of the maps.
@@ -389,10 +389,10 @@ def backward(
         gradients: (k, B, n_tiles, c), the gradients of `outs`.
         mazes: the same as in `forward`.
         has_state: whether the first state was given; otherwise it was zero.
-        weights: the weights of the state from `Layout.pack`, with inputs and outputs exchanged.
-        rows_of_weights: the same from `Layout.pack_rows`.
+        weights: the weights of the state from `MemoryLayout.pack`, with inputs and outputs exchanged.
+        rows_of_weights: the same from `MemoryLayout.pack_rows`.
         most_active, low: the same as in `forward`, for states and for gradients.
-        form: the form of the maps with its taps negated, `Layout.mirrored`.
+        form: the form of the maps with its taps negated, `MemoryLayout.mirrored`.
         n_seen, unbounded, kept, n_pooled, most: the same as in `forward`.
         growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. The
             gradient of a loss on the state itself is added afterwards and does not count.

@@ -33,8 +33,8 @@ Form = tuple[Integers, Integers, Integers, Integers, int, int, Integers, Integer
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Layout of the maps and weights of one network.
+class MemoryLayout:
+    """MemoryLayout of the maps and weights of one network.
 
     Attributes:
         n_fed: the number of channels of the maze.
@@ -109,7 +109,9 @@ def zeros(shape: tuple[int, ...]) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: int, live: tuple[int, ...]) -> Layout:
+def layout(
+    n_fed: int, n_channels: int, height: int, width: int, kernel_size: int, live: tuple[int, ...]
+) -> MemoryLayout:
     """Return the layout for (height, width) tiles and a kernel whose taps `live`, numbered row by row, have weights."""
     channels, depth = _whole(n_channels, LANES), _whole(n_fed + 1, UNROLLED)
     reach = kernel_size // 2
@@ -127,7 +129,7 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
     pairs = rows_of_tiles[:, ::2].ravel() * channels
     # At least one tile of zeros at the end, also without a reach: the last pair may read one tile beyond the map.
     size = ((height + 2 * reach) * stride + max(reach, 1)) * channels
-    return Layout(
+    return MemoryLayout(
         n_fed,
         n_channels,
         size=size,
