@@ -203,8 +203,10 @@ class Automaton:
         if signals is None:
             signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
         view = MapView({kind: tiles == kind for kind in self.kinds}, signals)
-        earlier: Signals = signals
-        most = self._patience(tiles.shape[1] * tiles.shape[2])
+        earlier, most, n_tiles = signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
+        if self.settles:  # a path has at most as many moves as there are tiles
+            bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
+            most = 64 + max([2 * bound(n_tiles, n_tiles) for bound in bounds], default=16 * n_tiles)
         for _ in range(1 + most):
             yield view.signals
             after = self.advance(view)
@@ -218,14 +220,6 @@ class Automaton:
                 f"{', '.join(changing)} of {self.name} still change after {most:,} iterations on mazes of "
                 f"{tiles.shape[1]} x {tiles.shape[2]} tiles: give it settles=False if they may"
             )
-
-    def _patience(self, n_tiles: int) -> int:
-        """Return for how many iterations it is watched on a map of so many tiles."""
-        if not self.settles:
-            return UNSETTLED
-        # a path has at most as many moves as there are tiles
-        bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
-        return 64 + max([2 * bound(n_tiles, n_tiles) for bound in bounds], default=16 * n_tiles)
 
 
 def register_automaton(automaton: Automaton) -> Automaton:

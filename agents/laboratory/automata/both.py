@@ -14,9 +14,9 @@ are; the tests compare all three.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from enum import IntEnum
+from functools import partial
 
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 from ...policies.guarantees import StepBound
 from .automaton import Automaton
 from .diameter import CANONICAL, DIAMETER, S, one_walker
-from .rules import Bits, Rule, TileView
+from .rules import Bits, TileView
 
 
 class _EndsAsWalls:
@@ -45,17 +45,14 @@ def _is_end(see: TileView, tap: str = "C") -> Bits:
     return see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
 
 
-def _with_ends(rule: Rule) -> Rule:
-    return lambda see: rule(_EndsAsWalls(see))
-
-
-def _or(signal: IntEnum, kind: Tile) -> Callable[[TileView, str], Bits]:
-    return lambda see, tap: see(signal, tap) | see.tile(kind, tap)
-
-
 def _automaton(order: str) -> Automaton:
     diameter = DIAMETER.ordered(order)
-    path = replace(CANONICAL, start=_or(S.END, Tile.SOURCE), end=_or(S.FAR, Tile.TARGET), order=order)
+    path = replace(
+        CANONICAL,
+        start=lambda see, tap: see(S.END, tap) | see.tile(Tile.SOURCE, tap),
+        end=lambda see, tap: see(S.FAR, tap) | see.tile(Tile.TARGET, tap),
+        order=order,
+    )
     assert diameter.bound is not None
     return replace(
         diameter,
@@ -64,7 +61,10 @@ def _automaton(order: str) -> Automaton:
         also={diameter.task: diameter.bound},
         bound=StepBound(constant=4, per_move=2),
         rules={
-            **{signal: _with_ends(rule) for signal, rule in diameter.rules.items()},
+            **{
+                signal: partial(lambda rule, see: rule(_EndsAsWalls(see)), rule)
+                for signal, rule in diameter.rules.items()
+            },
             **path.rules,
             S.PATH: lambda see: see(S.FLOOD) & path.on_path(see),
             S.MOVES: lambda see: diameter.rules[S.MOVES](see) | _is_end(see),

@@ -60,10 +60,26 @@ class CanonicalPath:
     @property
     def rules(self) -> dict[IntEnum, Rule]:
         """The rules of all these signals."""
+        flood, order = self.signals["FLOOD"], self.order
+
+        def kept(see: TileView, bits: Bits) -> Bits:
+            return self._kept(see, bits & ~see.tile(Tile.WALL))
+
+        def is_near(near: IntEnum, towards: str, see: TileView) -> Bits:
+            return kept(see, see(near) | (see(flood, towards) & ~see(flood)))
+
+        def enters(place: int, see: TileView) -> Bits:
+            # the tile before must be on the path, and point here
+            before = OPPOSITE[order[place]]
+            points = reduce(
+                lambda left, rival: left & ~see(rival, before), self.near[:place], self._nearer(place, see, before)
+            )
+            return self._kept(see, self.on_path(see, before) & points)
+
         return {
-            self.signals["FLOOD"]: self._flood,
-            **{near: partial(self._near, place) for place, near in enumerate(self.near)},
-            **{enter: partial(self._enter, place) for place, enter in enumerate(self.enter)},
+            flood: lambda see: self.end(see, "C") | kept(see, see(flood) | around(see, flood)),
+            **{near: partial(is_near, near, towards) for near, towards in zip(self.near, order, strict=False)},
+            **{enter: partial(enters, place) for place, enter in enumerate(self.enter)},
         }
 
     def invariant(self, see: TileView) -> Bits:
@@ -88,24 +104,6 @@ class CanonicalPath:
     def on_path(self, see: TileView, tap: str = "C") -> Bits:
         """Return whether a tile is on the path, `Bits` of the view's shape."""
         return any_on(see, self.enter, tap) | self.start(see, tap)
-
-    def _flood(self, see: TileView) -> Bits:
-        flood = self.signals["FLOOD"]
-        return self.end(see, "C") | self._kept(see, (see(flood) | around(see, flood)) & ~see.tile(Tile.WALL))
-
-    def _near(self, place: int, see: TileView) -> Bits:
-        flood = self.signals["FLOOD"]
-        arrives = see(flood, self.order[place]) & ~see(flood)
-        return self._kept(see, (see(self.near[place]) | arrives) & ~see.tile(Tile.WALL))
-
-    def _enter(self, place: int, see: TileView) -> Bits:
-        """Return where the path enters from the tile before, which must be on it and point here."""
-        before = OPPOSITE[self.order[place]]
-        return self._kept(see, self.on_path(see, before) & self._points(place, see, before))
-
-    def _points(self, place: int, see: TileView, tap: str) -> Bits:
-        nearer = self._nearer(place, see, tap)
-        return reduce(lambda kept, rival: kept & ~see(rival, tap), self.near[:place], nearer)
 
     def _nearer(self, place: int, see: TileView, tap: str) -> Bits:
         if place < len(self.near):

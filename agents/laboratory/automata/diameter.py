@@ -89,11 +89,6 @@ def _stays(signal: RaceSignal, set_by: RaceSignal, wiped_by: RaceSignal, see: Ti
     return see(set_by) | (see(signal) & ~see(wiped_by))
 
 
-def _token(see: TileView) -> Bits:
-    grows = see(S.GROW) & around(see, S.TOKEN) & see.tile(Tile.EMPTY)
-    return see(S.LAUNCH) | (see(S.TOKEN) & ~see(S.RESET)) | grows
-
-
 def _passable(see: TileView, tap: str = "C") -> Bits:
     return see.tile(Tile.WALL, tap) | see(S.SKIP, tap)
 
@@ -101,12 +96,6 @@ def _passable(see: TileView, tap: str = "C") -> Bits:
 def _passes(see: TileView, tap: str = "C") -> Bits:
     """Return whether the walker moves on from that tile."""
     return ((see(S.SCOUT, tap) | see(S.DROP, tap)) & _passable(see, tap)) | see(S.LEAVE, tap)
-
-
-def _drop(see: TileView) -> Bits:
-    """Return where the walker enters the first column: from the row above, or at the beginning in the first row."""
-    seeded = ~_inside(see, "U") & ~see(S.BOOT)
-    return (see(S.BACK, "U") | see(S.TURN, "U") | seeded) & ~_inside(see, "L")
 
 
 RULES: dict[IntEnum, Rule] = {
@@ -122,11 +111,16 @@ RULES: dict[IntEnum, Rule] = {
     **CANONICAL.rules,
     S.END: partial(_stays, S.END, S.MARK, S.BETTER),
     S.MARK: lambda see: see(S.TOKEN) & see(S.BETTER),
-    S.TOKEN: _token,
+    S.TOKEN: lambda see: (
+        see(S.LAUNCH) | (see(S.TOKEN) & ~see(S.RESET)) | (see(S.GROW) & around(see, S.TOKEN) & see.tile(Tile.EMPTY))
+    ),
     S.SKIP: lambda see: see(S.SKIP) | see(S.TOKEN),
     S.LAUNCH: lambda see: see(S.WAIT) & ~see(S.SKIP) & see(S.OVER) & ~see(S.MOVES),
     S.SCOUT: lambda see: _passes(see, "L"),
-    S.DROP: _drop,
+    # the walker enters the first column from the row above, or at the beginning in the first row
+    S.DROP: lambda see: (
+        (see(S.BACK, "U") | see(S.TURN, "U") | (~_inside(see, "U") & ~see(S.BOOT))) & ~_inside(see, "L")
+    ),
     S.WAIT: lambda see: (see(S.SCOUT) | see(S.DROP) | see(S.WAIT)) & ~_passable(see),
     S.LEAVE: lambda see: see(S.WAIT) & see(S.SKIP),
     S.TURN: lambda see: _passes(see) & ~_inside(see, "R"),

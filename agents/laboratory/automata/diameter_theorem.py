@@ -29,8 +29,19 @@ from maze_nca_gym.mazes.solvers import distances
 
 from ...policies.neighbours import DIRECTIONS, Offset
 from .canonical_path import CanonicalPath
-from .gallery_theorems import PLACE, STRIDE, place_axioms, place_ghosts
-from .path_theorem import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, PathSignals, ghosts
+from .path_theorem import (
+    DISTANCE,
+    ENTERS,
+    LENGTH,
+    ON_PATH,
+    PLACE,
+    REACHED,
+    STRIDE,
+    ghosts,
+    path_theorem,
+    place_axioms,
+    place_ghosts,
+)
 from .theorem import (
     CENTRE,
     Claim,
@@ -65,7 +76,7 @@ class _Flood:
 
 def invariant_theorem(path: CanonicalPath) -> Theorem:
     """Return the theorem that the automaton of the diameter with this path has a true invariant."""
-    flood = PathSignals(path).theorem
+    flood = path_theorem(path)
 
     def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
         found = {**flood.axioms(_Flood(picture), at, t), **place_axioms(picture, at)}
@@ -144,7 +155,7 @@ class _Facts:
         """Return whether the flood and the path are as they should be."""
         s, flood = self.path.signals, _Flood(maze)
         begins = flood.tile(Tile.SOURCE, at)
-        said = dict(PathSignals(self.path).theorem.signals(flood, at, self.age))
+        said = dict(path_theorem(self.path).signals(flood, at, self.age))
         said |= {s["MARK"]: begins & (self.age == 1), s["END"]: begins & (self.age >= 2)}
         return reduce(and_, (state(at)[signal] == value for signal, value in said.items()))
 

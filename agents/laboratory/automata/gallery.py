@@ -3,20 +3,39 @@
 >>> from maze_nca_gym.agents import compile_automaton
 >>> model, certificate = compile_automaton("life")
 
-PATH shows the result of the iteration before. `examples/14_automata_gallery.py` draws all of them.
+PATH shows the result of the iteration before. `examples/14_automata_gallery.py` draws all of them. Each has a theorem
+of what each signal is after t iterations, and so of what PATH shows. None has a bound: that is stated for every
+number of iterations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from functools import partial
+from functools import partial, reduce
+from operator import or_
+from typing import Any
 
-from maze_nca_gym.mazes.levels import Tile
+import numpy as np
+from numpy.typing import NDArray
 
-from ...policies.neighbours import DIRECTIONS, OPPOSITE
-from . import gallery_theorems
+from maze_nca_gym.mazes.levels import Tile, Tiles
+
+from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from .automaton import NEIGHBOURHOODS, Automaton
-from .rules import Bits, Rule, TileView, any_on, around, at_least, several_on
+from .path_theorem import (
+    DISTANCE,
+    PLACE,
+    REACHED,
+    STRIDE,
+    distance_axioms,
+    flooded,
+    is_free,
+    place_axioms,
+    place_ghosts,
+)
+from .rules import Bits, TileView, any_on, around, at_least, several_on
+from .theorem import Number, Picture, Theorem, Truth, implies, moved, shifted
 
 SMALL = {
     "sizes": (4, 6),
@@ -29,11 +48,40 @@ SMALL = {
 """Options with which networks learn automata of few signals in seconds."""
 AROUND = tuple(tap for tap in NEIGHBOURHOODS[9] if tap != "C")
 """The eight neighbours, row by row."""
+N_STEPS = 100
+"""Number of iterations for which ghosts that change are computed on real mazes."""
 
 
 def free(see: TileView, tap: str = "C") -> Bits:
     """Return whether a tile is on the map and no wall, `Bits` of the view's shape."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
+
+
+def _near(values: NDArray[Any], taps: Sequence[str]) -> NDArray[Any]:
+    """Return the (H, W) values of each tile's neighbours, (N, H, W)."""
+    return np.stack([shifted(values, offsets(tap)[0]) for tap in taps])
+
+
+def _from_source(
+    taps: Sequence[str], signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]], shown: str
+) -> Theorem:
+    """Return a theorem whose ghosts are distances from the source, by moves to any of some neighbours."""
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        distance = np.where(tiles == Tile.SOURCE, 0, -1)
+        for number in range(1, tiles.size):
+            near = _near(distance == number - 1, taps).any(axis=0)
+            distance[near & (tiles != Tile.WALL) & (distance < 0)] = number
+        return {REACHED: distance >= 0, DISTANCE: distance}
+
+    return Theorem(
+        lambda picture, at, t: distance_axioms(
+            picture, at, picture.tile(Tile.SOURCE, at), [moved(at, tap) for tap in taps]
+        ),
+        signals,
+        ghosts,
+        shown,
+    )
 
 
 class Reached(IntEnum):
@@ -53,10 +101,14 @@ REACHABLE = Automaton(
         ),
     },
     invariant=lambda see: ~(see(Reached.WET) & see.tile(Tile.WALL)) & (~see(Reached.PATH) | see(Reached.WET)),
-    theorem=gallery_theorems.reachable(Reached),
+    theorem=_from_source(
+        DIRECTIONS,
+        lambda picture, at, t: {Reached.PATH: flooded(picture, at, t - 1), Reached.WET: flooded(picture, at, t)},
+        "what the source reaches in t - 2 moves",
+    ),
     learning=SMALL,
 )
-"""Which tiles the source can reach: its connected component."""
+"""Which tiles the source can reach, its connected component: a flood is a move farther at every iteration."""
 
 
 class Filling(IntEnum):
@@ -65,9 +117,49 @@ class Filling(IntEnum):
     PATH, FILLED = range(2)
 
 
+KEPT, ROUND = "kept", "round"
+
+
 def _filled(see: TileView) -> Bits:
     closed = [~free(see, towards) | see(Filling.FILLED, towards) for towards in DIRECTIONS]
     return see.tile(Tile.EMPTY) & (see(Filling.FILLED) | at_least(3, closed))
+
+
+def _is_filled(picture: Picture, at: Offset, t: Number) -> Truth:
+    return picture.tile(Tile.EMPTY, at) & ~picture.true(KEPT, at) & (picture.number(ROUND, at) < t)
+
+
+def _filling_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    """Return what is true of KEPT and ROUND.
+
+    A set is closed if each of its tiles is free, and each empty one has two neighbours in it. KEPT is the largest such
+    set. A simple path from the source to the target is closed, so all its tiles are KEPT. An empty tile that is not
+    KEPT has a ROUND in which it is filled. Nothing larger is closed: of the tiles of a closed set that are filled, the
+    first would have two neighbours that are not filled yet.
+    """
+    kept, empty, turn = picture.true(KEPT, at), picture.tile(Tile.EMPTY, at), picture.number(ROUND, at)
+    near = [moved(at, towards) for towards in DIRECTIONS]
+
+    def open_in(number: Number) -> list[Truth]:
+        return [is_free(picture, q) & (picture.true(KEPT, q) | (picture.number(ROUND, q) >= number)) for q in near]
+
+    return {
+        "only free tiles are kept": implies(kept, is_free(picture, at)),
+        "the source and the target are kept": implies(is_free(picture, at) & ~empty, kept),
+        "kept tiles have two kept neighbours": implies(
+            kept & empty, at_least(2, [picture.true(KEPT, q) for q in near])
+        ),
+        "others are filled in their round": implies(empty & ~kept, (turn >= 0) & ~at_least(2, open_in(turn))),
+        "and not before": implies(empty & ~kept & (turn > 0), at_least(2, open_in(turn - 1))),
+    }
+
+
+def _filling_ghosts(tiles: Tiles) -> Mapping[str, Any]:
+    turn = np.full(tiles.shape, -1)
+    for number in range(tiles.size):
+        kept = (tiles != Tile.WALL) & (turn < 0)
+        turn[kept & (tiles == Tile.EMPTY) & (_near(kept, DIRECTIONS).sum(axis=0) < 2)] = number
+    return {KEPT: kept, ROUND: turn}
 
 
 DEAD_ENDS = Automaton(
@@ -79,7 +171,16 @@ DEAD_ENDS = Automaton(
         Filling.FILLED: _filled,
     },
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
-    theorem=gallery_theorems.dead_ends(Filling),
+    theorem=Theorem(
+        _filling_axioms,
+        lambda picture, at, t: {
+            Filling.PATH: (t >= 1) & is_free(picture, at) & ~_is_filled(picture, at, t - 1),
+            Filling.FILLED: _is_filled(picture, at, t),
+        },
+        _filling_ghosts,
+        "what t - 1 rounds of filling leave, in the end the largest set of free tiles in which every empty one has two "
+        "neighbours",
+    ),
     learning=SMALL,
 )
 """Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""
@@ -91,11 +192,40 @@ class Living(IntEnum):
     PATH, LIVE, BEGUN = range(3)
 
 
+LIVES = "lives"
+"""Whether a tile lives, 1 or 0, in each generation."""
+
+
 def _live(see: TileView) -> Bits:
     neighbours = [see(Living.LIVE, tap) for tap in AROUND]
     few, many = at_least(2, neighbours), at_least(4, neighbours)
     lives = ~many & (at_least(3, neighbours) | (few & see(Living.LIVE)))
     return (lives & see(Living.BEGUN)) | (see.tile(Tile.WALL) & ~see(Living.BEGUN))
+
+
+def _lives(picture: Picture, at: Offset, generation: Number) -> Truth:
+    return (generation >= 0) & picture.inside(at) & (picture.number(LIVES, at, generation) == 1)
+
+
+def _living_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    """Return the game's definition."""
+    before, now = picture.number(LIVES, at, t - 1), picture.number(LIVES, at, t)
+    n_around = sum(picture.number(LIVES, moved(at, tap), t - 1) for tap in AROUND)
+    return {
+        "the walls are the first generation": implies(t == 0, (now == 1) == picture.tile(Tile.WALL, at)),
+        "a tile lives or not": implies(t >= 1, (before == 0) | ((before == 1) & picture.inside(at))),
+        "three neighbours, or two and itself": implies(
+            (t >= 1) & picture.inside(at), (now == 1) == ((n_around == 3) | ((n_around == 2) & (before == 1)))
+        ),
+    }
+
+
+def _living_ghosts(tiles: Tiles) -> Mapping[str, Any]:
+    found = [(tiles == Tile.WALL).astype(np.int64)]
+    for _ in range(N_STEPS):
+        n_around = _near(found[-1], AROUND).sum(axis=0)
+        found.append(((n_around == 3) | ((n_around == 2) & (found[-1] == 1))).astype(np.int64))
+    return {LIVES: np.stack(found)}
 
 
 LIFE = Automaton(
@@ -110,7 +240,16 @@ LIFE = Automaton(
     neighbourhood=9,
     everywhere=(Living.BEGUN,),
     settles=False,
-    theorem=gallery_theorems.life(Living),
+    theorem=Theorem(
+        _living_axioms,
+        lambda picture, at, t: {
+            Living.PATH: _lives(picture, at, t - 2),
+            Living.LIVE: _lives(picture, at, t - 1),
+            Living.BEGUN: (t >= 1) & picture.inside(at),
+        },
+        _living_ghosts,
+        "generation t - 2 of Life, from the walls as the first, 0",
+    ),
     learning=SMALL,
 )
 """Conway's Game of Life. It begins with the walls alive, and never reads the maze again."""
@@ -127,6 +266,10 @@ def _arrives(see: TileView) -> Bits:
     return come & ~see.tile(Tile.WALL) & ~see(Passing.SEEN) & ~see(Passing.FRONT)
 
 
+def _is_at(picture: Picture, at: Offset, n_moves: Number) -> Truth:
+    return picture.true(REACHED, at) & (picture.number(DISTANCE, at) == n_moves)
+
+
 FIRST_PASSAGE = Automaton(
     name="first-passage",
     task="shortest-path",
@@ -138,7 +281,15 @@ FIRST_PASSAGE = Automaton(
     },
     neighbourhood=9,
     invariant=lambda see: ~((see(Passing.SEEN) | see(Passing.FRONT)) & see.tile(Tile.WALL)),
-    theorem=gallery_theorems.first_passage(Passing),
+    theorem=_from_source(
+        AROUND,
+        lambda picture, at, t: {
+            Passing.PATH: _is_at(picture, at, t - 2),
+            Passing.SEEN: flooded(picture, at, t - 1),
+            Passing.FRONT: _is_at(picture, at, t - 1),
+        },
+        "the tiles at t - 2 king's moves from the source, and no nearer",
+    ),
     learning=SMALL,
 )
 """A front that runs from the source to eight neighbours: it is at each tile once, when it first arrives there."""
@@ -155,35 +306,86 @@ class Following(IntEnum):
 
 OPEN = {towards: Following[f"OPEN_{towards}"] for towards in DIRECTIONS}
 HEADS = {towards: Following[f"HEADS_{towards}"] for towards in DIRECTIONS}
+TRIED = {heading: [DIRECTIONS[(i + turn) % 4] for turn in (-1, 0, 1, 2)] for i, heading in enumerate(DIRECTIONS)}
+"""The directions that a walker tries: to its right, ahead, to its left, back. Counterclockwise is their order."""
+FIRST, WALKER, HEADING = "first", "walker", "heading"
+"""After n moves the walker is at the place WALKER, and HEADING is the direction of its last move as an index, at first
+up; it is -1 once the walker has stopped. FIRST is the number of moves after which it is first at a tile, -1 if it never
+is."""
 
 
-def _is_open(towards: str, see: TileView) -> Bits:
-    return free(see) & free(see, towards)
+def _heads(towards: str, see: TileView) -> Bits:
+    """Return where the walker enters by a move: from the tile before, whose first open way this is."""
+    before, comes = OPPOSITE[towards], []
+    for heading, tried in TRIED.items():
+        goes = see(HEADS[heading], before) & see(OPEN[towards], before)
+        for side in tried[: tried.index(towards)]:
+            goes = goes & ~see(OPEN[side], before)
+        comes.append(goes)
+    enters = reduce(or_, comes) & ~see.tile(Tile.TARGET, before)
+    return enters | see(Following.START) if towards == "U" else enters
 
 
-def _goes(see: TileView, towards: str, tap: str) -> Bits:
-    """Return whether the walker at a tap leaves it in a direction: the first open way, beginning at its right hand."""
-    found = []
-    for heading in DIRECTIONS:
-        at = DIRECTIONS.index(heading)
-        # counterclockwise is the order of the directions, so to the right is one before
-        tries = [DIRECTIONS[(at + turn) % 4] for turn in (-1, 0, 1, 2)]
-        blocked = tries[: tries.index(towards)]
-        goes = see(HEADS[heading], tap) & see(OPEN[towards], tap)
-        for side in blocked:
-            goes = goes & ~see(OPEN[side], tap)
-        found.append(goes)
-    return found[0] | found[1] | found[2] | found[3]
+def _walks(picture: Picture, at: Offset, n: Number) -> Truth:
+    here = picture.inside(at) & (picture.number(PLACE, at) == picture.of_map(WALKER, n))
+    return here & (n >= 0) & (picture.of_map(HEADING, n) >= 0)
 
 
-def _heads(towards: str) -> Rule:
-    before = OPPOSITE[towards]
+def _has_been(picture: Picture, at: Offset, n: Number) -> Truth:
+    return picture.inside(at) & (picture.number(FIRST, at) >= 0) & (picture.number(FIRST, at) < n)
 
-    def rule(see: TileView) -> Bits:
-        comes = _goes(see, towards, before) & ~see.tile(Tile.TARGET, before)
-        return comes | see(Following.START) if towards == "U" else comes
 
-    return rule
+def _way(picture: Picture, at: Offset, towards: str) -> Truth:
+    return is_free(picture, at) & is_free(picture, moved(at, towards))
+
+
+def _walking_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    n = t - 2
+    place, first, stride = picture.number(PLACE, at), picture.number(FIRST, at), picture.of_map(STRIDE)
+    before, after = picture.of_map(HEADING, n), picture.of_map(HEADING, n + 1)
+    is_at, goes_to = picture.of_map(WALKER, n), picture.of_map(WALKER, n + 1)
+    here, stops = _walks(picture, at, n), picture.tile(Tile.TARGET, at)
+    found = {
+        "it begins at the source": _walks(picture, at, 0) == picture.tile(Tile.SOURCE, at),
+        "it heads up at first": picture.of_map(HEADING, 0) == 0,
+        "it heads one of four ways, or has stopped": (before >= -1) & (before < 4) & (after >= -1) & (after < 4),
+        "at the target it stops": implies(here & stops, after == -1),
+        "what is first happens": implies((first >= 0) & (first == n), here),
+        "what happens is not before the first time": implies(here, (first >= 0) & (first <= n)),
+        **place_axioms(picture, at),
+    }
+    for heading, towards in enumerate(DIRECTIONS):
+        there = moved(at, towards)
+        step = (there[0] - at[0]) * stride + there[1] - at[1]
+        found[f"it is on the map, {towards}"] = implies(
+            (n >= 0) & (before >= 0) & picture.inside(at) & (is_at == place + step), picture.inside(there)
+        )
+        found[f"it moves to a neighbour, {towards}"] = implies(
+            (n >= 0) & (after == heading), (before >= 0) & (goes_to == is_at + step)
+        )
+        shut: Truth = picture.inside(at)
+        for side in TRIED[towards]:
+            found[f"right, ahead, left, back, from {towards} to {side}"] = implies(
+                here & ~stops & (before == heading) & shut,
+                (after == DIRECTIONS.index(side)) == _way(picture, at, side),
+            )
+            shut = shut & ~_way(picture, at, side)
+    return found
+
+
+def _walking_ghosts(tiles: Tiles) -> Mapping[str, Any]:
+    places, free_tiles = place_ghosts(tiles), np.pad(tiles != Tile.WALL, 1)
+    first, heading, walk = np.full(tiles.shape, -1), 0, []
+    (at,) = map(tuple, np.argwhere(tiles == Tile.SOURCE))
+    for n in range(N_STEPS):
+        walk.append((places[PLACE][at], heading))
+        if heading >= 0:
+            first[at] = n if first[at] < 0 else first[at]
+            ways = [side for side in TRIED[DIRECTIONS[heading]] if free_tiles[moved(moved(at, side), "DR")]]
+            heading = DIRECTIONS.index(ways[0]) if ways and tiles[at] != Tile.TARGET else -1
+            at = at if heading < 0 else moved(at, ways[0])
+    walker, headings = np.array(walk).T
+    return {**places, FIRST: first, WALKER: walker, HEADING: headings}
 
 
 WALL_FOLLOWER = Automaton(
@@ -193,8 +395,8 @@ WALL_FOLLOWER = Automaton(
     rules={
         Following.PATH: lambda see: see(Following.TRAIL),
         Following.TRAIL: lambda see: see(Following.TRAIL) | any_on(see, HEADS.values()),
-        **{OPEN[towards]: partial(_is_open, towards) for towards in DIRECTIONS},
-        **{HEADS[towards]: _heads(towards) for towards in DIRECTIONS},
+        **{OPEN[towards]: partial(lambda side, see: free(see) & free(see, side), towards) for towards in DIRECTIONS},
+        **{HEADS[towards]: partial(_heads, towards) for towards in DIRECTIONS},
         # an iteration before the first step, while OPEN is read off the maze
         Following.START: lambda see: see.tile(Tile.SOURCE) & ~see(Following.BEGUN),
         Following.BEGUN: lambda see: free(see) | see.tile(Tile.WALL),
@@ -202,7 +404,22 @@ WALL_FOLLOWER = Automaton(
     everywhere=(Following.BEGUN,),
     invariant=lambda see: ~several_on(see, tuple(HEADS.values())),
     settles=False,
-    theorem=gallery_theorems.wall_follower(Following),
+    theorem=Theorem(
+        _walking_axioms,
+        lambda picture, at, t: {
+            Following.PATH: _has_been(picture, at, t - 3),
+            Following.TRAIL: _has_been(picture, at, t - 2),
+            **{OPEN[towards]: (t >= 1) & _way(picture, at, towards) for towards in DIRECTIONS},
+            **{
+                HEADS[towards]: _walks(picture, at, t - 2) & (picture.of_map(HEADING, t - 2) == heading)
+                for heading, towards in enumerate(DIRECTIONS)
+            },
+            Following.START: (t == 1) & picture.tile(Tile.SOURCE, at),
+            Following.BEGUN: (t >= 1) & picture.inside(at),
+        },
+        _walking_ghosts,
+        "where a walker with its right hand on the wall has been in t - 4 moves",
+    ),
     learning=SMALL,
 )
 """A walker with its right hand on the wall, from the source until it is at the target. PATH is where it has been."""

@@ -21,7 +21,7 @@ ROOT without FLOOD, and two checks that exclude each other. On mazes that stay a
 every wrong state is found: a corruption might turn all arrows of a loop, for example.
 
 That the path is right on every maze from a fresh start, that no check fails there, and that it is right again after any
-sequence of mazes, however fast they follow each other, is proven by a machine (`proof`; `_Changes` has the argument).
+sequence of mazes, however fast they follow each other, is proven by a machine (`proof`; `_changes` has the argument).
 For that, FEW is not needed: it finds corrupted states only. All of it is tested too: on 2 x 3 tiles after any maze has
 become any other at any iteration, and on 1 x 3 tiles after any sequence of mazes.
 """
@@ -29,7 +29,7 @@ become any other at any iteration, and on 1 x 3 tiles after any sequence of maze
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from functools import cache, partial, reduce
 from operator import or_
@@ -46,10 +46,10 @@ from .path_theorem import (
     ENTERS,
     LENGTH,
     REACHED,
-    PathSignals,
     entered,
     has_come,
     nearer,
+    path_theorem,
 )
 from .rules import Bits, Rule, TileView, any_on
 from .theorem import (
@@ -96,14 +96,6 @@ def _few(near: HealingSignal, tap: str, is_near: HealingSignal, see: TileView) -
     return see(S.FLOOD) & see(S.FLOOD, tap) & ~see(near) & ~see(is_near, tap)
 
 
-def _orphan(see: TileView) -> Bits:
-    return see(S.FLOOD) & ~see(S.ROOT) & ~any_on(see, NEAR)
-
-
-def _until_reset(rule: Rule) -> Rule:
-    return lambda see: rule(see) & ~see(S.RESET)
-
-
 WIPED: dict[IntEnum, Rule] = {
     S.PATH: lambda see: see(S.FLOOD) & see(S.ON),
     S.ROOT: lambda see: see.tile(Tile.TARGET),
@@ -113,7 +105,7 @@ WIPED: dict[IntEnum, Rule] = {
     S.FEW_V: partial(_few, S.NEAR_D, "D", S.NEAR_U),
     S.MANY_H: partial(_many, S.NEAR_R, "R", S.NEAR_L),
     S.FEW_H: partial(_few, S.NEAR_R, "R", S.NEAR_L),
-    S.ORPHAN: _orphan,
+    S.ORPHAN: lambda see: see(S.FLOOD) & ~see(S.ROOT) & ~any_on(see, NEAR),
     S.ALARM: partial(any_on, signals=FOUND),
 }
 
@@ -141,15 +133,14 @@ NEAR_TILES = tuple(moved(CENTRE, tap) for tap in ("C", *DIRECTIONS))
 FAR_TILES = tuple({moved(at, tap) for at in NEAR_TILES for tap in ("C", *DIRECTIONS)})
 
 
-@dataclass(frozen=True)
-class _Changes:
-    """The proof that it heals: lemmas about one iteration, and what follows from them.
+def _changes(order: str, steps: Steps) -> Iterator[Claim]:
+    """Yield the proof that it heals: lemmas about one iteration, and what follows from them.
 
     Call a state *good* for a maze if LASTING is as at some time after a fresh start on it. At any time, one of these is
     true: the state is good for the maze of the last iteration; or a check fails at some tile; or one of the signals of
     checks, ALARM or RESET is on. For after a good state the next one is good for the next maze, or a check fails
     (`_next_maze`). If a check fails, its signal is on next, then ALARM, then RESET. And after a RESET the state is good
-    for any maze, since there is no flood (`_reset`).
+    for any maze, since there is no flood (`_after_reset`).
 
     Now let the maze stay. If a RESET is on again, it is so within four iterations, and perhaps once more in the next
     one. After that, at most six iterations since the change, all is as at a fresh start: the path is right within
@@ -157,121 +148,115 @@ class _Changes:
     the flood to its end (`_same_maze`). That takes at most F iterations, if the farthest tile is at distance F from the
     target. So the path is right within the larger of 2 L + 9 and F + 4.
     """
+    theorem, anything, never = path_theorem(replace(CANONICAL, order=order), _others), steps.state("held"), steps.t < 0
 
-    order: str
-    steps: Steps
-
-    def claims(self) -> Iterator[Claim]:
-        """Yield the lemmas."""
-        yield from self._next_maze()
-        yield from self._reset()
-        yield from self._same_maze()
-
-    @property
-    def _theorem(self) -> Theorem:
-        return PathSignals(replace(CANONICAL, order=self.order), _others).theorem
-
-    def _good(self, maze: Picture, t: Number, off: tuple[HealingSignal, ...] = ()) -> State:
+    def good(maze: Picture, t: Number, off: tuple[HealingSignal, ...] = ()) -> State:
         """Return any state that is good for a maze, as after t iterations on it, with some signals off."""
-        anything, never = self.steps.state("held"), self.steps.t < 0
 
         def held(at: Offset) -> Mapping[IntEnum, Truth]:
-            said = self._theorem.signals(maze, at, t)
+            said = theorem.signals(maze, at, t)
             walls = said[S.WAS_WALL] | (anything(at)[S.WAS_WALL] & (t == 0))  # after a reset walls are known already
             lasting = {**{signal: said[signal] for signal in LASTING}, S.WAS_WALL: walls}
             return {**anything(at), **lasting, **dict.fromkeys(off, never)}
 
         return cache(held)
 
-    def _next_maze(self) -> Iterator[Claim]:
-        """Yield why after a good state the next one is good for the next maze, or a check fails.
+    yield from _next_maze(steps, good)
+    yield from _after_reset(steps, theorem)
+    yield from _same_maze(steps, theorem, good)
 
-        If no check fails, closed walls change no distance on which the flood relies; and if the target has moved,
-        nothing is left of the flood. Both are shown by induction over the distances of tiles.
-        """
-        steps, before, t = self.steps, self.steps.picture, self.steps.t
-        maze, one = steps.maze("next"), before.of_map("one")
-        held = self._good(before, t, (S.RESET,))
-        after = steps.after(maze, held)
-        failed = steps.after(maze, lambda at: {**after(at), S.RESET: t < 0})
-        quiet = [~after(at)[S.OPENED] for at in NEAR_TILES]
-        quiet += [~failed(at)[check] for at in NEAR_TILES for check in FOUND if check != S.OPENED]
-        targets = [(before.tile(Tile.TARGET, at), maze.tile(Tile.TARGET, at)) for at in FAR_TILES]
 
-        def no_shorter(at: Offset) -> Truth:
-            shorter = maze.number(DISTANCE, at) < before.number(DISTANCE, at)
-            return implies(maze.true(REACHED, at), before.true(REACHED, at) & ~shorter)
+def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
+    """Yield why after a good state the next one is good for the next maze, or a check fails.
 
-        def as_far(at: Offset) -> Truth:
-            equal = maze.number(DISTANCE, at) == before.number(DISTANCE, at)
-            return implies(after(at)[S.FLOOD], before.true(REACHED, at) & maze.true(REACHED, at) & equal)
+    If no check fails, closed walls change no distance on which the flood relies; and if the target has moved,
+    nothing is left of the flood. Both are shown by induction over the distances of tiles.
+    """
+    before, t = steps.picture, steps.t
+    maze, one = steps.maze("next"), before.of_map("one")
+    held = good(before, t, (S.RESET,))
+    after = steps.after(maze, held)
+    failed = steps.after(maze, lambda at: {**after(at), S.RESET: t < 0})
+    quiet = [~after(at)[S.OPENED] for at in NEAR_TILES]
+    quiet += [~failed(at)[check] for at in NEAR_TILES for check in FOUND if check != S.OPENED]
+    targets = [(before.tile(Tile.TARGET, at), maze.tile(Tile.TARGET, at)) for at in FAR_TILES]
 
-        def gone(at: Offset) -> Truth:
-            return ~(held(at)[S.FLOOD] & after(at)[S.FLOOD])
+    def no_shorter(at: Offset) -> Truth:
+        shorter = maze.number(DISTANCE, at) < before.number(DISTANCE, at)
+        return implies(maze.true(REACHED, at), before.true(REACHED, at) & ~shorter)
 
-        def if_nearer(picture: Picture, fact: Callable[[Offset], Truth]) -> list[Truth]:
-            return [implies(nearer(picture, CENTRE, towards), fact(moved(CENTRE, towards))) for towards in DIRECTIONS]
+    def as_far(at: Offset) -> Truth:
+        equal = maze.number(DISTANCE, at) == before.number(DISTANCE, at)
+        return implies(after(at)[S.FLOOD], before.true(REACHED, at) & maze.true(REACHED, at) & equal)
 
-        kept = [t >= 1, *quiet, *(old == new for old, new in targets)]
-        yield Claim(
-            "where no check fails, no distance shrinks", [*kept, *if_nearer(maze, no_shorter)], [no_shorter(CENTRE)]
-        )
-        kept += map(no_shorter, NEAR_TILES)
-        yield Claim("what is flooded is as far as before", [*kept, *if_nearer(before, as_far)], [as_far(CENTRE)])
-        kept += map(as_far, NEAR_TILES)
-        yield Claim("so the flood is that of the next maze", kept, _equal(LASTING, after, self._good(maze, t + 1)))
-        lost = [t >= 1, *quiet, *(~(old & new) for old, new in targets)]
-        yield Claim("no flood is left if the target has moved", [*lost, *if_nearer(before, gone)], [gone(CENTRE)])
-        begun = _equal(LASTING, after, self._good(maze, one))
-        yield Claim("so it begins with the next maze", [one == 1, *lost, *map(gone, NEAR_TILES)], begun)
-        yield Claim("it begins with it if it had not begun", [one == 1, t == 0], begun)
+    def gone(at: Offset) -> Truth:
+        return ~(held(at)[S.FLOOD] & after(at)[S.FLOOD])
 
-    def _reset(self) -> Iterator[Claim]:
-        """Yield why a check that fails leads to a fresh start."""
-        steps, maze, t = self.steps, self.steps.picture, self.steps.t
-        anything = steps.state("held")
-        alarmed = steps.after(maze, lambda at: {**anything(at), S.RESET: t < 0})(CENTRE)
-        found = reduce(or_, (anything(CENTRE)[check] for check in FOUND))
-        alarm = [alarmed[S.ALARM] == found, alarmed[S.RESET] == anything(CENTRE)[S.ALARM]]
-        yield Claim("a check that fails raises the alarm, and that a reset", [], alarm)
-        wiped = steps.after(maze, lambda at: {**anything(at), S.RESET: t >= 0})
+    def if_nearer(picture: Picture, fact: Callable[[Offset], Truth]) -> list[Truth]:
+        return [implies(nearer(picture, CENTRE, towards), fact(moved(CENTRE, towards))) for towards in DIRECTIONS]
 
-        def walls(at: Offset) -> Mapping[IntEnum, Truth]:
-            return {**dict.fromkeys(S, t < 0), S.WAS_WALL: maze.tile(Tile.WALL, at)}
+    kept = [t >= 1, *quiet, *(old == new for old, new in targets)]
+    yield Claim(
+        "where no check fails, no distance shrinks", [*kept, *if_nearer(maze, no_shorter)], [no_shorter(CENTRE)]
+    )
+    kept += map(no_shorter, NEAR_TILES)
+    yield Claim("what is flooded is as far as before", [*kept, *if_nearer(before, as_far)], [as_far(CENTRE)])
+    kept += map(as_far, NEAR_TILES)
+    yield Claim("so the flood is that of the next maze", kept, _equal(LASTING, after, good(maze, t + 1)))
+    lost = [t >= 1, *quiet, *(~(old & new) for old, new in targets)]
+    yield Claim("no flood is left if the target has moved", [*lost, *if_nearer(before, gone)], [gone(CENTRE)])
+    begun = _equal(LASTING, after, good(maze, one))
+    yield Claim("so it begins with the next maze", [one == 1, *lost, *map(gone, NEAR_TILES)], begun)
+    yield Claim("it begins with it if it had not begun", [one == 1, t == 0], begun)
 
-        def fresh(at: Offset) -> Mapping[IntEnum, Truth]:
-            return self._theorem.signals(maze, at, t + 1)
 
-        yield Claim("a reset leaves nothing but walls", [], _equal(tuple(S)[:-1], wiped, walls))
-        yield Claim("then all is as at first", [t == 0], _equal(tuple(S)[1:], steps.after(maze, walls), fresh))
+def _after_reset(steps: Steps, theorem: Theorem) -> Iterator[Claim]:
+    """Yield why a check that fails leads to a fresh start."""
+    maze, t = steps.picture, steps.t
+    anything = steps.state("held")
+    alarmed = steps.after(maze, lambda at: {**anything(at), S.RESET: t < 0})(CENTRE)
+    found = reduce(or_, (anything(CENTRE)[check] for check in FOUND))
+    alarm = [alarmed[S.ALARM] == found, alarmed[S.RESET] == anything(CENTRE)[S.ALARM]]
+    yield Claim("a check that fails raises the alarm, and that a reset", [], alarm)
+    wiped = steps.after(maze, lambda at: {**anything(at), S.RESET: t >= 0})
 
-    def _same_maze(self) -> Iterator[Claim]:
-        """Yield why, on a maze that stays, the path is right at last if no check fails, wherever it is at first."""
-        steps, maze, t = self.steps, self.steps.picture, self.steps.t
-        since, farthest, length = maze.of_map("since"), maze.of_map("farthest"), maze.of_map(LENGTH)
-        held, answer = self._good(maze, t, OFF), self._theorem.answer
-        after = steps.after(maze, held)
-        assert answer is not None
-        stays = [t >= 1, since >= 0, farthest >= 0, length <= farthest]  # the source is no farther than any tile
-        stays += [implies(maze.true(REACHED, at), maze.number(DISTANCE, at) <= farthest) for at in FAR_TILES]
-        goes_on = _equal((*LASTING, *OFF), after, self._good(maze, t + 1, OFF))
-        yield Claim("the flood goes on, and no check fails", stays, goes_on)
+    def walls(at: Offset) -> Mapping[IntEnum, Truth]:
+        return {**dict.fromkeys(S, t < 0), S.WAS_WALL: maze.tile(Tile.WALL, at)}
 
-        def right(state: State, at: Offset, t: Number, since: Number) -> Iterator[Truth]:
-            distance = maze.number(DISTANCE, at)
-            lost = (since == 0) | (maze.true(REACHED, at) & (distance + since <= farthest))
-            due = has_come(maze, at, t) & (since >= length - distance)
-            for towards, signal in zip(DIRECTIONS, ENTER, strict=True):
-                enters, on = maze.true(ENTERS[towards], at), state(at)[signal]
-                yield implies(on, enters | lost) & implies(enters & due, on)
+    def fresh(at: Offset) -> Mapping[IntEnum, Truth]:
+        return theorem.signals(maze, at, t + 1)
 
-        now = [fact for at in NEAR_TILES for fact in right(held, at, t, since)]
-        yield Claim("any path will do at first", [*stays, since == 0], right(held, CENTRE, t, since))
-        yield Claim("what is left of it runs out", [*stays, *now], right(after, CENTRE, t + 1, since + 1))
-        due, reached = [*stays, t >= 2 * length + 1], maze.true(REACHED, CENTRE)
-        on = [implies(reached, state(CENTRE)[S.ON] == answer(maze, CENTRE)) for state in (held, after)]
-        yield Claim("the path is right after that", [*due, *now, since > farthest], on[1:])
-        yield Claim("and it is shown", [*due, on[0]], [after(CENTRE)[S.PATH] == answer(maze, CENTRE)])
+    yield Claim("a reset leaves nothing but walls", [], _equal(tuple(S)[:-1], wiped, walls))
+    yield Claim("then all is as at first", [t == 0], _equal(tuple(S)[1:], steps.after(maze, walls), fresh))
+
+
+def _same_maze(steps: Steps, theorem: Theorem, good: Callable[..., State]) -> Iterator[Claim]:
+    """Yield why, on a maze that stays, the path is right at last if no check fails, wherever it is at first."""
+    maze, t = steps.picture, steps.t
+    since, farthest, length = maze.of_map("since"), maze.of_map("farthest"), maze.of_map(LENGTH)
+    held, answer = good(maze, t, OFF), theorem.answer
+    after = steps.after(maze, held)
+    assert answer is not None
+    stays = [t >= 1, since >= 0, farthest >= 0, length <= farthest]  # the source is no farther than any tile
+    stays += [implies(maze.true(REACHED, at), maze.number(DISTANCE, at) <= farthest) for at in FAR_TILES]
+    goes_on = _equal((*LASTING, *OFF), after, good(maze, t + 1, OFF))
+    yield Claim("the flood goes on, and no check fails", stays, goes_on)
+
+    def right(state: State, at: Offset, t: Number, since: Number) -> Iterator[Truth]:
+        distance = maze.number(DISTANCE, at)
+        lost = (since == 0) | (maze.true(REACHED, at) & (distance + since <= farthest))
+        due = has_come(maze, at, t) & (since >= length - distance)
+        for towards, signal in zip(DIRECTIONS, ENTER, strict=True):
+            enters, on = maze.true(ENTERS[towards], at), state(at)[signal]
+            yield implies(on, enters | lost) & implies(enters & due, on)
+
+    now = [fact for at in NEAR_TILES for fact in right(held, at, t, since)]
+    yield Claim("any path will do at first", [*stays, since == 0], right(held, CENTRE, t, since))
+    yield Claim("what is left of it runs out", [*stays, *now], right(after, CENTRE, t + 1, since + 1))
+    due, reached = [*stays, t >= 2 * length + 1], maze.true(REACHED, CENTRE)
+    on = [implies(reached, state(CENTRE)[S.ON] == answer(maze, CENTRE)) for state in (held, after)]
+    yield Claim("the path is right after that", [*due, *now, since > farthest], on[1:])
+    yield Claim("and it is shown", [*due, on[0]], [after(CENTRE)[S.PATH] == answer(maze, CENTRE)])
 
 
 def _equal(signals: Iterable[IntEnum], one: State, other: State) -> list[Truth]:
@@ -286,7 +271,7 @@ def _automaton(order: str) -> Automaton:
         signals=HealingSignal,
         rules={
             **canonical.rules,
-            **{signal: _until_reset(rule) for signal, rule in WIPED.items()},
+            **{signal: partial(lambda rule, see: rule(see) & ~see(S.RESET), rule) for signal, rule in WIPED.items()},
             S.WAS_WALL: lambda see: see.tile(Tile.WALL),
             S.RESET: lambda see: see(S.ALARM),
         },
@@ -302,7 +287,7 @@ def _automaton(order: str) -> Automaton:
             (S.MANY_H, S.FEW_H),
             *((signal,) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM)),
         ),
-        theorem=PathSignals(canonical, _others, lambda steps: _Changes(order, steps).claims(), AFTER_CHANGES).theorem,
+        theorem=path_theorem(canonical, _others, partial(_changes, order), AFTER_CHANGES),
         heals=True,
         in_order=_automaton,
         learning={"sizes": (4, 6), "n_levels": 8},

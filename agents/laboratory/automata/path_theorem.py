@@ -11,7 +11,6 @@ takes a tile an iteration: it comes to distance d in iteration 2 LENGTH + 1 - d.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial, reduce
 from itertools import combinations
@@ -28,10 +27,11 @@ from .canonical_path import CanonicalPath
 from .theorem import CENTRE, Claim, Number, Picture, Steps, Theorem, Truth, implies, moved
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
+PLACE, STRIDE = "place", "stride"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 
 
-def free(picture: Picture, at: Offset) -> Truth:
+def is_free(picture: Picture, at: Offset) -> Truth:
     """Return whether a tile is on the map and not a wall."""
     return picture.inside(at) & ~picture.tile(Tile.WALL, at)
 
@@ -59,7 +59,7 @@ def distance_axioms(picture: Picture, at: Offset, start: Truth, around: Iterable
     """
     reached, distance, around = picture.true(REACHED, at), picture.number(DISTANCE, at), list(around)
     found = {
-        "only free tiles are reached": implies(reached, free(picture, at) & (distance >= 0)),
+        "only free tiles are reached": implies(reached, is_free(picture, at) & (distance >= 0)),
         "the start is the tile at distance 0": start == (reached & (distance == 0)),
         "some neighbour of a reached tile is nearer by one": implies(
             reached & ~start,
@@ -68,7 +68,7 @@ def distance_axioms(picture: Picture, at: Offset, start: Truth, around: Iterable
     }
     for there in around:
         found[f"distances of neighbours, {there}"] = implies(
-            reached & free(picture, there),
+            reached & is_free(picture, there),
             picture.true(REACHED, there) & (picture.number(DISTANCE, there) <= distance + 1),
         )
     return found
@@ -96,7 +96,7 @@ def axioms(order: str, picture: Picture, at: Offset, t: Number) -> dict[str, Tru
             reached & picture.true(REACHED, there), picture.number(DISTANCE, there) != distance
         )
         found[f"the path enters along canonical moves, {towards}"] = picture.true(ENTERS[towards], at) == (
-            free(picture, at)
+            is_free(picture, at)
             & picture.true(ON_PATH, before)
             & ~picture.tile(Tile.TARGET, before)
             & goes(picture, before, towards, order)
@@ -114,46 +114,37 @@ def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
     return picture.true(REACHED, at) & (picture.number(DISTANCE, at) < t)
 
 
-@dataclass(frozen=True)
-class PathSignals:
-    """What the signals of a `CanonicalPath` from source to target are after t iterations.
+def path_theorem(
+    path: CanonicalPath,
+    others: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]] = lambda picture, at, t: {},
+    further: Callable[[Steps], Iterable[Claim]] = lambda steps: (),
+    shown: str = "",
+) -> Theorem:
+    """Return the theorem of an automaton with the signals of a path from source to target.
 
-    Attributes:
+    Args:
         path: the rule, with the signals that it has.
         others: (picture, at, t) -> the automaton's other signals but PATH; by default none.
         further: further claims, as `Theorem` has them.
         shown: what they add to the answer, in words.
     """
 
-    path: CanonicalPath
-    others: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]] = lambda picture, at, t: {}
-    further: Callable[[Steps], Iterable[Claim]] = lambda steps: ()
-    shown: str = ""
+    def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
+        flood, directions = flooded(picture, at, t), path.order
+        near = {s: flood & nearer(picture, at, towards) for towards, s in zip(directions, path.near, strict=False)}
+        entering = zip(directions, path.enter, strict=True)
+        enter = {s: picture.true(ENTERS[towards], at) & has_come(picture, at, t) for towards, s in entering}
+        return {path.signals["FLOOD"]: flood, **near, **enter, **others(picture, at, t)}
 
-    @property
-    def theorem(self) -> Theorem:
-        """The theorem of an automaton with these signals."""
-        return Theorem(
-            partial(axioms, self.path.order),
-            self._signals,
-            partial(ghosts, self.path.order),
-            self.shown,
-            answer=lambda picture, at: picture.true(ON_PATH, at),
-            n_moves=lambda picture: picture.of_map(LENGTH),
-            further=self.further,
-        )
-
-    def _signals(self, picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
-        flood = flooded(picture, at, t)
-        near = {
-            signal: flood & nearer(picture, at, towards)
-            for towards, signal in zip(self.path.order, self.path.near, strict=False)
-        }
-        enter = {
-            signal: picture.true(ENTERS[towards], at) & has_come(picture, at, t)
-            for towards, signal in zip(self.path.order, self.path.enter, strict=True)
-        }
-        return {self.path.signals["FLOOD"]: flood, **near, **enter, **self.others(picture, at, t)}
+    return Theorem(
+        partial(axioms, path.order),
+        signals,
+        partial(ghosts, path.order),
+        shown,
+        answer=lambda picture, at: picture.true(ON_PATH, at),
+        n_moves=lambda picture: picture.of_map(LENGTH),
+        further=further,
+    )
 
 
 def has_come(picture: Picture, at: Offset, t: Number) -> Truth:
@@ -180,3 +171,25 @@ def ghosts(order: str, tiles: Tiles) -> Mapping[str, Any]:
         before = far[1 + down : far.shape[0] - 1 + down, 1 + right : far.shape[1] - 1 + right]
         found[ENTERS[towards]] = framed[1:-1, 1:-1] & (before == distance + 1)
     return found
+
+
+def place_axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
+    """Return what is true of PLACE, a number for each tile, and of STRIDE, by which it is larger one row below.
+
+    STRIDE is odd, so of two neighbours one has an even place.
+    """
+    place, stride = picture.number(PLACE, at), picture.of_map(STRIDE)
+    found = {"rows have more than two places, and an odd number": (stride > 2) & (stride % 2 == 1)}
+    for towards in DIRECTIONS:
+        there = moved(at, towards)
+        step = (there[0] - at[0]) * stride + there[1] - at[1]
+        found[f"places of neighbours, {towards}"] = implies(
+            picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + step
+        )
+    return found
+
+
+def place_ghosts(tiles: Tiles) -> dict[str, Any]:
+    """Return the places of the tiles of a (H, W) maze."""
+    stride, (rows, cols) = tiles.shape[1] // 2 * 2 + 3, np.indices(tiles.shape)
+    return {PLACE: rows * stride + cols, STRIDE: stride}

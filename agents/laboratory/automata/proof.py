@@ -173,7 +173,11 @@ class _See:
 
 class _Prover:
     def __init__(self, automaton: Automaton, theorem: Theorem) -> None:
-        self._z3 = _import_z3()
+        try:
+            import z3
+        except ImportError as error:
+            raise ImportError('a proof needs z3: pip install "maze-nca-gym[proof]"') from error
+        self._z3 = z3
         self._automaton, self._theorem = automaton, theorem
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
         self.picture = _SymbolicPicture(self._z3)
@@ -287,11 +291,3 @@ def _draw(picture: _SymbolicPicture, model: Any) -> str:
         told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]
         lines.append(f"{tap}: {', '.join(told)}")
     return "\n".join([*rows, numbers, *lines])
-
-
-def _import_z3() -> Any:
-    try:
-        import z3
-    except ImportError as error:
-        raise ImportError('a proof needs z3: pip install "maze-nca-gym[proof]"') from error
-    return z3

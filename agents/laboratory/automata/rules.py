@@ -76,17 +76,11 @@ def threshold(terms: Iterable[tuple[float, Bits]], least: float) -> Bits:
     The bits must be booleans, not integers of several bits.
     """
     weights, bits = zip(*terms, strict=True)
-    join = _Threshold(weights, least)
+
+    def join(*bits: Bits) -> Bits:
+        return cast(Bits, sum(weight * bit for weight, bit in zip(weights, bits, strict=True)) >= least)
+
     return cast(Bits, Expression(join=join, parts=bits) if isinstance(bits[0], Expression) else join(*bits))
-
-
-@dataclass(frozen=True)
-class _Threshold:
-    weights: tuple[float, ...]
-    least: float
-
-    def __call__(self, *bits: Bits) -> Bits:
-        return cast(Bits, sum(weight * bit for weight, bit in zip(self.weights, bits, strict=True)) >= self.least)
 
 
 @dataclass(frozen=True, eq=False)

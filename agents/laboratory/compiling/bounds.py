@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import reduce
 from itertools import product
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -38,7 +39,7 @@ ROUNDING = 2.0**-24
 
 
 class Bounds(NamedTuple):
-    """Lower and upper bounds of terms of a network's sums, for some rows of weights, (..., R) each."""
+    """Lower and upper bounds of a network's sums, for some rows of weights, (P, R) each."""
 
     low: Doubles
     high: Doubles
@@ -69,10 +70,6 @@ class Kinds(NamedTuple):
     bounds: Bounds
 
 
-_Cases: TypeAlias = dict[int, Bounds]
-"""Bounds over all tiles with the same values of the bits that are read, by that code (all other bits are 0)."""
-
-
 class Network:
     """The weights of a network, by what a tile can add to each sum.
 
@@ -94,18 +91,31 @@ class Network:
     def __init__(self, automaton: Automaton, model: NCA, tolerance: float) -> None:
         self.automaton, self.largest, self.tolerance = automaton, 0.0, tolerance
         self.worlds, self.assumed = find_worlds(automaton)
-        self._low, self._high = automaton.low, automaton.high
-        self.pooled_tolerance = POOLED * tolerance
         # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
         n_bad = np.count_nonzero(~np.isfinite(weight)) + np.count_nonzero(~np.isfinite(bias))
         check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
-        self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
-        highest = self._highest(self._bias, *self._parts(self._weight))
-        self.largest = 1 + float(highest[: len(automaton.channels)][self._high].max(initial=0.0))
-        self._of_kinds, self._of_signals = self._parts(self._weight)
-        self._rounding = self._rounded(weight, bias)
+        low, high = automaton.low, automaton.high
+        # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
+        # are read, so their difference would be far too wide to prove anything
+        self._bias, rows = (np.concatenate([each, each[low] - each[high]]) for each in (bias, weight))
+        highest = self._highest(self._bias, *self._parts(rows))
+        self.largest = 1 + float(highest[: len(automaton.channels)][high].max(initial=0.0))
+        self._of_kinds, self._of_signals = self._parts(rows)
+        # rounding errors of float32 sums in any order (Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1):
+        # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
+        # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING. Terms with a weight of 0 add no error
+        n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, self._highest(abs(bias), *self._parts(abs(weight)))
+        off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
+        # sums of multiples of 1/2 have no error in float32, unless they are too large; so all states that are read are
+        # such multiples, if their own sums are
+        whole = (weight % 1 == 0).all(axis=(1, 2)) & (bias % 0.5 == 0) & (most < MOST_WHOLE)
+        if whole[weight[:, len(automaton.kinds) :].any(axis=(0, 2))].all():
+            off[whole] = 0
+        off[most >= MOST_FLOAT] = np.inf  # a part of the sum can overflow, and infinities of both signs make NaN
+        # the network never computes a difference, so its error is at most that of both sums together
+        self._rounding = np.concatenate([off, off[low] + off[high]])
 
     def kinds(self, signal: IntEnum) -> Kinds:
         """Return all kinds of patch for a signal's rule, with bounds for the signal's rows.
@@ -116,12 +126,6 @@ class Network:
         says = expression_of(rule)
         reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
         return self._kinds(reads, self._rows(signal), rule)
-
-    def _rows(self, signal: IntEnum) -> list[int]:
-        n_channels = len(self.automaton.channels)
-        if signal == self.automaton.pooled:
-            return [n_channels - 2]
-        return [2 * signal - 1, 2 * signal, n_channels + signal - 1] if signal in self.automaton.paired else [0]
 
     def highest_maximum(self) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
@@ -135,78 +139,97 @@ class Network:
 
         With `sign` -1, return those that make it smallest.
         """
-        row = self._rows(signal)[row]
-        world, codes = self.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
-        return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
+        row, side, worst = self._rows(signal)[row], int(sign > 0), []
+        for tap, code in enumerate(kinds.codes[place].tolist()):
+            reads = kinds.reads[tap]
+            found = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
+            for kind, components in self.worlds[kinds.worlds[place]].items():
+                if reads.kind and code & ((1 << KIND_BITS) - 1) != kind + 1:
+                    continue
+                total = sign * self._of_kinds[side, tap, self.automaton.kinds.index(kind), row]
+                tile = int(kind) + 1
+                # components are independent, so the most is added by the best state of each
+                for component in components:
+                    mask = mask_of(component.signals) & reads.signals
+                    fits = component.states & mask == code & mask
+                    values = np.where(fits, sign * self._of_states(tap, component)[side, :, row], -np.inf)
+                    total, tile = total + values.max(), tile | int(component.states[values.argmax()])
+                found.append((float(total), tile))
+            worst.append(max(found)[1])
+        return worst
+
+    def _rows(self, signal: IntEnum) -> list[int]:
+        n_channels = len(self.automaton.channels)
+        if signal == self.automaton.pooled:
+            return [n_channels - 2]
+        return [2 * signal - 1, 2 * signal, n_channels + signal - 1] if signal in self.automaton.paired else [0]
 
     def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
-        codes, worlds = [], []
-        lows: list[Doubles] = []
-        highs: list[Doubles] = []
+        codes, worlds, sums = [], [], []
         for place, world in enumerate(self.worlds):
             taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(self.automaton.taps))]
             # any tiles of a world are combined; that includes patches that never occur, so bounds hold for all
             ways = combinations(self.automaton, [len(cases) for cases in taps])
             worlds.append(np.full(ways.shape[1], place))
             codes.append(np.stack([np.array(list(cases))[way] for cases, way in zip(taps, ways, strict=True)], axis=1))
-            for found, side in ((lows, 0), (highs, 1)):
-                terms = [np.array([bounds[side] for bounds in cases.values()]) for cases in taps]
-                found.append(np.sum([term[way] for term, way in zip(terms, ways, strict=True)], axis=0))
+            terms = (np.array(list(cases.values()))[way] for cases, way in zip(taps, ways, strict=True))
+            sums.append(reduce(np.add, terms))
+        low, high = np.concatenate(sums).swapaxes(0, 1)
         bias, rounding, patches = self._bias[rows], self._rounding[rows], np.concatenate(codes)
-        bounds = Bounds(np.concatenate(lows) + bias - rounding, np.concatenate(highs) + bias + rounding)
+        bounds = Bounds(low + bias - rounding, high + bias + rounding)
         return Kinds(reads, patches, np.concatenate(worlds), rule(PatchView(self.automaton, patches)), bounds)
 
-    def _with_differences(self, rows: Doubles) -> Doubles:
-        # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
-        # are read, so their difference would be far too wide to prove anything
-        return np.concatenate([rows, rows[self._low] - rows[self._high]])
+    def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> dict[int, Doubles]:
+        """Return the least and the most that a world's tiles add to some rows at a tap, (2, R), by the bits read."""
+        # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
+        found = {} if self.automaton.taps[tap] == "C" else {0: np.zeros((2, len(rows)))}
+        for kind, components in world.items():
+            code = int(kind) + 1 if reads.kind else 0
+            of_kind = {code: self._of_kinds[:, tap, self.automaton.kinds.index(kind)][:, rows]}
+            for component in components:
+                # states with the same bits read have the same result, so only their extremes matter
+                (low, high), codes = self._of_states(tap, component)[:, :, rows], component.states & reads.signals
+                alike = {
+                    int(code): np.stack([low[codes == code].min(axis=0), high[codes == code].max(axis=0)])
+                    for code in np.unique(codes)
+                }
+                # components are independent, so codes are joined, and bounds added
+                parts = product(of_kind.items(), alike.items())
+                of_kind = {code | other: some + more for (code, some), (other, more) in parts}
+            # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
+            for code, some in of_kind.items():
+                known = found.get(code, some)
+                found[code] = np.stack([np.minimum(known[0], some[0]), np.maximum(known[1], some[1])])
+        return found
 
-    def _parts(self, weight: Doubles) -> tuple[Bounds, Bounds]:
-        """Return what each kind of tile can add at each tap, (taps, T, R), and each signal that is on, (taps, S, R)."""
+    def _parts(self, weight: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the least and the most that each kind of tile can add at each tap, (2, taps, T, R), and that each
+        signal that is on can, (2, taps, S, R)."""
         # where a signal is off, its channels are exactly 0, by the ReLU. Where it is on, its first or only channel
         # holds 1 up to an error (`middle` and `spread`), and both channels of a pair also a number from 0 to `largest`,
         # the same in both (`common`)
-        weight = weight.transpose(2, 1, 0)
-        n_kinds = len(self.automaton.kinds)
+        weight, n_kinds = weight.transpose(2, 1, 0), len(self.automaton.kinds)
         of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
-        path, low, high = channels[:, :1], channels[:, self._low], channels[:, self._high]
+        path, low, high = channels[:, :1], channels[:, self.automaton.low], channels[:, self.automaton.high]
         middle, spread = [path, low], [PATH_TOLERANCE * abs(path), self.tolerance * abs(low)]
         common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path)
         if self.automaton.pooled is not None:
             pooled = channels[:, -2:-1]
-            middle, spread = [*middle, pooled], [*spread, self.pooled_tolerance * abs(pooled)]
+            middle, spread = [*middle, pooled], [*spread, POOLED * self.tolerance * abs(pooled)]
             # the maximum over channels depends on no single signal, so it counts with the tile's kind
             common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
         centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
         return (
-            Bounds(of_kinds + np.minimum(most, 0), of_kinds + np.maximum(most, 0)),
-            Bounds(centre - off + np.minimum(both, 0), centre + off + np.maximum(both, 0)),
+            np.stack([of_kinds + np.minimum(most, 0), of_kinds + np.maximum(most, 0)]),
+            np.stack([centre - off + np.minimum(both, 0), centre + off + np.maximum(both, 0)]),
         )
 
-    def _rounded(self, weight: Doubles, bias: Doubles) -> Doubles:
-        """Return bounds of the rounding errors of float32 sums in any order, (R,).
-
-        Source: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1. Terms with a weight of 0 add no error.
-        """
-        # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
-        # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING
-        n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, self._highest(abs(bias), *self._parts(abs(weight)))
-        off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
-        # sums of multiples of 1/2 have no error in float32, unless they are too large; so all states that are read are
-        # such multiples, if their own sums are
-        whole = (weight % 1 == 0).all(axis=(1, 2)) & (bias % 0.5 == 0) & (most < MOST_WHOLE)
-        if whole[weight[:, len(self.automaton.kinds) :].any(axis=(0, 2))].all():
-            off[whole] = 0
-        off[most >= MOST_FLOAT] = np.inf  # a part of the sum can overflow, and infinities of both signs make NaN
-        # the network never computes a difference, so its error is at most that of both sums together
-        return np.concatenate([off, off[self._low] + off[self._high]])
-
-    def _highest(self, most: Doubles, of_kinds: Bounds, of_signals: Bounds) -> Doubles:
+    def _highest(self, most: Doubles, of_kinds: Doubles, of_signals: Doubles) -> Doubles:
         """Return upper bounds of sums, (R,), from their biases and what `_parts` returned."""
         for tap in range(len(self.automaton.taps)):
             sums = [
-                of_kinds.high[tap, self.automaton.kinds.index(kind)]
-                + sum((self._on(part) @ of_signals.high[tap]).max(axis=0) for part in components)
+                of_kinds[1, tap, self.automaton.kinds.index(kind)]
+                + sum((self._on(part) @ of_signals[1, tap]).max(axis=0) for part in components)
                 for world in self.worlds
                 for kind, components in world.items()
             ]
@@ -217,52 +240,9 @@ class Network:
         """Return the signals that are on in a component's states, (N, S)."""
         return signals_of(self.automaton, component.states).astype(np.float64)
 
-    def _of_states(self, tap: int, component: Component) -> Bounds:
-        """Return what each state of a component can add at a tap, (N, R)."""
-        on = self._on(component)
-        return Bounds(*(on @ values[tap] for values in self._of_signals))
-
-    def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> _Cases:
-        """Return the bounds of a world's tiles at a tap, for some rows, by the bits that are read."""
-        nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
-        # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
-        found: _Cases = {} if self.automaton.taps[tap] == "C" else {0: nothing}
-        for kind, components in world.items():
-            place = self.automaton.kinds.index(kind)
-            code = int(kind) + 1 if reads.kind else 0
-            of_kind = {code: Bounds(*(values[tap, place][rows] for values in self._of_kinds))}
-            for component in components:
-                of_kind = _combine(of_kind, self._alike(tap, component, reads.signals, rows))
-            # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
-            for code, bounds in of_kind.items():
-                known = found.get(code, bounds)
-                found[code] = Bounds(np.minimum(known.low, bounds.low), np.maximum(known.high, bounds.high))
-        return found
-
-    def _alike(self, tap: int, component: Component, read: int, rows: list[int]) -> _Cases:
-        # states with the same bits read have the same result, so only their extremes matter
-        low, high = (values[:, rows] for values in self._of_states(tap, component))
-        codes = component.states & read
-        return {
-            int(code): Bounds(low[codes == code].min(axis=0), high[codes == code].max(axis=0))
-            for code in np.unique(codes)
-        }
-
-    def _extreme(self, world: World, tap: int, reads: Reads, code: int, row: int, sign: int) -> int:
-        """Return the code of the tile that adds most to a row among tiles of a case; with `sign` -1, least."""
-        found = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
-        for kind, components in world.items():
-            place = self.automaton.kinds.index(kind)
-            if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
-                total, tile = sign * _either(self._of_kinds, sign)[tap, place, row], int(kind) + 1
-                # components are independent, so the most is added by the best state of each
-                for component in components:
-                    mask = mask_of(component.signals) & reads.signals
-                    fits = component.states & mask == code & mask
-                    values = np.where(fits, sign * _either(self._of_states(tap, component), sign)[:, row], -np.inf)
-                    total, tile = total + values.max(), tile | int(component.states[values.argmax()])
-                found.append((float(total), tile))
-        return max(found)[1]
+    def _of_states(self, tap: int, component: Component) -> Doubles:
+        """Return the least and the most that each state of a component can add at a tap, (2, N, R)."""
+        return np.stack([self._on(component) @ side[tap] for side in self._of_signals])
 
 
 def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
@@ -277,15 +257,3 @@ def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
             "compared: let it read fewer signals or tiles"
         )
     return np.indices(numbers).reshape(len(numbers), -1)
-
-
-def _either(bounds: Bounds, sign: int) -> Doubles:
-    return bounds.high if sign > 0 else bounds.low
-
-
-def _combine(some: _Cases, others: _Cases) -> _Cases:
-    """Return the cases of two independent parts of a tile together: codes are joined, bounds added."""
-    return {
-        code | other: Bounds(bounds.low + more.low, bounds.high + more.high)
-        for (code, bounds), (other, more) in product(some.items(), others.items())
-    }

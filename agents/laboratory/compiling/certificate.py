@@ -37,21 +37,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...policies.learned.nca import NCA
 from ...policies.policy import Policy
 from ..automata import Automaton
 from ..automata.automaton import automata_of
-from .bounds import PATH_TOLERANCE, POOLED, Bounds, Doubles, Kinds, Network
+from .bounds import PATH_TOLERANCE, POOLED, Kinds, Network
 from .linear import separated
 from .patches import Codes, distinct, kinds_of, signals_of
 
-Wrong: TypeAlias = tuple[int, int, Doubles]
-"""A row of a signal; 1 if its largest sums are compared, -1 for the smallest; and the (P,) excess over their bound."""
 SLACK = 0.01
 """Largest error of a difference from 1 for which no patch is named: it may be one of rounding."""
 
@@ -128,50 +125,6 @@ def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
     automaton = automaton_of(model) if automaton is None else automaton
     if model.channel_names != automaton.channels:
         automaton = separated(automaton)
-    _check(model, automaton)
-    found = _certificate(Network(automaton, model, tolerance=0.0))
-    error = max(found.error, found.pooled_error / POOLED)
-    if error and found.silent <= 0 <= found.least:
-        # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
-        found = _certificate(Network(automaton, model, tolerance=1.25 * error))
-    return found
-
-
-def _certificate(network: Network) -> Certificate:
-    automaton = network.automaton
-    path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
-    single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
-    # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
-    silent = [*(_silent(kinds, 2) for kinds in pairs), *(_silent(kinds, 1) for kinds in single)]
-    return Certificate(
-        n_patches=sum(len(kinds.on) for kinds in (*single, *pairs)),
-        silent=max(silent if automaton.pooled is None else [*silent, network.highest_maximum()]),
-        # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
-        least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
-        most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
-        error=max((_error(kinds, 2) for kinds in pairs), default=0.0),
-        path_error=_error(path, 0),
-        pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
-        largest=network.largest,
-        tolerance=network.tolerance,
-        assumed=network.assumed,
-    )
-
-
-def new_network(automaton: Automaton) -> NCA:
-    """Return a network with an automaton's channels and neighbourhood, and random weights."""
-    return NCA(
-        n_tiles=len(automaton.kinds),
-        n_channels=len(automaton.channels),
-        cut_corners=automaton.neighbourhood == 5,
-        n_iterations=None,
-        max_pool=automaton.pooled is not None,
-        task=automaton.task,
-        channel_names=automaton.channels,
-    )
-
-
-def _check(model: NCA, automaton: Automaton) -> None:
     channels, pools, cuts = automaton.channels, automaton.pooled is not None, automaton.neighbourhood == 5
     if (model.channel_names, model.cut_corners, model.kernel_size, model.max_pool) != (channels, cuts, 3, pools):
         raise ValueError(
@@ -186,11 +139,33 @@ def _check(model: NCA, automaton: Automaton) -> None:
     # a limit could clip one channel of a pair and not the other, which would change their difference
     if model.state_limit is not None:
         raise ValueError(f"a certificate is for networks without a state limit, got one of {model.state_limit:g}")
+    found = _certificate(Network(automaton, model, tolerance=0.0))
+    error = max(found.error, found.pooled_error / POOLED)
+    if error and found.silent <= 0 <= found.least:
+        # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
+        found = _certificate(Network(automaton, model, tolerance=1.25 * error))
+    return found
 
 
-def _silent(kinds: Kinds, n_rows: int) -> float:
-    """Return the largest sum of a signal's first rows over the kinds of patch where the signal is off."""
-    return float(kinds.bounds.high[~kinds.on, :n_rows].max(initial=-np.inf))
+def _certificate(network: Network) -> Certificate:
+    automaton = network.automaton
+    path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
+    single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
+    # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
+    silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in (*pairs, *single)]
+    return Certificate(
+        n_patches=sum(len(kinds.on) for kinds in (*single, *pairs)),
+        silent=float(max(silent if automaton.pooled is None else [*silent, network.highest_maximum()])),
+        # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
+        least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
+        most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
+        error=max((_error(kinds, 2) for kinds in pairs), default=0.0),
+        path_error=_error(path, 0),
+        pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
+        largest=network.largest,
+        tolerance=network.tolerance,
+        assumed=network.assumed,
+    )
 
 
 def _error(kinds: Kinds, row: int) -> float:
@@ -213,20 +188,16 @@ def worst_patch(automaton: Automaton, model: NCA) -> str:
         return "no sum is wrong but for rounding"
     worst, signal = max(found, key=lambda each: each[0].excess)
     what = ("its first channel", "its second channel", "the difference of its channels")[worst.row]
-    tiles = (_tile_in_words(automaton, code) for code in worst.codes)
-    held = "; ".join(f"{tap}: {tile}" for tap, tile in zip(automaton.taps, tiles, strict=True))
+    held = []
+    for tap, code in zip(automaton.taps, np.array(worst.codes), strict=True):
+        on = [automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, code))]
+        kind = automaton.kinds[int(kinds_of(automaton, code).argmax())].name.lower()
+        held.append(f"{tap}: {' '.join([kind, *on]) if code else 'no tile'}")
     return (
         f"the worst is {signal.name}, where the sum of {what if signal in automaton.paired else 'its channel'} can be "
-        f"{worst.sign * worst.sum:.3g}, too {'large' if worst.sign > 0 else 'small'} by {worst.excess:.3g}, on {held}"
+        f"{worst.sign * worst.sum:.3g}, too {'large' if worst.sign > 0 else 'small'} by {worst.excess:.3g}, "
+        f"on {'; '.join(held)}"
     )
-
-
-def _tile_in_words(automaton: Automaton, code: int) -> str:
-    if not code:
-        return "no tile"
-    tile = np.array(code)
-    kind = automaton.kinds[int(kinds_of(automaton, tile).argmax())].name.lower()
-    return " ".join([kind, *(automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, tile)))])
 
 
 def counterexamples(automaton: Automaton, model: NCA, most: int) -> Codes:
@@ -253,31 +224,25 @@ class _Worst(NamedTuple):
 
 
 def _wrong(network: Network, signal: IntEnum, most: int) -> Iterator[_Worst]:
+    """Yield the worst patches of each error that a signal can make: a row, and whether its sums are too large."""
     kinds = network.kinds(signal)
-    ways = _ways_of_one if kinds.bounds.low.shape[1] == 1 else _ways_of_pair
-    for row, sign, excess in ways(kinds.on, kinds.bounds, network.largest):
+    on, low, high = kinds.on, kinds.bounds.low.T, kinds.bounds.high.T
+    if len(low) == 1:
+        ways = [(0, 1, np.where(on, high[0] - 1 - SLACK, high[0])), (0, -1, np.where(on, 1 - SLACK - low[0], -np.inf))]
+    else:
+        # rows 0 and 1 are the channels of a pair, row 2 is their difference. Where the signal is off, both sums must be
+        # below 0. Where it is on, the second must be from 0 to `largest`, and the difference bounds the first
+        ways = [
+            (0, 1, np.where(on, -np.inf, high[0])),
+            (1, 1, np.where(on, high[1] - network.largest, high[1])),
+            (1, -1, np.where(on, -low[1], -np.inf)),
+            (2, 1, np.where(on, high[2] - 1 - SLACK, -np.inf)),
+            (2, -1, np.where(on, 1 - SLACK - low[2], -np.inf)),
+        ]
+    for row, sign, excess in ways:
         # the smallest sum is minus the largest sum of the negated weights, so only largest sums remain to be handled
-        sums = kinds.bounds.high[:, row] if sign > 0 else -kinds.bounds.low[:, row]
+        sums = high[row] if sign > 0 else -low[row]
         places = np.argsort(-excess)[:most]
         for place in places[excess[places] > 0].tolist():
             codes = network.worst(signal, kinds, place, row, sign)
             yield _Worst(codes, row, sign, float(sums[place]), float(excess[place]))
-
-
-def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float) -> Iterator[Wrong]:
-    """Yield the errors that a signal of one channel can make."""
-    low, high = bounds.low[:, 0], bounds.high[:, 0]
-    yield 0, 1, np.where(on, high - 1 - SLACK, high)
-    yield 0, -1, np.where(on, 1 - SLACK - low, -np.inf)
-
-
-def _ways_of_pair(on: NDArray[np.bool_], bounds: Bounds, largest: float) -> Iterator[Wrong]:
-    """Yield the errors that a pair can make: rows 0 and 1 are its channels, row 2 is their difference."""
-    low, high = bounds.low.T, bounds.high.T
-    # where the signal is off, both sums must be below 0. Where it is on, the second must be from 0 to `largest`, and
-    # the difference bounds the first
-    yield 0, 1, np.where(on, -np.inf, high[0])
-    yield 1, 1, np.where(on, high[1] - largest, high[1])
-    yield 1, -1, np.where(on, -low[1], -np.inf)
-    yield 2, 1, np.where(on, high[2] - 1 - SLACK, -np.inf)
-    yield 2, -1, np.where(on, 1 - SLACK - low[2], -np.inf)

@@ -120,27 +120,23 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
     Raises:
         ValueError: an unknown name, no automaton, or no order of that automaton.
     """
-    found = _find(automaton)
-    return found if order is None else found.ordered(order)
-
-
-def _find(automaton: str | Automaton) -> Automaton:
     from ..automata import AUTOMATA, Automaton  # here, as this builds all of them
 
-    if isinstance(automaton, Automaton):
-        return automaton
-    if not isinstance(automaton, str):
-        raise ValueError(f"an automaton is given by name, or as an Automaton, got {automaton!r}")
-    if ":" in automaton:
-        usual, order = split_order(automaton)
+    found: object = automaton
+    if isinstance(automaton, str) and ":" in automaton:
+        usual, named = split_order(automaton)
         module, name = usual.split(":", 1)
         found = getattr(import_own(module, f"the automaton {automaton}"), name, None)
         if not isinstance(found, Automaton):
             raise ValueError(f"the module {module!r} has no Automaton {name!r}")
-        return found if order == USUAL_ORDER else found.ordered(order)
-    if automaton not in AUTOMATA:
-        raise ValueError(unknown_name("automaton", automaton, AUTOMATA, ", or module:NAME"))
-    return AUTOMATA[automaton]
+        found = found if named == USUAL_ORDER else found.ordered(named)
+    elif isinstance(automaton, str):
+        if automaton not in AUTOMATA:
+            raise ValueError(unknown_name("automaton", automaton, AUTOMATA, ", or module:NAME"))
+        found = AUTOMATA[automaton]
+    if not isinstance(found, Automaton):
+        raise ValueError(f"an automaton is given by name, or as an Automaton, got {found!r}")
+    return found if order is None else found.ordered(order)
 
 
 def changes(config: HintConfig, automaton: Automaton | None = None) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from maze_nca_gym.mazes.levels import Tile
 
 from ...policies.learned.nca import NCA
 from ..automata.automaton import Automaton
-from .bounds import Doubles
-from .certificate import Certificate, certify, new_network
+from .certificate import Certificate, certify
 from .linear import Sum, sum_of
 
 
@@ -26,12 +25,6 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
     Raises:
         ValueError: a rule has no sum; the message names the signal.
     """
-    model = network_of(automaton, _sums_of(automaton))
-    return model, certify(model, automaton=automaton)
-
-
-def _sums_of(automaton: Automaton) -> dict[IntEnum, Sum]:
-    """Return each signal's sum."""
     sums = {}
     for signal in automaton.signals:
         found = sum_of(automaton, signal)
@@ -41,12 +34,22 @@ def _sums_of(automaton: Automaton) -> dict[IntEnum, Sum]:
                 f"signal of its own, which {signal.name} copies"
             )
         sums[signal] = found
-    return sums
+    model = network_of(automaton, sums)
+    return model, certify(model, automaton=automaton)
 
 
 def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> NCA:
     """Return a network that switches each signal on where its sum is 1 or more, and off where it is 0 or less."""
-    model = new_network(automaton)
+    n_kinds = len(automaton.kinds)
+    model = NCA(
+        n_tiles=n_kinds,
+        n_channels=len(automaton.channels),
+        cut_corners=automaton.neighbourhood == 5,
+        n_iterations=None,
+        max_pool=automaton.pooled is not None,
+        task=automaton.task,
+        channel_names=automaton.channels,
+    )
     weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
     for signal, found in sums.items():
         pair = signal in automaton.paired
@@ -54,8 +57,15 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> NCA:
         rows = [2 * signal - 1, 2 * signal] if pair else [alone]
         # sums of 1 or more, and of 0 or less, become 3/2 or more, and -1/2 or less, so that a convolution that rounds
         # does no harm; without a pair, 1 stays 1, and 0 becomes -1
-        for row in rows:
-            _write(automaton, weight[row], found)
+        for (seen, tap), value in zip(found.leaves, 2 * found.weights, strict=True):
+            place = automaton.taps.index(tap)
+            if isinstance(seen, Tile):
+                weight[rows, automaton.kinds.index(seen), place] += value
+            elif seen is automaton.pooled:
+                weight[rows, -2, place] += value
+            else:  # a pair is read as the difference of its channels
+                weight[rows, n_kinds + 2 * seen - 1, place] += value
+                weight[rows, n_kinds + 2 * seen, place] -= value
         bias[rows] = 2 * found.bias - (0.5 if pair else 1)
         if pair:
             bias[rows[1]] -= 1
@@ -65,17 +75,3 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> NCA:
         model.weights[0].copy_(torch.from_numpy(weight))
         model.biases[0].copy_(torch.from_numpy(bias))
     return model
-
-
-def _write(automaton: Automaton, row: Doubles, found: Sum) -> None:
-    """Add twice a sum to the (T + C, taps) weights of a channel; a pair is read as the difference of its channels."""
-    for (seen, tap), weight in zip(found.leaves, 2 * found.weights, strict=True):
-        place = automaton.taps.index(tap)
-        if isinstance(seen, Tile):
-            row[automaton.kinds.index(seen), place] += weight
-        elif seen is automaton.pooled:
-            row[-2, place] += weight
-        else:
-            first = len(automaton.kinds) + 2 * seen - 1
-            row[first, place] += weight
-            row[first + 1, place] -= weight

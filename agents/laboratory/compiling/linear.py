@@ -7,7 +7,7 @@ alternating sum is the signal. The Game of Life's LIVE, for example, becomes "th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache, partial, reduce
@@ -24,8 +24,8 @@ from maze_nca_gym.mazes.levels import Tile
 from ..automata.automaton import Automaton
 from ..automata.rules import Bits, Rule, TileView, expression_of, threshold
 from .bounds import Doubles, combinations
-from .patches import Codes, PatchView, is_seen, mask_of
-from .worlds import World, find_worlds
+from .patches import PatchView, is_seen, mask_of
+from .worlds import find_worlds
 
 MOST_DENOMINATOR = 60
 """Largest number by which the weights of a sum are multiplied to make them whole."""
@@ -83,7 +83,14 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
     reads = {tap: mask_of(says.signals(tap)) for tap in automaton.taps}
     found = []
     for world in find_worlds(automaton).worlds:
-        taps = [_tiles_at(world, tap, reads[tap], bool(kinds[tap])) for tap in automaton.taps]
+        taps = []
+        for tap in automaton.taps:  # the codes of the tiles that the world can have there, restricted to the bits read
+            codes = set() if tap == "C" else {0}
+            for kind, components in world.items():
+                parts = [np.unique(component.states & reads[tap]) for component in components]
+                of_kind = reduce(np.bitwise_or.outer, parts, np.array(int(kind) + 1 if kinds[tap] else 0))
+                codes |= set(of_kind.ravel().tolist())
+            taps.append(np.array(sorted(codes), np.int64))
         ways = combinations(automaton, [len(tiles) for tiles in taps])
         found.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
     # those of one world are all different already
@@ -95,16 +102,6 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
     )
     read = [is_seen(seen, patches[:, automaton.taps.index(tap)]) for seen, tap in leaves]
     return Cases(leaves, np.stack(read, axis=1).astype(np.float64), rule(PatchView(automaton, patches)))
-
-
-def _tiles_at(world: World, tap: str, read: int, reads_kind: bool) -> Codes:
-    """Return the codes of the tiles that a world can have at a tap, restricted to the bits that are read."""
-    found = set() if tap == "C" else {0}
-    for kind, components in world.items():
-        parts = [np.unique(component.states & read) for component in components]
-        signals = reduce(np.bitwise_or.outer, parts, np.array(int(kind) + 1 if reads_kind else 0))
-        found |= set(signals.ravel().tolist())
-    return np.array(sorted(found), np.int64)
 
 
 def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
@@ -176,7 +173,41 @@ def separated(automaton: Automaton) -> Automaton:
         for signal in automaton.paired
         if sum_of(automaton, signal) is None
     }
-    return _with_parts(automaton, split) if split else automaton
+    if not split:
+        return automaton
+    names = {
+        signal: [f"{signal.name}_{i}" for i in range(1, 1 + len(split[signal]))] if signal in split else [signal.name]
+        for signal in automaton.signals
+    }
+    members = [name for of_signal in names.values() for name in of_signal]
+    made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Parts", members, start=0)  # type: ignore[misc]
+    new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
+
+    def of_sum(found: Sum, see: TileView) -> Bits:
+        whole = _Joined(new, see)
+        seen = (whole.tile(leaf, tap) if isinstance(leaf, Tile) else whole(leaf, tap) for leaf, tap in found.leaves)
+        terms = [(float(weight), bits) for weight, bits in zip(found.weights, seen, strict=True) if weight]
+        return threshold(terms, 0.5 - found.bias)
+
+    def as_before(rule: Rule, see: TileView) -> Bits:
+        return rule(_Joined(new, see))
+
+    rules: dict[IntEnum, Rule] = {}
+    for signal, parts in new.items():
+        if signal in split:
+            rules |= {part: partial(of_sum, found) for part, found in zip(parts, split[signal], strict=True)}
+        else:
+            rules[parts[0]] = partial(as_before, automaton.rules[signal])
+    return replace(
+        automaton,
+        signals=made,
+        rules=rules,
+        pooled=None if automaton.pooled is None else new[automaton.pooled][0],
+        everywhere=tuple(part for signal in automaton.everywhere for part in new[signal]),
+        parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
+        invariant=None if automaton.invariant is None else partial(as_before, automaton.invariant),
+        theorem=None,  # it is about the signals before
+    )
 
 
 @cache
@@ -202,7 +233,22 @@ def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum
         )
     left, within = cases.on, np.ones(len(cases.on), bool)
     for _ in range(MOST_PARTS):
-        inside = _smaller(cases, left, within)
+        # the next set has all of `left`, and few others of `within`. Equal costs of all others usually do best. Where
+        # these are symmetric, as for a parity, the best sum is a constant; so then each of some others is to be left
+        # out in turn, and more follow it
+        others, inside = np.flatnonzero(within & ~left), within
+        by_number = others[np.argsort(cases.read[others].sum(axis=1), kind="stable")]
+        ends = np.linspace(0, len(by_number) - 1, N_TRIED).round().astype(int)
+        for target in (None, *by_number[np.unique(ends)].tolist()):
+            costs = np.zeros(len(left))
+            costs[others] = FIRST if target is None else OTHER
+            if target is not None:
+                costs[target] = FIRST
+            found = separate(cases._replace(on=left), excess=costs)
+            tried = within if found is None else cases.read @ found.weights + found.bias >= 0.5
+            inside = tried if tried.sum() < inside.sum() else inside
+            if target is None and inside is tried:
+                break
         exact = separate(cases._replace(on=inside))
         if exact is None or (inside == within).all():
             break
@@ -214,66 +260,6 @@ def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum
         f"the rule of {signal.name} in {automaton.name} is no alternating sum of {MOST_PARTS} thresholds or fewer: "
         "compute it in two iterations, with a signal for each of its parts"
     )
-
-
-def _smaller(cases: Cases, left: NDArray[np.bool_], within: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a set of cases that a sum tells from the others: it has all of `left`, and few others of `within`."""
-    others = np.flatnonzero(within & ~left)
-    by_number = others[np.argsort(cases.read[others].sum(axis=1), kind="stable")]
-    ends = np.linspace(0, len(by_number) - 1, N_TRIED).round().astype(int)
-    best = within
-    # equal costs of all others usually do best. Where these are symmetric, as for a parity, the best sum is a constant;
-    # so then each of some others is to be left out in turn, and more follow it
-    for target in (None, *by_number[np.unique(ends)].tolist()):
-        costs = np.zeros(len(left))
-        costs[others] = FIRST if target is None else OTHER
-        if target is not None:
-            costs[target] = FIRST
-        found = separate(cases._replace(on=left), excess=costs)
-        inside = within if found is None else cases.read @ found.weights + found.bias >= 0.5
-        best = inside if inside.sum() < best.sum() else best
-        if target is None and best is inside:
-            break
-    return best
-
-
-def _with_parts(automaton: Automaton, split: Mapping[IntEnum, Sequence[Sum]]) -> Automaton:
-    """Return the automaton whose signals are split into those of some sums."""
-    names = {
-        signal: [f"{signal.name}_{i}" for i in range(1, 1 + len(split[signal]))] if signal in split else [signal.name]
-        for signal in automaton.signals
-    }
-    members = [name for of_signal in names.values() for name in of_signal]
-    made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Parts", members, start=0)  # type: ignore[misc]
-    new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
-    rules: dict[IntEnum, Rule] = {}
-    for signal, parts in new.items():
-        sums = split.get(signal)
-        of_parts: list[Rule] = [partial(_rule_of, each) for each in sums] if sums else [automaton.rules[signal]]
-        rules |= {part: _seeing(new, rule) for part, rule in zip(parts, of_parts, strict=True)}
-    return replace(
-        automaton,
-        signals=made,
-        rules=rules,
-        pooled=None if automaton.pooled is None else new[automaton.pooled][0],
-        everywhere=tuple(part for signal in automaton.everywhere for part in new[signal]),
-        parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
-        invariant=None if automaton.invariant is None else _seeing(new, automaton.invariant),
-        theorem=None,  # it is about the signals before
-    )
-
-
-def _rule_of(found: Sum, see: TileView) -> Bits:
-    terms = [
-        (float(weight), see.tile(seen, tap) if isinstance(seen, Tile) else see(seen, tap))
-        for (seen, tap), weight in zip(found.leaves, found.weights, strict=True)
-        if weight
-    ]
-    return threshold(terms, 0.5 - found.bias)
-
-
-def _seeing(new: Mapping[IntEnum, tuple[IntEnum, ...]], rule: Rule) -> Rule:
-    return lambda see: rule(_Joined(new, see))
 
 
 class _Joined:

@@ -117,27 +117,19 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
     """
     found: list[Codes] = []
     for tiles in levels:
-        before = None
-        for codes in _watch(automaton, tiles):
-            patches = patches_of(automaton, codes)
-            # a patch that has not changed was found an iteration ago
-            fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
-            found.append(distinct(automaton, [fresh]))
-            before = patches
-            if len(found) > WATCHED_EVERY:
-                found = [distinct(automaton, found)]
+        before = last = None
+        for _ in range(1 + (N_CHANGES if automaton.heals else 0)):
+            # after the first maze, the run continues from the last state on another one
+            for signals in automaton.trace(tiles, last):
+                patches = patches_of(automaton, tile_codes(automaton, tiles, signals))
+                # a patch that has not changed was found an iteration ago
+                fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
+                found.append(distinct(automaton, [fresh]))
+                before, last = patches, signals
+                if len(found) > WATCHED_EVERY:
+                    found = [distinct(automaton, found)]
+            tiles = np.roll(tiles, 1, axis=0)
     return distinct(automaton, found)
-
-
-def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
-    """Yield the codes at every iteration, (N, H, W) int64."""
-    last = None
-    for _ in range(1 + (N_CHANGES if automaton.heals else 0)):
-        # after the first maze, the run continues from the last state on another one
-        for signals in automaton.trace(tiles, last):
-            yield tile_codes(automaton, tiles, signals)
-            last = signals
-        tiles = np.roll(tiles, 1, axis=0)
 
 
 def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig) -> Iterator[Tiles]:
@@ -161,47 +153,34 @@ def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n:
     are recombined too, for each kind of tile. About half of the tiles have no signal on. Some of these patches never
     occur, but the rules say what follows from them, so they are examples all the same.
     """
-    # signals that are the same at every tile cannot differ within a patch
-    tiles, bits = np.unique(patches), mask_of(automaton.everywhere)
-    worlds = np.unique(tiles[tiles > 0] & bits)
-    parts = [
-        _recombine_world(rng, automaton, tiles[(tiles == 0) | (tiles & bits == world)], n // len(worlds))
-        for world in worlds
-    ]
-    return distinct(automaton, parts)
+    held = mask_of(set(automaton.signals) - set(automaton.everywhere))
 
-
-def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Codes, n: int) -> Codes:
-    """Return (n, taps) patches of (S,) tiles that were seen in one world, among them 0, which is beyond the edge."""
-    wet = tiles & mask_of(set(automaton.signals) - set(automaton.everywhere)) != 0
-
-    def draw(inside: bool) -> Codes:
+    def draw(tiles: Codes, n: int, inside: bool) -> Codes:
+        """Draw (n,) tiles of (S,) ones that were seen in one world; 0 among them is beyond the edge."""
         # a uniform draw would have signals on at nearly all tiles, but single signals decide most rules
+        wet = tiles & held != 0
         dry, some = tiles[~wet & ((tiles > 0) | (not inside))], tiles[wet] if wet.any() else tiles[tiles > 0]
         drawn = np.where(rng.random(n) < 0.5, rng.choice(dry, n), rng.choice(some, n))
-        return _cross(rng, automaton, tiles, drawn)
+        # any states of two groups may occur together, but only some of these combinations are seen on a few small
+        # levels: so the groups of a tile are each drawn again
+        crossed = drawn.copy()
+        for kind in automaton.kinds:
+            of_kind, places = is_seen(kind, tiles), is_seen(kind, drawn)
+            for mask in map(mask_of, automaton.parts if len(automaton.parts) > 1 else ()):
+                states = np.unique(tiles[of_kind] & mask)
+                if len(states) > 1:
+                    # every signal that occurs is on equally often
+                    on, n_places = signals_of(automaton, states), np.count_nonzero(places)
+                    odds = (on / np.maximum(on.sum(axis=0), 1)).sum(axis=1)
+                    fresh = np.where(rng.random(n_places) < 0.5, rng.choice(states, n_places, p=odds / odds.sum()), 0)
+                    crossed[places] = crossed[places] & ~mask | fresh
+        return crossed
 
-    return np.stack([draw(tap == "C") for tap in automaton.taps], axis=1)
-
-
-def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: Codes) -> Codes:
-    """Return (n,) drawn tiles whose groups of signals are each drawn again, independently, from those of (S,) tiles."""
-    # any states of two groups may occur together, but only some of these combinations are seen on a few small levels
-    crossed = drawn.copy()
-    for kind in automaton.kinds:
-        of_kind, places = is_seen(kind, tiles), is_seen(kind, drawn)
-        for mask in map(mask_of, automaton.parts if len(automaton.parts) > 1 else ()):
-            states = np.unique(tiles[of_kind] & mask)
-            if len(states) > 1:
-                n = np.count_nonzero(places)
-                fresh = np.where(rng.random(n) < 0.5, rng.choice(states, n, p=_evenly(automaton, states)), 0)
-                crossed[places] = crossed[places] & ~mask | fresh
-    return crossed
-
-
-def _evenly(automaton: Automaton, states: Codes) -> NDArray[np.float64]:
-    """Return probabilities of (N,) states by which every signal that occurs is on equally often."""
-    on = signals_of(automaton, states)
-    n_states = on.sum(axis=0)
-    odds: NDArray[np.float64] = (on / np.maximum(n_states, 1)).sum(axis=1)
-    return odds / odds.sum()
+    # signals that are the same at every tile cannot differ within a patch
+    seen, bits = np.unique(patches), mask_of(automaton.everywhere)
+    worlds, parts = np.unique(seen[seen > 0] & bits), []
+    for world in worlds:
+        tiles = seen[(seen == 0) | (seen & bits == world)]
+        drawn = [draw(tiles, n // len(worlds), inside=tap == "C") for tap in automaton.taps]
+        parts.append(np.stack(drawn, axis=1))
+    return distinct(automaton, parts)

@@ -78,8 +78,20 @@ def find_worlds(automaton: Automaton) -> Worlds:
         everywhere = next(iter(fresh))
         found[everywhere] = fresh.pop(everywhere)
         for after, world in search.following(found[everywhere]):
-            joined = _join(fresh.get(after, found.get(after, {})), world)
-            if joined is not None:
+            before = fresh.get(after, found.get(after, {}))
+            joined: World = {
+                **before,
+                **{
+                    kind: tuple(
+                        Component(one.signals, _states(np.concatenate([one.states, other.states])))
+                        for one, other in zip(before.get(kind, components), components, strict=True)
+                    )
+                    for kind, components in world.items()
+                },
+            }
+            if before.keys() != joined.keys() or any(
+                _n_states(before[kind]) < _n_states(joined[kind]) for kind in joined
+            ):
                 fresh[after] = joined
     return Worlds(tuple(found.values()), search.assumed)
 
@@ -119,7 +131,14 @@ class _Search:
 
     def following(self, world: World) -> Iterator[tuple[int, World]]:
         """Yield the worlds that can follow, each after the code of the signals that are on everywhere in it."""
-        for pooled, before in self._pooled(world):
+        pooled, ways = self._automaton.pooled, [(0, world)]
+        if pooled is not None:
+            rule, bit = self._rules[pooled], mask_of([pooled])
+            after = set().union(*(self._after(world, kind, [pooled]) for kind in world))
+            # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
+            off = [(0, self._where(~rule, world) if rule.taps == {"C"} else world)] if 0 in after else []
+            ways = [*off, *([(bit, world)] if bit in after else [])]
+        for code, before in ways:
             told = set().union(*(self._after(before, kind, self._counted) for kind in before))
             if len(told) > 1:
                 names = ", ".join(signal.name for signal in self._counted)
@@ -130,22 +149,8 @@ class _Search:
             if self._automaton.heals:  # the maze may change meanwhile, so a tile can keep its state and change its kind
                 of_any = [_states(np.concatenate(parts)) for parts in zip(*states.values(), strict=True)]
                 states = dict.fromkeys(self._automaton.kinds, of_any)
-            everywhere = pooled | told.pop()
+            everywhere = code | told.pop()
             yield everywhere, self.world(everywhere, states)
-
-    def _pooled(self, world: World) -> Iterator[tuple[int, World]]:
-        """Yield the possible next values of the pooled signal, as a code, each with the world from which it follows."""
-        pooled = self._automaton.pooled
-        if pooled is None:
-            yield 0, world
-            return
-        rule, bit = self._rules[pooled], mask_of([pooled])
-        after = set().union(*(self._after(world, kind, [pooled]) for kind in world))
-        if 0 in after:
-            # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
-            yield 0, self._where(~rule, world) if rule.taps == {"C"} else world
-        if bit in after:
-            yield bit, world
 
     def _after(self, world: World, kind: Tile, signals: Sequence[IntEnum]) -> set[int]:
         """Return the states, as codes, that some signals of a tile of a kind can have an iteration later."""
@@ -154,26 +159,23 @@ class _Search:
         # many states of a neighbour have the same effect: all parts of the rules that read only this neighbour have the
         # same values. So the values are combined over the taps, not the states
         taps = {tap: [part for part in parts if part.taps == {tap}] for tap in self._automaton.taps}
-        cases = [self._cases(world, kind, tap, seen) for tap, seen in taps.items()]
+        cases = []
+        for tap, seen in taps.items():
+            read = mask_of(set().union(*(part.signals(tap) for part in seen)))
+            codes = [self._grid(other, world[other], read).ravel() for other in ([kind] if tap == "C" else world)]
+            tiles = np.concatenate(codes if tap == "C" else [[0], *codes])
+            values = [np.ones(len(tiles), np.bool_), *(_value(part, tiles) for part in seen)]
+            cases.append(np.unique(np.stack(values, axis=1), axis=0)[:, 1:])
         places = np.indices(self._checked([len(case) for case in cases], kind, signals)).reshape(len(taps), -1)
         known: dict[Expression, Bits] = {
             part: case[place, number]
             for case, place, seen in zip(cases, places, taps.values(), strict=True)
             for number, part in enumerate(seen)
         }
-        codes = np.zeros(places.shape[1], np.int64)
+        after = np.zeros(places.shape[1], np.int64)
         for signal, rule in rules.items():
-            codes |= rule.value(known).astype(np.int64) << KIND_BITS + signal
-        return set(np.unique(codes).tolist())
-
-    def _cases(self, world: World, kind: Tile, tap: str, parts: Sequence[Expression]) -> NDArray[np.bool_]:
-        """Return the joint values that some expressions can have at a tap of a tile of a kind, (N, P) bool."""
-        at_centre = tap == "C"
-        read = mask_of(set().union(*(part.signals(tap) for part in parts)))
-        codes = [self._grid(other, world[other], read).ravel() for other in ([kind] if at_centre else world)]
-        tiles = np.concatenate(codes if at_centre else [[0], *codes])
-        seen = [_value(part, tiles) for part in parts]
-        return np.unique(np.stack([np.ones(len(tiles), np.bool_), *seen], axis=1), axis=0)[:, 1:]
+            after |= rule.value(known).astype(np.int64) << KIND_BITS + signal
+        return set(np.unique(after).tolist())
 
     def _where(self, truth: Expression, world: World) -> World:
         """Return a world without the states with which an expression is false, whatever the other groups hold."""
@@ -228,15 +230,3 @@ def _n_states(components: Sequence[Component]) -> int:
 def _states(masks: Iterable[int]) -> Codes:
     """Return each state once, in the order of a truth table: the first signal changes slowest."""
     return np.array(sorted(set(map(int, masks)), key=lambda mask: f"{mask:b}"[::-1]), np.int64)
-
-
-def _join(before: World, after: World) -> World | None:
-    """Return the union of two worlds; None if the second adds nothing to the first."""
-    joined = {**before}
-    for kind, components in after.items():
-        joined[kind] = tuple(
-            Component(one.signals, _states(np.concatenate([one.states, other.states])))
-            for one, other in zip(before.get(kind, components), components, strict=True)
-        )
-    same = before.keys() == joined.keys() and all(_n_states(before[kind]) == _n_states(joined[kind]) for kind in joined)
-    return None if same else joined
