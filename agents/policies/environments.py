@@ -59,8 +59,12 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
     highlight = {} if "channel_names" in options else {"highlight": policy.highlight}
     options = {**chosen, **highlight, **level_options(policy, options), **options}
     shape, has_border = shape_and_border(**options)
-    options.setdefault("max_episode_steps", _episode_steps(policy, shape, has_border))
-    env: Any = make(environment_id(policy.task), **options)
+    (height, width), frame, id = shape, 2 if has_border else 0, environment_id(policy.task)
+    most_moves = max(0, (height - frame) * (width - frame) - 1)
+    needed = policy.max_steps or max(
+        ENVIRONMENTS[id][1], policy.guarantees.enough_steps(height, width, most_moves) or 0
+    )
+    env: Any = make(id, **{"max_episode_steps": needed, **options})
     if policy.guarantees.needs_border and not has_border:
         warnings.warn(border_warning(name or type(policy).__name__), UserWarning, stacklevel=3)
     return env
@@ -95,14 +99,3 @@ def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
         family = find_family(policy.guarantees.family)
         chosen |= {"generator": family.generator, **family.variants[0]}
     return chosen
-
-
-def _episode_steps(policy: Runs, shape: tuple[int, int], has_border: bool) -> int:
-    """Return the steps of an episode on levels of a shape: the environment's limit, or what the policy needs."""
-    if policy.max_steps is not None:
-        return policy.max_steps
-    height, width = shape
-    frame = 2 if has_border else 0
-    most_moves = max(0, (height - frame) * (width - frame) - 1)
-    _, usual = ENVIRONMENTS[environment_id(policy.task)]
-    return max(usual, policy.guarantees.enough_steps(height, width, most_moves) or 0)

@@ -163,25 +163,21 @@ class Policy(nn.Module):
             raise ValueError(f"maze and state must have shapes (B, T, H, W) and (B, C, H, W), got {tiles} and {values}")
         if 0 in tiles[2:]:
             raise ValueError(f"a maze needs at least one tile, got shape {tiles}")
-        if tiles[1] not in (self.n_tiles, find_task(self.task).n_tiles):
-            raise ValueError(
-                f"the policy reads {self.n_tiles} maze channels, got {tiles[1]}: "
-                f"it is for the task {self.task}; {self._fitting_environment()}"
-            )
-        if values[1] < self.n_channels:
-            raise ValueError(
-                f"the policy needs {self.n_channels} state channels, got {values[1]}: {self._fitting_environment()}"
-            )
+        other_tiles = tiles[1] not in (self.n_tiles, find_task(self.task).n_tiles)
+        if other_tiles or values[1] < self.n_channels:
+            wrong = f"the policy needs {self.n_channels} state channels, got {values[1]}:"
+            if other_tiles:
+                wrong = (
+                    f"the policy reads {self.n_tiles} maze channels, got {tiles[1]}: it is for the task {self.task};"
+                )
+            options = "".join(f", {name}={value!r}" for name, value in order_option(self.task).items())
+            call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels}{options})"
+            raise ValueError(f"{wrong} make its environment with policy.make_env() or {call}")
         if tiles[0] != values[0] or tiles[2:] != values[2:]:
             raise ValueError(f"maze and state must agree in batch, height and width, got {tiles} and {values}")
         if maze.dtype != state.dtype or not state.is_floating_point():
             raise ValueError(f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}")
         return F.pad(maze, (0, 0, 0, 0, 0, self.n_tiles - tiles[1])) if tiles[1] < self.n_tiles else maze
-
-    def _fitting_environment(self) -> str:
-        options = "".join(f", {name}={value!r}" for name, value in order_option(self.task).items())
-        call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels}{options})"
-        return f"make its environment with policy.make_env() or {call}"
 
     def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
         """Make an environment in which the policy can run; arguments as of `agents.make_env`.
@@ -261,41 +257,30 @@ class Policy(nn.Module):
         single = current.ndim == 3
         if single:
             maze, current = maze[None], current[None]
-        counters = _restarted_counters(len(current), state, episode_start)
-        action = self._step_by_counter(maze, current, counters)
+        if isinstance(state, Mapping):  # as of `predict(*env.reset())`
+            raise ValueError(
+                "state must be the counts that the last call of predict returned, or None at first; got a dict"
+            )
+        n_envs = len(current)
+        counters = np.zeros(n_envs, np.int64) if state is None else np.array(state[0], np.int64)
+        begins = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
+        for name, array in (("state", counters), ("episode_start", begins)):
+            if array.shape != (n_envs,):
+                raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
+        counters[begins] = 0
+        if self.stationary_from == 0 or (counters == counters[:1]).all():  # one batch, as steps do not matter
+            action = self.forward(maze, current, int(counters[0]) if n_envs else 0)
+        else:
+            action = torch.empty_like(current)
+            for step in np.unique(counters):
+                members = upload(np.flatnonzero(counters == step), device)
+                action[members] = self.forward(maze[members], current[members], int(step))
         if episode_start is not None:
             # An episode begins with a state of zeros. With autoreset mode NEXT_STEP, the last state of an ended one is
             # observed once more before that, and does not count.
-            starts = np.flatnonzero(episode_start)
+            starts = np.flatnonzero(begins)
             counters[starts] -= read_back(current[upload(starts, device)].flatten(1).any(dim=1))
         return read_back(action[0] if single else action), (counters + 1,)
-
-    def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
-        """Return the next state of every environment, in one batch if steps do not matter, else in one per step."""
-        if self.stationary_from == 0 or (counters == counters[:1]).all():
-            return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
-        action = torch.empty_like(state)
-        for step in np.unique(counters):
-            members = upload(np.flatnonzero(counters == step), state.device)
-            action[members] = self.forward(maze[members], state[members], int(step))
-        return action
-
-
-def _restarted_counters(
-    n_envs: int, state: Counters | None, episode_start: NDArray[np.bool_] | None
-) -> NDArray[np.int64]:
-    """Return (n_envs,) iterations so far: those of the last call, 0 where an episode starts."""
-    if isinstance(state, Mapping):  # as of `predict(*env.reset())`
-        raise ValueError(
-            "state must be the counts that the last call of predict returned, or None at first; got a dict"
-        )
-    counters = np.zeros(n_envs, np.int64) if state is None else np.array(state[0], np.int64)
-    starts = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
-    for name, array in (("state", counters), ("episode_start", starts)):
-        if array.shape != (n_envs,):
-            raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
-    counters[starts] = 0
-    return counters
 
 
 def asked(policy: Policy, task: str) -> Policy:

@@ -69,27 +69,18 @@ def rectified(
         state_limit, max_pool, pool_before_activation: the same as in `Program`.
     """
     if max_pool and pool_before_activation:
-        convolved = _pool_added(convolved)
+        # the last channel but one gets its maximum over the map added, then the last the maximum over channels; of
+        # several equal maxima only the first receives a gradient, as in the paper's code
+        kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
+        over_map = of_map.flatten(1).max(dim=1).values if of_map.numel() else of_map.new_zeros(len(of_map))
+        of_map = of_map + over_map[:, None, None, None]
+        over_channels = torch.cat([kept, of_map, last], dim=1).max(dim=1, keepdim=True).values
+        convolved = torch.cat([kept, of_map, last + over_channels], dim=1)
     if below:
         convolved = convolved.relu()
     if state_limit is not None:
         convolved = convolved.clamp(max=state_limit)
-    return _pool(convolved) if max_pool and not pool_before_activation else convolved
-
-
-def _pool(state: Tensor) -> Tensor:
-    """Replace the last two channels: the first by its maximum over the map, the second by the maximum over channels."""
-    over_map = state[:, -2:-1].amax(dim=(2, 3), keepdim=True).expand_as(state[:, :1])
-    return torch.cat([state[:, :-2], over_map, state.amax(dim=1, keepdim=True)], dim=1)
-
-
-def _pool_added(convolved: Tensor) -> Tensor:
-    """Add to the last channel but one its maximum over the map, then to the last the maximum over channels.
-
-    Of several equal maxima only the first receives a gradient, as in the paper's code.
-    """
-    kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
-    over_map = of_map.flatten(1).max(dim=1).values if of_map.numel() else of_map.new_zeros(len(of_map))
-    of_map = of_map + over_map[:, None, None, None]
-    over_channels = torch.cat([kept, of_map, last], dim=1).max(dim=1, keepdim=True).values
-    return torch.cat([kept, of_map, last + over_channels], dim=1)
+    if max_pool and not pool_before_activation:  # the last two become the maxima over the map and over channels
+        over_map = convolved[:, -2:-1].amax(dim=(2, 3), keepdim=True).expand_as(convolved[:, :1])
+        convolved = torch.cat([convolved[:, :-2], over_map, convolved.amax(dim=1, keepdim=True)], dim=1)
+    return convolved

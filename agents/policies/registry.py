@@ -211,7 +211,18 @@ def load(name: str, **options: Any) -> Policy:
             raise ValueError(f"there is no model file {name}")
         return _make(".weights:load_model", {"path": name, **options})
     if ":" in name:
-        return _make_own(name, options)
+        from .policy import Policy
+
+        module, attribute = name.split(":", 1)
+        if not hasattr(import_own(module, f"the policy {name}"), attribute):
+            raise ValueError(f"the module {module!r} has no {attribute!r} for the policy {name}")
+        try:
+            policy = _make(name, options)
+        except TypeError as error:
+            raise ValueError(f"{name} makes no policy of the options {dict(options)}: {error}") from error
+        if not isinstance(policy, Policy):
+            raise ValueError(f"{name} makes no Policy, but a {type(policy).__name__}")
+        return policy
     info = find_policy(name)
     return _make(info.constructor, {**info.options, **options})
 
@@ -279,26 +290,6 @@ def by_label(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _make_own(name: str, options: Mapping[str, Any]) -> Policy:
-    """Return a policy of a class outside of this package.
-
-    Raises:
-        ValueError: no such module or class, or one that makes no policy of these options.
-    """
-    from .policy import Policy
-
-    module, attribute = name.split(":", 1)
-    if not hasattr(import_own(module, f"the policy {name}"), attribute):
-        raise ValueError(f"the module {module!r} has no {attribute!r} for the policy {name}")
-    try:
-        policy = _make(name, options)
-    except TypeError as error:
-        raise ValueError(f"{name} makes no policy of the options {dict(options)}: {error}") from error
-    if not isinstance(policy, Policy):
-        raise ValueError(f"{name} makes no Policy, but a {type(policy).__name__}")
-    return policy
-
-
 def import_own(name: str, who: str) -> ModuleType:
     """Import a module that a user names.
 
@@ -318,15 +309,12 @@ def import_own(name: str, who: str) -> ModuleType:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{name}.".startswith(f"{missing}."):
             raise ValueError(f"{who} needs the module {name}, but there is no module {missing!r}") from error
-        raise ValueError(f"{who} needs the module {name}, which fails: {_in_a_line(error)}") from error
-
-
-def _in_a_line(error: BaseException) -> str:
-    """Return an error's message and the line of source that raised it, in one line."""
-    if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error}"
-    last = extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {' '.join(str(error).split())} ({last.filename}, line {last.lineno})"
+        if isinstance(error, SyntaxError):
+            where = f"{type(error).__name__}: {error}"
+        else:
+            last, words = extract_tb(error.__traceback__)[-1], " ".join(str(error).split())
+            where = f"{type(error).__name__}: {words} ({last.filename}, line {last.lineno})"
+        raise ValueError(f"{who} needs the module {name}, which fails: {where}") from error
 
 
 def _make(constructor: str, options: Mapping[str, Any]) -> Policy:

@@ -94,32 +94,24 @@ def load_tensors(
     with validated_read(path, f"is not a readable {called}"):
         open(path, "rb").close()  # raises an OSError with an errno, which `safe_open` does not
         try:
-            return _read(path, kind, check)
+            with safe_open(path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                if kind not in metadata:
+                    raise ValueError(f"its header has no {kind!r}")
+                header = json.loads(metadata[kind])
+                slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 - no mapping
+                dtypes = {key: _DTYPES.get(name := each.get_dtype(), name) for key, each in slices.items()}
+                specs = {key: TensorSpec(tuple(each.get_shape()), dtypes[key]) for key, each in slices.items()}
+                check(header, specs)
+                tensors = {key: file.get_tensor(key) for key in slices}
         except SafetensorError as error:
             raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
-
-
-def _read(path: Path, kind: str, check: Callable[[Any, TensorSpecs], None]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata() or {}
-        if kind not in metadata:
-            raise ValueError(f"its header has no {kind!r}")
-        header = json.loads(metadata[kind])
-        slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 - no mapping
-        check(
-            header,
-            {
-                key: TensorSpec(tuple(s.get_shape()), _DTYPES.get(name := s.get_dtype(), name))
-                for key, s in slices.items()
-            },
-        )
-        tensors = {key: file.get_tensor(key) for key in slices}
-    for key, tensor in tensors.items():
-        _check_values(key, tensor)
-    description = {key: value for key, value in header.items() if key != CHECKSUM}
-    if header[CHECKSUM] != _digest(description, tensors):
-        raise ValueError("its checksum is wrong: it was damaged after it was written")
-    return description, tensors
+        for key, tensor in tensors.items():
+            _check_values(key, tensor)
+        description = {key: value for key, value in header.items() if key != CHECKSUM}
+        if header[CHECKSUM] != _digest(description, tensors):
+            raise ValueError("its checksum is wrong: it was damaged after it was written")
+        return description, tensors
 
 
 def check_keys(description: Any, *keys: str) -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -35,14 +35,6 @@ KIND = "maze_nca_gym model 1"
 _FURTHER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 GUARANTEES = "guarantees"
 """Key of the guarantees in a file's description."""
-
-
-class Rebuildable(Protocol):
-    """A policy that can be made again from its class and arguments, except for its weights."""
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """JSON-serialisable keyword arguments of the constructor."""
 
 
 def model_class(name: str) -> type[Policy]:
@@ -114,7 +106,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
     made_again(model)
     description = {
         "class": name,
-        "arguments": cast(Rebuildable, model).arguments,
+        "arguments": cast(Any, model).arguments,
         GUARANTEES: model.guarantees.to_json(),
     }
     save_tensors(path, KIND, description, model.state_dict())
@@ -149,31 +141,15 @@ def _check(description: Any, layouts: TensorSpecs) -> None:
         raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}{own}")
     if not isinstance(arguments, dict):
         raise ValueError(f"its arguments must be named, got {arguments!r}")
-    check_n_iterations(arguments, layouts)
+    # before such a model is made, since making very many layers takes long even without memory
+    n_own = arguments.get("n_iterations")
+    if arguments.get("shared_weights") is False and isinstance(n_own, int) and n_own > len(layouts):
+        raise ValueError(f"it asks for {n_own} iterations with their own weights, and has {len(layouts)} tensors")
     try:
         expected = without_memory(model_class(name), arguments)
     except TypeError as error:
         raise ValueError(f"{error}{OTHER_VERSION}") from error
     check_layouts(layouts, layouts_of(expected.state_dict()))
-
-
-def check_n_iterations(arguments: Mapping[str, Any], layouts: TensorSpecs) -> None:
-    """Check that a file has a tensor for each iteration with its own weights.
-
-    This comes before such a model is made, since making very many layers takes long even without memory.
-
-    Args:
-        arguments: the arguments of the model's constructor.
-        layouts: the layouts of the file's tensors.
-
-    Raises:
-        ValueError: it has fewer.
-    """
-    n_iterations = arguments.get("n_iterations")
-    if arguments.get("shared_weights") is False and isinstance(n_iterations, int) and n_iterations > len(layouts):
-        raise ValueError(
-            f"it asks for {n_iterations} iterations with their own weights, and has {len(layouts)} tensors"
-        )
 
 
 def arguments_of(model: type[Policy]) -> tuple[str, ...]:

@@ -60,7 +60,15 @@ class TestGuarantees:
 
     @for_each(
         "content",
-        [[], {"nice": True}, {"bound": 3}, {"bound": {"per_year": 1}}, {"also": 3}, {"also": {"diameter": 3}}],
+        [
+            [],
+            {"nice": True},
+            {"bound": 3},
+            {"largest_count": 0},
+            {"bound": {"per_year": 1}},
+            {"also": 3},
+            {"also": {"diameter": 3}},
+        ],
     )
     def test_what_is_refused_from_a_file(self, content):
         with pytest.raises(ValueError, match="must be a table of"):

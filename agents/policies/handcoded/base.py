@@ -133,22 +133,15 @@ class HandcodedNCA(Policy):
         Raises:
             ValueError: the maze is so large that the state's dtype would not count exactly.
         """
-        self._check_exact(state)
+        largest, limit = self.largest_count(*state.shape[2:]), min(2 / torch.finfo(state.dtype).eps, STATE_LIMIT)
+        if largest > limit:  # 2**24 in float32, 256 in bfloat16
+            raise ValueError(
+                f"on mazes of {state.shape[2]} x {state.shape[3]} tiles this automaton counts to {largest}, "
+                f"but {state.dtype} states are exact only up to {limit:.0f}"
+            )
         if self._follows_table(encoded, state):
             return self.step_by_table(encoded, state)
         return self.activate(self.convolve(encoded, state), state, encoded)
-
-    def _check_exact(self, state: Tensor) -> None:
-        """Check that the state's dtype is exact up to the largest count: its limit is 2 / eps, 2**24 in float32, 256 in
-        bfloat16."""
-        _, _, height, width = state.shape
-        largest = self.largest_count(height, width)
-        limit = min(2 / torch.finfo(state.dtype).eps, STATE_LIMIT)
-        if largest > limit:
-            raise ValueError(
-                f"on mazes of {height} x {width} tiles this automaton counts to {largest}, "
-                f"but {state.dtype} states are exact only up to {limit:.0f}"
-            )
 
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
         """Return the convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
@@ -186,7 +179,7 @@ class Form:
         steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
             of `length` edges.
         highlight: the channel to show beside the path.
-        counters: channels that count forever, and so never reach a fixed point.
+        counts: whether that channel counts forever, and so never reaches a fixed point.
         rule: name of the activations in exported files; None if they exist in Python only.
         fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients; None for none.
     """
@@ -195,6 +188,6 @@ class Form:
     activate: Activation
     steps_per_edge: int
     highlight: IntEnum
-    counters: frozenset[IntEnum]
+    counts: bool = True
     rule: str | None = None
     fused: Callable[[Tensor, Tensor], Tensor] | None = None

@@ -71,17 +71,16 @@ def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall
         Weight(path, source, "C"),
         Weight(path, flood, "C"),
         Weight(path, path, "C"),
-        *(weight for towards in DIRECTIONS for weight in _pointer_weights(channels, towards)),
-    )
-
-
-def _pointer_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
-    """Return weights by which a tile points at an older neighbour, and the path enters where its last tile points."""
-    point = channels[f"POINT_{towards}"]
-    return (
-        Weight(point, channels["AGE"], towards),
-        Weight(point, channels["AGE"], "C", -1),
-        *follow_weights(channels, towards),
+        # a tile points at an older neighbour
+        *(
+            weight
+            for towards in DIRECTIONS
+            for weight in (
+                Weight(channels[f"POINT_{towards}"], age, towards),
+                Weight(channels[f"POINT_{towards}"], age, "C", -1),
+                *follow_weights(channels, towards),
+            )
+        ),
     )
 
 
@@ -96,29 +95,6 @@ def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
     return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
 
 
-def _phase_weights(phase: BoundedChannel) -> tuple[Weight, ...]:
-    """Return weights by which a free tile takes the phase after that of the neighbour that floods it, and keeps it."""
-    before, after = PHASES[phase - BoundedChannel.PHASE_0 - 1], PHASES[(phase - BoundedChannel.PHASE_0 + 1) % 3]
-    return (
-        # neighbours add at most 4, so 6 keeps a tile in its phase, and -6 keeps it out of the others
-        Weight(phase, before, "N4"),
-        Weight(phase, phase, "C", 6),
-        Weight(phase, before, "C", -6),
-        Weight(phase, after, "C", -6),
-        Weight(phase, Tile.WALL, "C", -6),
-    )
-
-
-def _phase_pointer_weights(towards: str) -> tuple[Weight, ...]:
-    """Return weights that subtract the code of the neighbour from that of the tile."""
-    point = BoundedChannel[f"POINT_{towards}"]
-    return tuple(
-        Weight(point, phase, kernel, sign * code)
-        for phase, code in _CODES.items()
-        for kernel, sign in (("C", 1), (towards, -1))
-    )
-
-
 COUNTING_TABLE = WeightTable(
     Tile,
     CountingChannel,
@@ -130,8 +106,26 @@ BOUNDED_TABLE = WeightTable(
     channels=BoundedChannel,
     weights=(
         Weight(BoundedChannel.PHASE_0, Tile.TARGET, "C"),
-        *(weight for phase in PHASES for weight in _phase_weights(phase)),
-        *(weight for towards in DIRECTIONS for weight in _phase_pointer_weights(towards)),
+        # a free tile takes the phase after that of the neighbour that floods it, and keeps it: neighbours add at most
+        # 4, so 6 keeps a tile in its phase, and -6 keeps it out of the others
+        *(
+            weight
+            for i, phase in enumerate(PHASES)
+            for weight in (
+                Weight(phase, PHASES[i - 1], "N4"),
+                Weight(phase, phase, "C", 6),
+                Weight(phase, PHASES[i - 1], "C", -6),
+                Weight(phase, PHASES[(i + 1) % 3], "C", -6),
+                Weight(phase, Tile.WALL, "C", -6),
+            )
+        ),
+        # the code of the neighbour is subtracted from that of the tile
+        *(
+            Weight(BoundedChannel[f"POINT_{towards}"], phase, kernel, sign * code)
+            for towards in DIRECTIONS
+            for phase, code in _CODES.items()
+            for kernel, sign in (("C", 1), (towards, -1))
+        ),
         *(weight for towards in DIRECTIONS for weight in follow_weights(BoundedChannel, towards)),
         # the path starts at the source once the flood is there, and stays
         Weight(BoundedChannel.PATH, Tile.SOURCE, "C"),
@@ -181,14 +175,6 @@ def _fused(maze: Tensor, state: Tensor) -> Tensor:
 
 
 COUNTING = Form(
-    COUNTING_TABLE,
-    _activate_counting,
-    steps_per_edge=2,
-    highlight=CountingChannel.AGE,
-    counters=frozenset({CountingChannel.AGE}),
-    rule="canonical",
-    fused=_fused,
+    COUNTING_TABLE, _activate_counting, steps_per_edge=2, highlight=CountingChannel.AGE, rule="canonical", fused=_fused
 )
-BOUNDED = Form(
-    BOUNDED_TABLE, _activate_bounded, steps_per_edge=2, highlight=BoundedChannel.PHASE_0, counters=frozenset()
-)
+BOUNDED = Form(BOUNDED_TABLE, _activate_bounded, steps_per_edge=2, highlight=BoundedChannel.PHASE_0, counts=False)

@@ -51,12 +51,19 @@ def search_weights(
     """Return table "DFS" between channels named as in `DepthFirstChannel`, for any channels of starts and tiles."""
     pebble, stack = channels["PEBBLE"], channels["STACK"]
     direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
+    flows = []
+    for towards, rivals in FIRST_VISITED.items():
+        # the route flows in, unless its last tile first visits another free, unvisited neighbour
+        flow = channels[f"ROUTE_{towards}"]
+        flows.append(Weight(flow, route, towards))
+        for rival in rivals:
+            flows += [Weight(flow, route, rival), *(Weight(flow, tile, rival, -1) for tile in free)]
     return (
         Weight(route, starts, "C"),
         Weight(route, route, "C"),
         Weight(route, wall, "C", -1),
         Weight(route, stack, "C", -1),  # a tile that waits is popped before it is entered
-        *(weight for towards in FIRST_VISITED for weight in _flow_weights(channels, route, towards, free)),
+        *flows,
         Weight(stack, pebble, "N4"),
         Weight(stack, stack, "C"),
         # at least what a pebble beside the tile and its place on the stack add: walls and visited tiles never wait
@@ -73,20 +80,6 @@ def search_weights(
         Weight(rank, stack, "C", RANK_UNIT),
         Weight(rank, wall, "C", -2 * RANK_UNIT),
         Weight(rank, route, "C", -2 * RANK_UNIT),
-    )
-
-
-def _flow_weights(channels: type[IntEnum], route: IntEnum, towards: str, free: Sequence[IntEnum]) -> tuple[Weight, ...]:
-    """Return weights by which the route flows in, unless its last tile first visits another free, unvisited
-    neighbour."""
-    flow = channels[f"ROUTE_{towards}"]
-    return (
-        Weight(flow, route, towards),
-        *(
-            weight
-            for rival in FIRST_VISITED[towards]
-            for weight in (Weight(flow, route, rival), *(Weight(flow, tile, rival, -1) for tile in free))
-        ),
     )
 
 

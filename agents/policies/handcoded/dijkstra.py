@@ -11,6 +11,7 @@ needs a global maximum). Or the extraction follows another quantity, by local ru
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import partial
 from typing import Final
@@ -43,72 +44,39 @@ class OneFloodChannel(IntEnum):
     PATH_U, PATH_L, PATH_D, PATH_R = range(3, 7)
 
 
-def _flood(flood: IntEnum, origin: Tile, age: IntEnum) -> tuple[Weight, ...]:
-    """Return table "Dijkstra map generation" for one of the floods."""
-    return (
-        Weight(flood, origin, "C"),
-        Weight(flood, flood, "N5"),
-        Weight(flood, Tile.WALL, "C", -6),  # as much as five flooded tiles and the origin can add
-        Weight(age, flood, "C"),
-    )
+def _table(channels: type[IntEnum], origins: Mapping[str, Tile], starts: Iterable[IntEnum]) -> WeightTable:
+    """Return tables "Dijkstra map generation" and "path extraction" for some floods.
 
-
-def _extract(channels: type[IntEnum]) -> tuple[Weight, ...]:
-    """Return table "path extraction" without the path's seed: path + 2 (age of the neighbour - age of the tile)."""
+    Args:
+        channels: the state channels.
+        origins: for each flood, by name, the kind of tile at which it begins.
+        starts: the two channels that are both on where the path starts.
+    """
     path, age = channels["PATH"], channels["AGE"]
-    return tuple(
-        weight
-        for towards in DIRECTIONS
-        for weight in (
-            Weight(channels[f"PATH_{towards}"], path, towards),
-            Weight(channels[f"PATH_{towards}"], age, towards, 2),
-            Weight(channels[f"PATH_{towards}"], age, "C", -2),
-        )
-    )
+    weights = []
+    for name, origin in origins.items():
+        flood = channels[name]
+        weights += [
+            Weight(flood, origin, "C"),
+            Weight(flood, flood, "N5"),
+            Weight(flood, Tile.WALL, "C", -6),  # as much as five flooded tiles and the origin can add
+            Weight(age, flood, "C"),
+        ]
+    weights.append(Weight(age, age, "C"))
+    for towards in DIRECTIONS:  # path + 2 (age of the neighbour - age of the tile)
+        enters = channels[f"PATH_{towards}"]
+        weights += [Weight(enters, path, towards), Weight(enters, age, towards, 2), Weight(enters, age, "C", -2)]
+    weights += [Weight(path, start, "C") for start in starts]
+    return WeightTable(Tile, channels, tuple(weights), {path: -1})
 
 
-_TWO_FLOODS = (
-    *_flood(TwoFloodChannel.FLOOD_S, Tile.SOURCE, TwoFloodChannel.AGE),
-    *_flood(TwoFloodChannel.FLOOD_T, Tile.TARGET, TwoFloodChannel.AGE),
-    Weight(TwoFloodChannel.AGE, TwoFloodChannel.AGE, "C"),
-    *_extract(TwoFloodChannel),
-)
-
-BIDIRECTIONAL_TABLE = WeightTable(
-    inputs=Tile,
-    channels=TwoFloodChannel,
-    weights=(
-        *_TWO_FLOODS,
-        # the path starts in the middle, where the floods have met
-        Weight(TwoFloodChannel.PATH, TwoFloodChannel.FLOOD_S, "C"),
-        Weight(TwoFloodChannel.PATH, TwoFloodChannel.FLOOD_T, "C"),
-    ),
-    biases={TwoFloodChannel.PATH: -1},
-)
-EQUAL_AGE_TABLE = WeightTable(
-    inputs=Tile,
-    channels=TwoFloodChannel,
-    weights=(
-        *_TWO_FLOODS,
-        # the path starts at the source, once the flood from the target is there
-        Weight(TwoFloodChannel.PATH, Tile.SOURCE, "C"),
-        Weight(TwoFloodChannel.PATH, TwoFloodChannel.FLOOD_T, "C"),
-    ),
-    biases={TwoFloodChannel.PATH: -1},
-)
-ONE_FLOOD_TABLE = WeightTable(
-    inputs=Tile,
-    channels=OneFloodChannel,
-    weights=(
-        *_flood(OneFloodChannel.FLOOD_S, Tile.SOURCE, OneFloodChannel.AGE),
-        Weight(OneFloodChannel.AGE, OneFloodChannel.AGE, "C"),
-        *_extract(OneFloodChannel),
-        # the path starts at the target, once the flood from the source is there
-        Weight(OneFloodChannel.PATH, Tile.TARGET, "C"),
-        Weight(OneFloodChannel.PATH, OneFloodChannel.FLOOD_S, "C"),
-    ),
-    biases={OneFloodChannel.PATH: -1},
-)
+_BOTH_ENDS = {"FLOOD_S": Tile.SOURCE, "FLOOD_T": Tile.TARGET}
+# the path starts in the middle, where the floods have met
+BIDIRECTIONAL_TABLE = _table(TwoFloodChannel, _BOTH_ENDS, (TwoFloodChannel.FLOOD_S, TwoFloodChannel.FLOOD_T))
+# the path starts at the source, once the flood from the target is there
+EQUAL_AGE_TABLE = _table(TwoFloodChannel, _BOTH_ENDS, (Tile.SOURCE, TwoFloodChannel.FLOOD_T))
+# the path starts at the target, once the flood from the source is there
+ONE_FLOOD_TABLE = _table(OneFloodChannel, {"FLOOD_S": Tile.SOURCE}, (Tile.TARGET, OneFloodChannel.FLOOD_S))
 
 OLDER_BY_ONE: Final = -1
 """path + 2 (age of the neighbour - age of the tile) where the path enters a tile older by one: 1 - 2."""
@@ -142,24 +110,13 @@ def _activate_local(convolved: Tensor, state: Tensor, peak: int) -> Tensor:
 
 
 BIDIRECTIONAL = Form(
-    BIDIRECTIONAL_TABLE,
-    _activate_bidirectional,
-    steps_per_edge=1,
-    highlight=TwoFloodChannel.AGE,
-    counters=frozenset({TwoFloodChannel.AGE}),
-    rule="bidirectional",
+    BIDIRECTIONAL_TABLE, _activate_bidirectional, steps_per_edge=1, highlight=TwoFloodChannel.AGE, rule="bidirectional"
 )
-EQUAL_AGES = Form(  # once both floods are there, ages are 2 (t - 1) less both distances
-    EQUAL_AGE_TABLE,
-    partial(_activate_local, peak=EQUAL_AGE),
-    steps_per_edge=2,
-    highlight=TwoFloodChannel.AGE,
-    counters=frozenset({TwoFloodChannel.AGE}),
+# once both floods are there, ages are 2 (t - 1) less both distances
+EQUAL_AGES = Form(
+    EQUAL_AGE_TABLE, partial(_activate_local, peak=EQUAL_AGE), steps_per_edge=2, highlight=TwoFloodChannel.AGE
 )
-ONE_FLOOD = Form(  # ages fall by one with each tile away from the source
-    ONE_FLOOD_TABLE,
-    partial(_activate_local, peak=OLDER_BY_ONE),
-    steps_per_edge=2,
-    highlight=OneFloodChannel.AGE,
-    counters=frozenset({OneFloodChannel.AGE}),
+# ages fall by one with each tile away from the source
+ONE_FLOOD = Form(
+    ONE_FLOOD_TABLE, partial(_activate_local, peak=OLDER_BY_ONE), steps_per_edge=2, highlight=OneFloodChannel.AGE
 )

@@ -60,7 +60,7 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.fused(static, state)
 
     def largest_count(self, height: int, width: int) -> int:  # noqa: D102
-        if not self.form.counters:
+        if not self.form.counts:
             return 1
         longest = self.form.steps_per_edge * (height * width - 1) + 2
         return 2 * longest  # ages grow by 1 per flood and step
@@ -72,6 +72,6 @@ class ShortestPathNCA(HandcodedNCA):
         ends = maze[:, Tile.SOURCE : Tile.TARGET + 1] > 0
         joined = (ends & (state[:, :1] >= 1)).sum(dim=(1, 2, 3)) == 2
         still = self.update(maze, state, 0) == state
-        for channel in self.form.counters:  # a list as an index would be uploaded at every call
-            still[:, channel] = True
+        if self.form.counts:
+            still[:, self.form.highlight] = True
         return joined | still.flatten(1).all(dim=1)
