@@ -17,23 +17,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .iterating import (
-        iterate,
-        rollout,
-    )
-    from .pytorch import (
-        threads,
-    )
-    from .scores import (
-        ERROR,
-        LENGTH,
-        Batch,
-        batches,
-        encode,
-        label,
-        path_of,
-        score_paths,
-    )
+    from .iterating import iterate, rollout
+    from .pytorch import threads
+    from .scores import ERROR, LENGTH, Batch, batches, encode, label, path_of, score_paths
     from .solving import (
         Report,
         SolveResult,
@@ -73,23 +59,10 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(("iterate", "rollout"), ".iterating"),
-    **dict.fromkeys(("threads",), ".pytorch"),
+    "threads": ".pytorch",
     **dict.fromkeys(("ERROR", "LENGTH", "Batch", "batches", "encode", "label", "path_of", "score_paths"), ".scores"),
-    **dict.fromkeys(
-        (
-            "Report",
-            "SolveResult",
-            "check_steps",
-            "curve_steps",
-            "default_steps",
-            "find_paths",
-            "run_to_end",
-            "run_until_solved",
-            "step_limit",
-            "try_out",
-        ),
-        ".solving",
-    ),
+    **dict.fromkeys(("Report", "SolveResult", "check_steps", "curve_steps", "default_steps"), ".solving"),
+    **dict.fromkeys(("find_paths", "run_to_end", "run_until_solved", "step_limit", "try_out"), ".solving"),
 }
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.mazes.levels import to_text
-from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.files import atomic_write
 from maze_nca_gym.support.options import OneOf, Shown, Stored, check, checked
 from maze_nca_gym.support.random_streams import rng_for
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from ..policies.policy import Policy
-    from ..policies.program import Program
 
 KIND = "maze_nca_gym automaton 2"
 """Value of `format` in JSON files."""
@@ -77,7 +76,9 @@ def to_json(policy: Policy, name: str) -> bytes:
     """
     program, task = policy.program(), find_task(policy.task)
     assert program is not None, "`is_convolution` is asked before"
-    content = {
+    kernel = program.kernel.detach()
+    live = kernel.abs().sum(dim=(0, 1)).nonzero()
+    content: dict[str, Any] = {
         "format": KIND,
         "name": name,
         "task": policy.task,
@@ -95,26 +96,25 @@ def to_json(policy: Policy, name: str) -> bytes:
         "inputs": program.inputs,
         "channels": policy.channel_names,
         "highlight": policy.highlight,
-        **_weights(program),
-        **({"levels": _answered(task)} if task.judge else {}),
+        # the taps that have a non-zero weight, and the weights at these
+        "taps": (live - kernel.shape[-1] // 2).tolist(),
+        "bias": _short(program.bias.detach()),
+        "weights": _short(kernel[:, :, live[:, 0], live[:, 1]]),
     }
+    if task.judge:
+        rng = rng_for(0, "page")
+        content["levels"] = [
+            {
+                "level": to_text(tiles, letters=task.letters),
+                "answer": [np.flatnonzero(path).tolist() for path in answer.reshape(-1, *tiles.shape)],
+            }
+            for levels in (task.generate(rng, _LEVELS_OF_SIZE, size) for size in _SIZES)
+            for tiles, answer in zip(levels, task.solve_all(levels), strict=True)
+        ]
     lines = ",\n".join(
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in content.items()
     )
     return f"{{\n{lines}\n}}\n".encode()
-
-
-def _answered(task: Task) -> list[dict[str, Any]]:
-    """Return generated levels of a task, and the tiles of each channel of their canonical answers."""
-    rng = rng_for(0, "page")
-    return [
-        {
-            "level": to_text(tiles, letters=task.letters),
-            "answer": [np.flatnonzero(path).tolist() for path in answer.reshape(-1, *tiles.shape)],
-        }
-        for levels in (task.generate(rng, _LEVELS_OF_SIZE, size) for size in _SIZES)
-        for tiles, answer in zip(levels, task.solve_all(levels), strict=True)
-    ]
 
 
 def to_script(policy: Policy, name: str) -> bytes:
@@ -140,18 +140,6 @@ def to_html(policy: Policy, name: str) -> bytes:
     page = (PAGE / "index.html").read_text(encoding="utf-8")
     page = re.sub('<link rel="stylesheet" href="(.*)">', lambda link: f"<style>\n{content(link[1])}</style>", page)
     return re.sub('(<script) src="(.*)">', lambda tag: f"{tag[1]}>\n{content(tag[2])}", page).encode()
-
-
-def _weights(program: Program) -> dict[str, Any]:
-    """Return the taps that have a non-zero weight, the weights at these, and the biases."""
-    kernel = program.kernel.detach()
-    live = kernel.abs().sum(dim=(0, 1)).nonzero()
-    reach = kernel.shape[-1] // 2
-    return {
-        "taps": (live - reach).tolist(),
-        "bias": _short(program.bias.detach()),
-        "weights": _short(kernel[:, :, live[:, 0], live[:, 1]]),
-    }
 
 
 def _short(values: Tensor) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import overload
 
 import torch
@@ -145,45 +145,32 @@ def iterate(
         ValueError: a negative number of iterations, or as `Policy.forward`.
     """
     maze, first = _first(policy, maze, state)
-    if isinstance(steps, Iterable):
-        return _iterate(policy, maze, steps, state, start_step, until_finished, undisturbed or state is None)
-    if steps is not None and steps < 0:
+    if not isinstance(steps, Iterable | None) and steps < 0:
         raise ValueError(f"the number of steps must be at least 0, got {steps}")
-    marks = count(1) if steps is None else range(1, steps + 1)
-    return chain(
-        [first], _iterate(policy, maze, marks, state, start_step, until_finished, undisturbed or state is None)
-    )
+    undisturbed = undisturbed or state is None
 
+    @torch.no_grad()
+    def states() -> Iterator[Tensor]:
+        if not isinstance(steps, Iterable):
+            yield first
+        marks = steps if isinstance(steps, Iterable) else count(1) if steps is None else range(1, steps + 1)
+        now, done, last = state, 0, [] if state is None else [first]
+        for mark in marks:
+            # three successive states show whether anything still changes, so the two before the yielded one are needed
+            begin = max(1, mark - done - 2) if until_finished else mark - done
+            last += rollout(policy, maze, range(begin, mark - done + 1), now, start_step=start_step + done)
+            last, now, done = last[-3:], last[-1], mark
+            yield now
+            if not until_finished:
+                continue
+            told = policy.finished(maze, now, start_step + mark) if undisturbed else None
+            if told is None and len(last) == 3 and _repeats_from(policy, start_step + mark - 2):
+                earlier, before, _ = last
+                told = at_fixed_point(policy, earlier, before, now, undisturbed)
+            if told is not None and bool(read_back(told.all())):
+                return
 
-@torch.no_grad()
-def _iterate(
-    policy: Policy,
-    maze: Tensor,
-    marks: Iterable[int],
-    state: Tensor | None,
-    start_step: int,
-    until_finished: bool,
-    undisturbed: bool,
-) -> Iterator[Tensor]:
-    done, last = 0, [] if state is None else [state[:, : policy.n_channels]]
-    for mark in marks:
-        n_steps, step = mark - done, start_step + mark
-        # Three successive states show whether anything still changes, so the two before the yielded one are needed.
-        first = max(1, n_steps - 2) if until_finished else n_steps
-        last += rollout(policy, maze, range(first, n_steps + 1), state, start_step=start_step + done)
-        last, state, done = last[-3:], last[-1], mark
-        yield state
-        if until_finished and _all_finished(policy, maze, last, step, undisturbed):
-            return
-
-
-def _all_finished(policy: Policy, maze: Tensor, last: Sequence[Tensor], step: int, undisturbed: bool) -> bool:
-    """Return whether no path changes any more on any level, judged by the last states, up to `step` iterations."""
-    told = policy.finished(maze, last[-1], step) if undisturbed else None
-    if told is None and len(last) == 3 and _repeats_from(policy, step - 2):
-        earlier, before, now = last
-        told = at_fixed_point(policy, earlier, before, now, undisturbed)
-    return told is not None and bool(read_back(told.all()))
+    return states()
 
 
 @torch.no_grad()

@@ -25,7 +25,7 @@ class MachineCode:
         """Return whether it can run a policy on (B, T, H, W) mazes; it computes gradients of weights only."""
         low = torch.is_autocast_enabled("cpu")
         program = None if policy.guarantees.exact and low else policy.program()
-        return (
+        able = (
             program is not None
             and not needs_gradients(maze, state)
             and program.activation == RELU
@@ -34,8 +34,12 @@ class MachineCode:
             and (not low or torch.get_autocast_dtype("cpu") == torch.bfloat16)
             and maze.numel() > 0
             and _compiles()
-            and (not low or _multiplies_pairs())
         )
+        if able and low:
+            from .fused.vectors import MULTIPLIES_PAIRS  # here, because it imports numba
+
+            return MULTIPLIES_PAIRS
+        return able
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
         """Return the requested states, each (B, n_returned, H, W)."""
@@ -65,9 +69,3 @@ def _compiles() -> bool:
     except Exception:  # whatever the reason is: PyTorch runs everything that this engine does not
         return False
     return True
-
-
-def _multiplies_pairs() -> bool:
-    from .fused.vectors import MULTIPLIES_PAIRS  # here, because it imports numba
-
-    return MULTIPLIES_PAIRS

@@ -94,7 +94,9 @@ def solve(
         rows, cols = check_size(chosen["size"])
         if n * rows * cols > MANY_TILES:
             say(f"drawing {n:,} levels of {rows:,} x {cols:,}")
-        source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *_in_words(chosen)])
+        own = {option: value for option, value in chosen.items() if option not in ("generator", "size")}
+        words = (f"{option.replace('_', ' ')} {value}" for option, value in own.items())
+        source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *words])
         these = draw_levels(n, seed, task=find_task(found.task), **chosen)
     else:
         these = first_levels(levels, n, find_task(found.task).letters, found.task)
@@ -105,10 +107,6 @@ def solve(
     if out is not None:
         solved.save(out, picture)
     return solved
-
-
-def _in_words(chosen: dict[str, Any]) -> list[str]:
-    return [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items() if name not in ("generator", "size")]
 
 
 @checked

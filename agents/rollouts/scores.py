@@ -65,25 +65,18 @@ def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.b
         return levels
     if target is None:
         levels = levels if isinstance(levels, LevelSet) else LevelSet(levels)
-        target = _solve(policy, levels.tiles)
+        task, has_ends = find_task(policy.task), (levels.tiles >= Tile.SOURCE).any(axis=(1, 2))
+        task.check_kinds(levels.tiles)
+        wrong = np.flatnonzero(has_ends != task.has_endpoints)
+        if task.is_plain and len(wrong):
+            has, wanted = ("no ", "a ") if task.has_endpoints else ("a ", "no ")
+            raise ValueError(
+                f"the policy is for the task {task.name!r}, whose levels have {wanted}source and target; level "
+                f"{wrong[0]} has {has}source and target"
+            )
+        target = task.solve_all(levels.tiles)
     tiles = levels.tiles if isinstance(levels, LevelSet) else levels
     return Batch(tiles, target, DRAWINGS[policy.output].target(tiles) if policy.output in DRAWINGS else None)
-
-
-def _solve(policy: Policy, tiles: Tiles) -> NDArray[np.bool_]:
-    """Return the canonical solutions of levels of a policy's task, after checking that they are."""
-    task = find_task(policy.task)
-    task.check_kinds(tiles)
-    if not task.is_plain:
-        return task.solve_all(tiles)
-    with_endpoints = (tiles >= Tile.SOURCE).any(axis=(1, 2))
-    if (with_endpoints != task.has_endpoints).any():
-        has, wanted = ("no ", "a ") if task.has_endpoints else ("a ", "no ")
-        raise ValueError(
-            f"the policy is for the task {task.name!r}, whose levels have {wanted}source and target; level "
-            f"{int(np.argmax(with_endpoints != task.has_endpoints))} has {has}source and target"
-        )
-    return task.solve_all(tiles)
 
 
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:
@@ -129,15 +122,10 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
     if levels.drawing is None:
         table = score(levels.tiles, path, wanted, find_task(policy.task).judge).table
     else:
-        table = _score_drawing(path, wanted)
-    lengths = lengths_of(wanted)
-    return np.column_stack([table, squared_errors(path, wanted), lengths])
-
-
-def _score_drawing(path: NDArray[np.float32], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    check_numbers(path)
-    losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
-    n_tiles = max(1, int(np.prod(wanted.shape[1:])))
-    of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about what is empty
-    complete = ((path > 0.5) == wanted).all(axis=(1, 2))
-    return np.column_stack([losses, 1 - losses / of_nothing, complete, complete])
+        check_numbers(path)
+        losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
+        n_tiles = max(1, int(np.prod(wanted.shape[1:])))
+        of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about what is empty
+        complete = ((path > 0.5) == wanted).all(axis=(1, 2))
+        table = np.column_stack([losses, 1 - losses / of_nothing, complete, complete])
+    return np.column_stack([table, squared_errors(path, wanted), lengths_of(wanted)])

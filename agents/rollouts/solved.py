@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,12 +165,6 @@ class Solved(Tabular):
         return self.table().html() + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
 
 
-def describe_size(shape: Sequence[int]) -> str:
-    """Return words for levels of shape (N, H, W)."""
-    n_levels, height, width = shape
-    return f"{n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
-
-
 def solve_levels(
     policy: Policy,
     levels: LevelSet,
@@ -199,8 +192,10 @@ def solve_levels(
     """
     policy, task = policy if device is None else policy.to(find_device(device)), find_task(policy.task)
     levels = LevelSet(task.prepare(levels.tiles), levels.config)
+    n_levels, height, width = levels.tiles.shape
+    what = f"{name}: {n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
     if levels.tiles.size > MANY_TILES:
-        say(f"{name}: {describe_size(levels.tiles.shape)}; finding the exact solutions first")
+        say(f"{what}; finding the exact solutions first")
     labelled = label(policy, levels)
     enough = step_limit(policy, labelled.target)
     n_steps = enough if steps is None else steps
@@ -208,7 +203,7 @@ def solve_levels(
     if policy.guarantees.needs_border and not has_border(levels.tiles).all():
         warnings.warn(border_warning(name), stacklevel=2)
     at_once = usual_batch(levels.tiles) if batch is None else batch
-    say(f"{name}: {describe_size(levels.tiles.shape)}, at most {n_steps:,} iterations on each")
+    say(f"{what}, at most {n_steps:,} iterations on each")
     begin = time.perf_counter()
     with naming_memory(f"--batch {at_once}", policy.device), ProgressBar(name, len(levels)) as bar:
         result = run_until_solved(policy, labelled, n_steps, batch=at_once, report=bar.advance)

@@ -144,15 +144,10 @@ class Symmetrised(Policy):
             return maze.new_zeros(0, 1 + _N * states[0].shape[1], *maze.shape[2:])
         own = [turn_back(each, i) for i, each in enumerate(turned)]
         paths = torch.stack([each[:, PATH] for each in own])
-        best = upload(self._best(maze, paths), maze.device)
-        return torch.cat([paths[best, torch.arange(len(maze), device=maze.device)][:, None], *own], dim=1)
-
-    def _best(self, maze: Tensor, paths: Tensor) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return which of the (8, B, H, W) paths is the best valid one on each of B mazes, else 0; (B,)."""
-        tiles = read_back(maze.argmax(dim=1).to(torch.uint8))
-        drawn = read_back(paths.detach() > 0.5)
+        tiles, drawn = read_back(maze.argmax(dim=1).to(torch.uint8)), read_back(paths.detach() > 0.5)
         ranks = self._rank(np.tile(tiles, (_N, 1, 1)), drawn.reshape(-1, *tiles.shape[1:]))
-        return ranks.reshape(_N, -1).argmax(axis=0)
+        best = upload(ranks.reshape(_N, -1).argmax(axis=0), maze.device)  # 0 where none is valid
+        return torch.cat([paths[best, torch.arange(len(maze), device=maze.device)][:, None], *own], dim=1)
 
 
 def _batches(turned: list[Tensor]) -> list[Tensor]:

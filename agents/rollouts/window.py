@@ -43,87 +43,54 @@ def open_window(
     """
     name = name or type(policy).__name__
     session = Session(policy, name, seed, **options)
-    if policies and name not in policies:
-        policies = {name: lambda: policy, **policies}
-    menus = {Action.POLICY: tuple(policies or ()), Action.LEVEL: tuple(GENERATORS)}
-    window = Window(fps, "maze_nca_gym", menus, restarts=True)
+    policies = {**({} if not policies or name in policies else {name: lambda: policy}), **(policies or {})}
+    window = Window(
+        fps, "maze_nca_gym", {Action.POLICY: tuple(policies), Action.LEVEL: tuple(GENERATORS)}, restarts=True
+    )
+    notice, ended = "", False
+
+    def line(words: str) -> str:
+        now = session.snapshot
+        score = "" if now.solved else f", accuracy {now.accuracy:.3f}"
+        return f"level {session.level}: {words} after {now.step} steps{score}"
+
     try:
-        _Player(session, window, policies or {}).run()
+        while (request := window.show(session.snapshot, notice, session.names)) is not Request.QUIT:
+            notice, left = "", line("left") if session.snapshot.step and not ended else ""
+            if request is Request.EDIT:
+                notice = session.edit(window.edit)
+            elif request is Request.BACK:
+                notice = session.back()
+            elif request in (Request.CONTINUE, Request.STEP):
+                notice = session.step()
+            else:  # another episode begins
+                try:
+                    if request is Request.RESTART:
+                        session.restart()
+                    elif request is Request.NEW_LEVEL:
+                        session.new_level()
+                    elif window.choice[0] is Action.LEVEL:
+                        session = session.with_generator(window.choice[1])
+                    else:
+                        session = session.with_policy(policies[window.choice[1]](), window.choice[1])
+                except (ValueError, OSError) as error:
+                    notice = f"not changed: {error}"
+                else:
+                    ended = False
+                    if left:
+                        print(left, flush=True)
+            now = session.snapshot
+            if ended or not now.step:
+                continue
+            if now.solved:
+                words = now.verdict if session.policy.output in DRAWINGS else "optimal"
+            elif now.step >= session.limit:
+                words = "stopped at the limit"
+            elif now.step % _ASK_EVERY == 0 and session.finished():
+                words = "finished"
+            else:
+                continue
+            print(line(words), flush=True)
+            ended = True
     finally:
         window.close()
-
-
-class _Player:
-    """Carries out the user's requests, and prints how each level ends."""
-
-    def __init__(self, session: Session, window: Window, policies: Mapping[str, Callable[[], Policy]]) -> None:
-        self._session, self._window, self._policies = session, window, policies
-        self._ended = False
-
-    def run(self) -> None:
-        """Play until the user quits."""
-        notice = ""
-        while (request := self._window.show(self._session.snapshot, notice, self._session.names)) is not Request.QUIT:
-            notice = self._fulfil(request)
-            self._report_end()
-
-    def _fulfil(self, request: Request) -> str:
-        """Carry out a request; return why that was impossible, or an empty string."""
-        session = self._session
-        if request is Request.EDIT:
-            return session.edit(self._window.edit)
-        if request is Request.BACK:
-            return session.back()
-        if request in (Request.CONTINUE, Request.STEP):
-            return session.step()
-        unfinished = not self._ended and session.snapshot.step > 0
-        left = self._line("left")
-        try:
-            self._session = self._begun(request)
-        except (ValueError, OSError) as error:
-            return f"not changed: {error}"
-        if unfinished:
-            print(left, flush=True)
-        self._ended = False
-        return ""
-
-    def _begun(self, request: Request) -> Session:
-        """Return a session at the beginning of the requested episode.
-
-        Raises:
-            ValueError: the policy cannot run on its level.
-            OSError: the policy's file cannot be read.
-        """
-        if request is Request.CHOOSE:
-            action, name = self._window.choice
-            if action is Action.LEVEL:
-                return self._session.with_generator(name)
-            return self._session.with_policy(self._policies[name](), name)
-        if request is Request.RESTART:
-            self._session.restart()
-        else:
-            self._session.new_level()
-        return self._session
-
-    def _report_end(self) -> None:
-        """Print how the level ended, once."""
-        if self._ended:
-            return
-        session = self._session
-        step = session.snapshot.step
-        if session.snapshot.solved:
-            words = session.snapshot.verdict if session.policy.output in DRAWINGS else "optimal"
-        elif step and step >= session.limit:
-            words = "stopped at the limit"
-        elif step and step % _ASK_EVERY == 0 and session.finished():
-            words = "finished"
-        else:
-            return
-        print(self._line(words), flush=True)
-        self._ended = True
-
-    def _line(self, words: str) -> str:
-        """Return the line about the level's end."""
-        now = self._session.snapshot
-        score = "" if now.solved else f", accuracy {now.accuracy:.3f}"
-        return f"level {self._session.level}: {words} after {now.step} steps{score}"

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.rollouts import machine_code as engine
 from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.rollouts.fused import blocks, layout, vectors
 
@@ -77,7 +76,7 @@ def in_double_of_rounded(nca: NCA, maze: Tensor, state: Tensor | None, start: in
 @pytest.fixture
 def pairs_everywhere(monkeypatch):
     """Let machines without instructions for pairs multiply them by others, and read all states as dense."""
-    monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
+    monkeypatch.setattr(vectors, "MULTIPLIES_PAIRS", True)
     layout.layout.cache_clear()
     monkeypatch.setattr(layout, "SPARSE", -1)
     yield
@@ -108,7 +107,7 @@ def test_rounding_is_seen(pairs_everywhere):
 
 
 def test_sparse_states_are_not_rounded(monkeypatch):
-    monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
+    monkeypatch.setattr(vectors, "MULTIPLIES_PAIRS", True)
     nca, maze = network(32), mazes(2, 6, 6)
     with torch.no_grad():
         nca.biases[0].fill_(-0.4)
@@ -121,7 +120,7 @@ def test_sparse_states_are_not_rounded(monkeypatch):
 def test_machines_without_such_instructions_leave_autocast_to_pytorch(monkeypatch):
     nca, maze = NCA(4, 6), mazes(2, 4, 5)
     for has_them in (False, True):
-        monkeypatch.setattr(engine, "_multiplies_pairs", lambda has_them=has_them: has_them)
+        monkeypatch.setattr(vectors, "MULTIPLIES_PAIRS", has_them)
         with torch.autocast("cpu", torch.bfloat16):
             assert in_machine_code(nca, maze) == has_them
             assert rollout(nca, maze, [3])[0].isfinite().all()
@@ -130,7 +129,7 @@ def test_machines_without_such_instructions_leave_autocast_to_pytorch(monkeypatc
 
 
 def test_an_exact_network_still_says_why_it_refuses_autocast(monkeypatch):
-    monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
+    monkeypatch.setattr(vectors, "MULTIPLIES_PAIRS", True)
     nca = load("nca-diameter-exact-weights")
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(ValueError, match="rounds too much"):
         rollout(nca, mazes(1, 20, 20, n_tiles=2), [3])

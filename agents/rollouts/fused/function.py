@@ -211,14 +211,15 @@ class _Histories:
             memory = self._free.pop(key, None)
         if memory is None:
             memory = zeros((n_mazes, n_states, layout.size))
-        history = memory.view()
-        weakref.finalize(history, self._put_back, key, memory).atexit = False
-        return history
 
-    def _put_back(self, key: tuple[int | bytes, ...], memory: Floats) -> None:
-        with self._lock:
-            # Only the last one is kept, or runs with levels of many sizes would keep memory for every size.
-            self._free = {key: memory}
+        def put_back() -> None:
+            with self._lock:
+                # Only the last one is kept, or runs with levels of many sizes would keep memory for every size.
+                self._free = {key: memory}
+
+        history = memory.view()
+        weakref.finalize(history, put_back).atexit = False
+        return history
 
 
 _histories = _Histories()

@@ -79,7 +79,11 @@ class MemoryLayout:
 
     def unpack(self, input_sums: Floats, sums: Floats) -> tuple[Floats, Floats]:
         """Return the gradients of all weights, (C, T + C, taps), and of the (C,) bias, from the kernels' sums."""
-        fed, state = (self._unpack(*of) for of in ((input_sums, self.form[5]), (sums, self.form[4])))
+        n_taps, channels = len(self.form[1]), self.form[4]
+        fed, state = (
+            flat[: n_taps * depth].reshape(n_taps, depth, channels)[:, :, : self.n_channels].transpose(2, 1, 0)
+            for flat, depth in ((input_sums, self.form[5]), (sums, channels))
+        )
         weight = np.concatenate([fed[:, : self.n_fed], state[:, : self.n_channels]], axis=1)
         return weight, np.ascontiguousarray(fed[:, self.n_fed, self.centre])
 
@@ -89,15 +93,11 @@ class MemoryLayout:
         channels, step = self.form[4], WIDTH * LANES
         dense = np.zeros((n_taps, depth, channels), np.float32)
         dense[:, :n_in, :n_out] = weight.transpose(2, 1, 0)
-        if low:
-            dense = _paired(dense)
+        if low:  # pairs of bfloat16 inputs, (taps, depth / 2, channels), as bits of float32
+            halves = torch.from_numpy(dense).bfloat16().view(torch.int16).numpy().view(np.uint16).astype(np.uint32)
+            dense = (halves[:, ::2] | halves[:, 1::2] << 16).view(np.float32)
         # A block of kernels writes two vectors of channels, and reads its weights from front to back.
         return np.concatenate([dense[:, :, first : first + step].ravel() for first in range(0, channels, step)])
-
-    def _unpack(self, sums: Floats, depth: int) -> Floats:
-        n_taps, channels = len(self.form[1]), self.form[4]
-        dense = sums[: n_taps * depth].reshape(n_taps, depth, channels)
-        return dense[:, :, : self.n_channels].transpose(2, 1, 0)
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
@@ -140,12 +140,6 @@ def layout(
         form=(_filled(places, places[-1]), taps, *others, taps // channels, groups, pairs),
         mirrored=(_filled(places, places[-1]), -taps, *others, -taps // channels, -groups, pairs),
     )
-
-
-def _paired(weights: Floats) -> Floats:
-    """Return (taps, depth, channels) weights as (taps, depth / 2, channels) pairs of bfloat16, as bits of float32."""
-    halves = torch.from_numpy(weights).bfloat16().view(torch.int16).numpy().view(np.uint16).astype(np.uint32)
-    return (halves[:, ::2] | halves[:, 1::2] << 16).view(np.float32)
 
 
 def _whole(number: int, divisor: int) -> int:
