@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
@@ -19,7 +18,7 @@ from ..evaluation.drawing import COLOURS, GREY, count_axis, curve, figure, panel
 from ..policies.learned.base import check_count
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """The performance of a policy at some time of its training."""
 
     n_steps: int
@@ -57,24 +56,21 @@ class LearningCurve(BaseCallback):
         check_count("every", every, 1, most=2**62)
         check_count("n_episodes", n_episodes, 1)
         super().__init__()
-        self.points: list[Point] = []
-        self._envs = dict(envs)
-        self._seed = seed
-        self._every = every
-        self._n_episodes = n_episodes
+        self.points: list[CurvePoint] = []
+        self._envs, self._seed, self._every, self._n_episodes = dict(envs), seed, every, n_episodes
         self._began = time.process_time()
 
     def evaluate(self) -> dict[str, float]:
         """Return the mean return of the current policy on the held-out mazes of each kind."""
-        return {kind: self._evaluate(env) for kind, env in self._envs.items()}
-
-    def _evaluate(self, env: VecEnv) -> float:
-        policy: Any = self.model.policy
-        if env.observation_space != self.model.observation_space:
-            policy = policy.resized(env)
-        env.seed(self._seed)
-        mean, _ = evaluate_policy(policy, env, self._n_episodes)
-        return float(np.mean(mean))  # a single number, which the type declares as possibly a list
+        means = {}
+        for kind, env in self._envs.items():
+            policy: Any = self.model.policy
+            if env.observation_space != self.model.observation_space:
+                policy = policy.resized(env)
+            env.seed(self._seed)
+            mean, _ = evaluate_policy(policy, env, self._n_episodes)
+            means[kind] = float(np.mean(mean))  # a single number, which the type declares as possibly a list
+        return means
 
     def _on_training_start(self) -> None:
         self._began = time.process_time()
@@ -92,7 +88,7 @@ class LearningCurve(BaseCallback):
     def _add_point(self) -> None:
         returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
         training = sum(returns) / len(returns) if returns else float("nan")
-        point = Point(self.num_timesteps, time.process_time() - self._began, self.evaluate(), training)
+        point = CurvePoint(self.num_timesteps, time.process_time() - self._began, self.evaluate(), training)
         self.points.append(point)
         held_out = ", ".join(f"{mean:6.3f} on {kind}" for kind, mean in point.held_out.items())
         print(
@@ -103,7 +99,7 @@ class LearningCurve(BaseCallback):
 
 
 def draw_learning_curves(
-    runs: Mapping[str, Sequence[Point]], path: Path, title: str, reference: float | None = None
+    runs: Mapping[str, Sequence[CurvePoint]], path: Path, title: str, reference: float | None = None
 ) -> Path:
     """Write mean returns against environment steps as a PNG file, one panel for each kind of mazes; return its path.
 
@@ -115,20 +111,16 @@ def draw_learning_curves(
     """
     kinds = list(next(iter(runs.values()))[0].held_out)
     n_cols = ceil(sqrt(len(kinds)))
+    longest = max(points[-1].n_steps for points in runs.values())
     with figure(path, 1 + 5 * n_cols, 1 + 3.5 * ceil(len(kinds) / n_cols), title) as drawn:
         drawn.supylabel("mean return (final accuracy)", fontsize=12)
         for axes, kind in zip(panels(drawn, len(kinds), n_cols), kinds, strict=True):
-            _draw_panel(axes, runs, kind, reference)
+            if reference is not None:
+                axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
+            for (name, points), colour in zip(runs.items(), cycle(COLOURS)):
+                steps, means = [point.n_steps for point in points], [point.held_out[kind] for point in points]
+                curve(axes, steps, means, color=colour, linewidth=2, label=f"{name}, {means[-1]:.3f}")
+            axes.set(title=f"on {kind}", xlabel="steps of environments", xlim=(0, max(longest, 1)), ylim=(-0.25, 1.03))
+            count_axis(axes.xaxis, 4)
+            axes.legend(loc="lower right")
     return path
-
-
-def _draw_panel(axes: Axes, runs: Mapping[str, Sequence[Point]], kind: str, reference: float | None) -> None:
-    if reference is not None:
-        axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
-    for (name, points), colour in zip(runs.items(), cycle(COLOURS)):
-        steps, means = [point.n_steps for point in points], [point.held_out[kind] for point in points]
-        curve(axes, steps, means, color=colour, linewidth=2, label=f"{name}, {means[-1]:.3f}")
-    longest = max(points[-1].n_steps for points in runs.values())
-    axes.set(title=f"on {kind}", xlabel="steps of environments", xlim=(0, max(longest, 1)), ylim=(-0.25, 1.03))
-    count_axis(axes.xaxis, 4)
-    axes.legend(loc="lower right")

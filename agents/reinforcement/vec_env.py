@@ -13,7 +13,8 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from maze_nca_gym.envs.wrappers import PathAction
 from maze_nca_gym.envs.wrappers.path_action import path_spaces, paths_of
-from maze_nca_gym.mazes.levels import parse
+from maze_nca_gym.mazes.levels import GLYPHS, read_tiles, stack_levels
+from maze_nca_gym.mazes.tasks import find_task
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]]
 Infos: TypeAlias = list[dict[str, Any]]
@@ -63,22 +64,26 @@ class PathVecEnv(VecEnv):
         """Begin all episodes, with the seeds of the last `seed` and the options of the last `set_options`.
 
         Raises:
-            ValueError: options other than a `level` for every environment, or a bad level.
+            ValueError: options other than a `level` for every environment, or an `index` in their set of levels for
+                every one; or a bad level or index.
         """
         seeds: Any = list(self._seeds)  # one each, which Gymnasium accepts, but does not declare
-        observation, infos = self.env.reset(seed=seeds, options=self._shared_options())
+        given = [{name: value for name, value in each.items() if value is not None} for each in self._options]
+        names = [*given[0]] if all(each.keys() == given[0].keys() for each in given) else ["others"]
+        if names not in ([], ["level"], ["index"]):
+            wanted = "options must give every environment a level, or every environment an index, and nothing else"
+            other = next((each for each in given if each.keys() != given[0].keys()), None)
+            raise ValueError(f"{wanted}, got {given[0]}" + ("" if other is None else f" and {other}"))
+        options: dict[str, Any] = {name: [each[name] for each in given] for name in names}
+        if "level" in options:
+            task = getattr(self.observation_space, "task", None)
+            letters = GLYPHS if task is None else find_task(task).letters
+            options["level"] = stack_levels([read_tiles(level, letters) for level in options["level"]])
+        observation, infos = self.env.reset(seed=seeds, options=options or None)
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [_of_one(infos, i) for i in range(self.num_envs)]
         return observation
-
-    def _shared_options(self) -> dict[str, Any] | None:
-        if not any(self._options):
-            return None
-        if any(set(options) != {"level"} for options in self._options):
-            raise ValueError(f"options must give every environment a level and nothing else, got {self._options[0]}")
-        levels = [options["level"] for options in self._options]
-        return {"level": np.stack([parse(level) if isinstance(level, str) else np.asarray(level) for level in levels])}
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
         """Store the (N, C, H, W) actions for `step_wait`."""

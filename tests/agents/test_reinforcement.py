@@ -39,8 +39,9 @@ from maze_nca_gym.agents.reinforcement import (
 )
 from maze_nca_gym.envs.wrappers import PathAction
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.levels import Tile, level_hashes, one_hot, parse
+from maze_nca_gym.mazes.levels import Tile, level_hashes, one_hot, parse, to_text
 from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import find_task
 
 SHORTEST_PATH = "MazeShortestPath-v0"
 EVOLVING = "MazeShortestPathEvolving-v0"
@@ -119,10 +120,37 @@ class TestPathVecEnv:
         for one in maze:
             np.testing.assert_array_equal(one.argmax(axis=0), parse(LEVEL))
 
-    def test_options_that_are_unknown(self) -> None:
-        env = make_path_vec(SHORTEST_PATH, 2, size=3)
-        env.set_options([{"level": LEVEL}, {}])
-        with pytest.raises(ValueError, match="every environment a level and nothing else"):
+    def test_drawing_to_play_of_a_task_with_kinds_of_its_own(self, tmp_path: Path) -> None:
+        with own_tasks(tmp_path):
+            task = find_task("weighted-terrain")
+            tiles = task.generate(np.random.default_rng(0), 1, (4, 4), "random")[0]
+            assert tiles.max() > Tile.TARGET
+            env = make_path_vec(IDS[task.name], 2, size=4)
+            env.set_options([{"level": to_text(tiles, letters=task.letters)}, {"level": tiles}])
+            np.testing.assert_array_equal(env.reset()["maze"].argmax(axis=1), [tiles, tiles])
+
+    def test_level_of_the_set_to_play(self) -> None:
+        """Each environment its own, as `MazeEnv` has them, wherever a set in order has come to."""
+        levels = generate(np.random.default_rng(0), 5, 3)
+        env = make_path_vec(SHORTEST_PATH, 2, levels=levels, in_order=True)
+        env.reset()
+        for options, expected in ([{"index": 3}, {"index": 1}], [3, 1]), ({"index": 4}, [4, 4]):
+            env.set_options(options)
+            np.testing.assert_array_equal(env.reset()["maze"].argmax(axis=1), levels[expected])
+        env.set_options({"index": 5})
+        with pytest.raises(ValueError, match="index must be an integer from 0 to 4, or 2 of them, got"):
+            env.reset()
+        env.set_options({"index": None, "level": None})
+        assert env.reset()["maze"].shape == (2, 4, 5, 5)
+
+    @for_each(
+        "options",
+        [[{"level": LEVEL}, {}], [{"level": LEVEL}, {"index": 0}], {"level": LEVEL, "index": 0}, {"seed": 1}],
+    )
+    def test_options_that_are_unknown(self, options: Any) -> None:
+        env = make_path_vec(SHORTEST_PATH, 2, levels=parse(LEVEL))
+        env.set_options(options)
+        with pytest.raises(ValueError, match="every environment a level, or every environment an index, and nothing"):
             env.reset()
 
     def test_what_it_does_not_wrap(self) -> None:
