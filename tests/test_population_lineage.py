@@ -66,19 +66,6 @@ def test_ancestors_lead_from_the_root_and_seeds_replay_them_too() -> None:
         np.testing.assert_array_equal(level, history[record.id][1])
 
 
-def test_a_family_has_one_root() -> None:
-    population = LevelPopulation(PopulationConfig(capacity=10))
-    evolve(population, 12)
-    families = {}
-    for id in population.members["id"].tolist():
-        family = population.lineage.family(id)
-        assert id in [record.id for record in family]
-        assert [record.id for record in family] == sorted(record.id for record in family)
-        assert [record.tiles is not None for record in family] == [True] + [False] * (len(family) - 1)
-        families[family[0].id] = {record.id for record in family}
-    assert sum(len(family) for family in families.values()) == len(population.lineage)
-
-
 def test_a_candidate_whose_parent_is_forgotten_becomes_a_root() -> None:
     population = LevelPopulation(PopulationConfig(capacity=2))
     population.insert(population.fresh(generate(rng(), 2, 5)), [1.0, 2.0], [0, 0])
@@ -102,6 +89,6 @@ def test_a_parent_replaced_by_its_own_child_is_remembered() -> None:
 def test_unknown_levels(id: int) -> None:
     population = LevelPopulation(PopulationConfig(capacity=3))
     evolve(population, 2)
-    for use in (population.lineage.ancestors, population.lineage.family, population.lineage.tiles):
+    for use in (population.lineage.ancestors, population.lineage.tiles):
         with pytest.raises(ValueError, match=f"level {id} is neither a member nor an ancestor"):
             use(id)

@@ -104,17 +104,17 @@ class EvolvingLevels:
             update: updates made.
             workers: the workers that share the scoring.
         """
-        if update % config.breeding.evolve_every:
+        breeding = config.breeding
+        if update % breeding.evolve_every:
             return
-        mean, self.regret = self.regret / config.breeding.evolve_every, 0.0
-        below = config.breeding.evolve_below
-        if below is not None and mean >= below:
+        mean, self.regret = self.regret / breeding.evolve_every, 0.0
+        if not breeding.is_due(breeding.evolve_every, lambda: mean):
             return
         with self._timed():
             self.population.breed(
                 rng_for(config.seed, "offspring", update),
-                config.breeding.n_offspring,
-                config.breeding.parents,
+                breeding.n_offspring,
+                breeding.parents,
                 lambda tiles, targets: tuple(score_levels(model, Batch(tiles, targets), config, workers).T),
                 held_out(self.population.tiles.shape[1] - 2, config.task),
             )

@@ -18,7 +18,7 @@ from maze_nca_gym.envs.level_source import Draw
 from maze_nca_gym.envs.maze import MazeEnv, Observation
 from maze_nca_gym.envs.spaces import check_seed, is_sequence
 from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
-from maze_nca_gym.envs.wrappers.evolution import OPTIONS, Evolution, start
+from maze_nca_gym.envs.wrappers.evolution import OPTIONS, Evolution
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.population import LevelPopulation
 
@@ -43,25 +43,19 @@ class _Evolving(RecordConstructorArgs):
         population = str(population) if isinstance(population, Path) else population
         RecordConstructorArgs.__init__(self, population=population, **own, **options)
         self._mazes: Any = mazes
-        self._evolution: Evolution = start(mazes.source, population, options, n_envs)
+        self._evolution = Evolution(mazes.source, population, n_envs, options)
 
     @property
     def population(self) -> LevelPopulation:
         """The levels as they have evolved so far: `env.population.save(path)`."""
         return self._evolution.population
 
-    def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-        """Reset the environments, seeding the evolution too; levels that the user gives take no part in it."""
+    def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], bool]:
+        """Reset the environments, seeding the evolution too; also returns whether the user gave the levels."""
         seeds = [each for each in map(check_seed, seed if is_sequence(seed) else [seed]) if each is not None]
         with self._evolution.seeded(seeds):
             observation, info = self.env.reset(seed=seed, options=options)
-        if any((options or {}).get(name) is not None for name in ("level", "index")):
-            self._evolution.ignore(self._begun(info))
-        return observation, info
-
-    def _begun(self, info: dict[str, Any]) -> NDArray[np.intp]:
-        """Return the (K,) indices of the environments in which episodes have begun."""
-        raise NotImplementedError
+        return observation, info, any((options or {}).get(name) is not None for name in ("level", "index"))
 
 
 class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float32], Observation, NDArray[np.float32]]):
@@ -126,15 +120,14 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
-        observation, info = self._reset(seed, options)
+        observation, info, is_given = self._reset(seed, options)
+        if is_given:  # such levels take no part in the evolution
+            self._evolution.ignore(ROW)
         self._n_steps, self._running = 0, True
         self._level = self._mazes.state.tiles
         info["level_id"] = int(self._evolution.ids[0])
         info["generation"] = int(self._evolution.generations[0])
         return observation, info
-
-    def _begun(self, info: dict[str, Any]) -> NDArray[np.intp]:
-        return ROW
 
     def _choose(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
         if self._measure_unfinished and self._running and self._n_steps:
@@ -207,11 +200,10 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
-        observation, infos = self._reset(seed, options)
+        observation, infos, is_given = self._reset(seed, options)
+        if is_given:
+            self._evolution.ignore(np.flatnonzero(_started(infos)))
         return observation, self._begin(infos)
-
-    def _begun(self, info: dict[str, Any]) -> NDArray[np.intp]:
-        return np.flatnonzero(_started(info))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
         """Make one step; where it ends episodes, their levels are measured."""

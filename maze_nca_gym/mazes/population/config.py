@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
@@ -92,8 +92,8 @@ class PopulationConfig:
 class BreedingSchedule:
     """When offspring compete with the population, and how many.
 
-    Training, the wrappers and `evolve` take these options under these names; `evolve`, in which every round is due,
-    takes the last two.
+    Training, the wrappers and `evolve` take these options under these names. They count updates, episodes and rounds;
+    `evolve`, in which every round is due, takes the last two.
 
     Raises:
         ValueError: a value out of range, or an unknown rule for parents.
@@ -115,6 +115,15 @@ class BreedingSchedule:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    def is_due(self, n: int, error: Callable[[], float]) -> bool:
+        """Return whether offspring are due `n` updates or episodes after the last chance.
+
+        Args:
+            n: the number of updates or episodes.
+            error: returns the agent's mean regret on recent levels, relative to that of empty paths.
+        """
+        return n >= self.evolve_every and (self.evolve_below is None or error() < self.evolve_below)
 
 
 PAPER_POPULATION = PopulationConfig(

@@ -104,20 +104,6 @@ class Lineage:
             line.append(self._records[line[-1].parent])
         return line[::-1]
 
-    def family(self, id: int) -> list[Record]:
-        """Return the records of all kept levels that have the same root as this one, itself and the root included, by
-        id.
-
-        Raises:
-            ValueError: the level is not kept.
-        """
-        root = self.ancestors(id)[0]
-        members = {root.id: root}
-        for record in self._records.values():
-            if record.tiles is None and record.parent in members:
-                members[record.id] = record
-        return list(members.values())
-
     def tiles(self, id: int) -> Tiles:
         """Return the (H, W) uint8 tiles of a level, replayed from its root.
 
@@ -167,60 +153,38 @@ class Lineage:
         Raises:
             ValueError: the arrays describe no lineage; the message says why.
         """
-        _check_counts(arrays)
+        counts, is_root = arrays["record_n_edits"], arrays["record_is_root"]
+        if (counts < 0).any() or counts[is_root].any() or counts.sum() != len(arrays["record_edits"]):
+            raise ValueError(f"record_n_edits does not count the {len(arrays['record_edits'])} edits")
+        if is_root.sum() != len(arrays["record_root_tiles"]):
+            raise ValueError(f"{is_root.sum()} roots have {len(arrays['record_root_tiles'])} levels")
         ids = arrays["record_id"].tolist()
         if any(later <= earlier for earlier, later in zip([-1, *ids], ids, strict=False)):
             raise ValueError("the ids of the lineage do not ascend from 0")
         numbers = zip(*(arrays[f"record_{name}"].tolist() for name in NUMBERS), strict=True)
-        is_root = arrays["record_is_root"]
-        edits = iter(np.split(arrays["record_edits"], arrays["record_n_edits"][~is_root].cumsum()))
+        edits = iter(np.split(arrays["record_edits"], counts[~is_root].cumsum()))
         roots = iter(arrays["record_root_tiles"])
         lineage = cls()
         for (id, parent, generation, seed, born, fitness), root in zip(numbers, is_root.tolist(), strict=True):
+            if not 0 <= generation <= id:
+                raise ValueError(f"the generation of level {id} is {generation}")
+            fresh = parent == FRESH
+            if fresh != (generation == 0) or fresh != (seed == FRESH) or seed < FRESH:
+                found = (id, parent, generation, seed)
+                raise ValueError(f"level {id} is half a fresh one, half an offspring: {found}")
+            if not np.isfinite(fitness):
+                raise ValueError(f"the fitness of level {id} in the lineage is {fitness}")
+            if root and not FRESH <= parent < id:
+                raise ValueError(f"the parent of level {id} is {parent}")
+            if not root and (parent not in lineage or lineage[parent].generation + 1 != generation):
+                raise ValueError(f"the parent of level {id}, {parent}, is unknown or of another generation")
             of_child, of_root = (None, next(roots).copy()) if root else (next(edits).copy(), None)
-            record = Record(id, parent, generation, seed, born, fitness, of_child, of_root)
-            lineage._check(record)
-            lineage.add(record)
-        lineage._keep(living)
-        return lineage
-
-    def _check(self, record: Record) -> None:
-        """Check that a record can be added.
-
-        Raises:
-            ValueError: it cannot.
-        """
-        if not 0 <= record.generation <= record.id:
-            raise ValueError(f"the generation of level {record.id} is {record.generation}")
-        fresh = record.parent == FRESH
-        if fresh != (record.generation == 0) or fresh != (record.seed == FRESH) or record.seed < FRESH:
-            raise ValueError(f"level {record.id} is half a fresh one, half an offspring: {record[:4]}")
-        if not np.isfinite(record.fitness):
-            raise ValueError(f"the fitness of level {record.id} in the lineage is {record.fitness}")
-        if record.tiles is not None:
-            if not FRESH <= record.parent < record.id:
-                raise ValueError(f"the parent of level {record.id} is {record.parent}")
-        elif record.parent not in self or self[record.parent].generation + 1 != record.generation:
-            raise ValueError(f"the parent of level {record.id}, {record.parent}, is unknown or of another generation")
-
-    def _keep(self, living: list[int]) -> None:
-        """Mark these levels as the only members.
-
-        Raises:
-            ValueError: one is unknown, or a record is left without living descendants.
-        """
-        unknown = [id for id in living if id not in self]
+            lineage.add(Record(id, parent, generation, seed, born, fitness, of_child, of_root))
+        unknown = [id for id in living if id not in lineage]
         if unknown:
             raise ValueError(f"level {unknown[0]} is unknown to the lineage")
-        self._living = set(living)
-        extinct = [id for id, n in self._n_children.items() if not n and id not in self._living]
+        lineage._living = set(living)
+        extinct = [id for id, n in lineage._n_children.items() if not n and id not in lineage._living]
         if extinct:
             raise ValueError(f"level {extinct[0]} of the lineage is neither a member nor an ancestor of one")
-
-
-def _check_counts(arrays: Mapping[str, NDArray[Any]]) -> None:
-    counts, is_root = arrays["record_n_edits"], arrays["record_is_root"]
-    if (counts < 0).any() or counts[is_root].any() or counts.sum() != len(arrays["record_edits"]):
-        raise ValueError(f"record_n_edits does not count the {len(arrays['record_edits'])} edits")
-    if is_root.sum() != len(arrays["record_root_tiles"]):
-        raise ValueError(f"{is_root.sum()} roots have {len(arrays['record_root_tiles'])} levels")
+        return lineage

@@ -1,4 +1,4 @@
-"""Levels that may enter a population, those in it, and what is known of them, as arrays that grow."""
+"""What is known of the levels in a population, and of those that may enter it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.mazes.levels import Tile, Tiles, level_hashes
+from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.population.config import MEASURES
 from maze_nca_gym.mazes.scoring import IsOptimal, Scores, score
 from maze_nca_gym.support.names import unknown_name
@@ -30,74 +30,6 @@ MEMBER = np.dtype(
     ]
 )
 """Fields of a member's record, beside its tiles and solution."""
-
-
-class Members:
-    """N levels at indices 0 .. N - 1. All arrays are read-only views; `put` and `update` write.
-
-    Attributes:
-        hashes: `level_hashes` of all of them.
-    """
-
-    def __init__(self) -> None:
-        self.hashes: set[int] = set()
-        self._n = 0
-        self._tiles: Tiles = np.zeros((0, 0, 0), np.uint8)
-        self._targets: NDArray[np.bool_] = np.zeros((0, 0, 0), np.bool_)
-        self._table = np.zeros(0, MEMBER)
-
-    def __len__(self) -> int:
-        return self._n
-
-    @property
-    def tiles(self) -> Tiles:
-        """(N, H, W) uint8."""
-        return _read_only(self._tiles[: self._n])
-
-    @property
-    def targets(self) -> NDArray[np.bool_]:
-        """(N, H, W) bool, their canonical solutions."""
-        return _read_only(self._targets[: self._n])
-
-    @property
-    def table(self) -> NDArray[Any]:
-        """(N,) records of type `MEMBER`."""
-        return _read_only(self._table[: self._n])
-
-    def find(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Return the indices of the levels with these (N,) ids, (N,) int64, -1 where there is none."""
-        wanted, own = np.asarray(ids, np.int64), self.table["id"]
-        order = np.argsort(own)
-        at = np.minimum(np.searchsorted(own, wanted, sorter=order), self._n - 1)
-        return np.where(own[order[at]] == wanted, order[at], -1) if self._n else np.full(wanted.shape, -1, np.int64)
-
-    def update(self, which: NDArray[np.int64], regret: ArrayLike, complete: ArrayLike, clock: int) -> None:
-        """Record measurements, (N,) floats, in their order; an index may be repeated."""
-        self._table["fitness"][which] = regret
-        self._table["last_seen"][which] = clock
-        np.add.at(self._table["n_seen"], which, 1)
-        np.add.at(self._table["completed"], which, complete)
-
-    def put(self, which: NDArray[np.int64], tiles: Tiles, targets: NDArray[np.bool_], table: NDArray[Any]) -> None:
-        """Write (N, H, W) levels to (N,) indices; those beyond the last member must follow it without a gap.
-
-        The table's `length`, `n_free` and `hash` are computed.
-        """
-        if not len(which):
-            return
-        end = max(self._n, int(which.max()) + 1)
-        if end > len(self._table):
-            room = max(end, 2 * self._n)  # doubling, so that growth copies each level once or twice in all
-            self._tiles = _enlarge(self._tiles, (room, *tiles.shape[1:]))
-            self._targets = _enlarge(self._targets, (room, *tiles.shape[1:]))
-            self._table = _enlarge(self._table, (room,))
-        self.hashes.difference_update(self._table["hash"][which[which < self._n]].tolist())
-        self._n = end
-        self._tiles[which], self._targets[which], self._table[which] = tiles, targets, table
-        self._table["length"][which] = np.count_nonzero(targets, axis=(1, 2))
-        self._table["n_free"][which] = np.count_nonzero(tiles != Tile.WALL, axis=(1, 2))
-        self._table["hash"][which] = hashes = level_hashes(tiles)
-        self.hashes.update(hashes.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +144,12 @@ def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
     `regret_learnability_correlation` is Pearson's, 0 where either is the same for all levels.
     """
     learnabilities = learnability(table["completed"], table["n_seen"])
+    a, b, correlation = table["fitness"], learnabilities, 0.0
+    if len(a) > 1 and a.min() < a.max() and b.min() < b.max():
+        a, b = a / np.abs(a).max(), b / np.abs(b).max()  # scaled, since squares of extreme values overflow or vanish
+        a, b = a - a.mean(), b - b.mean()
+        norm = np.sqrt((a * a).sum() * (b * b).sum())
+        correlation = float((a * b).sum() / norm) if norm > 0 else 0.0
     values = {
         "fitness": table["fitness"],
         "learnability": learnabilities,
@@ -224,27 +162,5 @@ def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
         "n": float(len(table)),
         "max_fitness": float(table["fitness"].max()) if len(table) else 0.0,
         **{f"mean_{name}": float(each.mean()) if len(table) else 0.0 for name, each in values.items()},
-        "regret_learnability_correlation": _correlation(table["fitness"], learnabilities),
+        "regret_learnability_correlation": correlation,
     }
-
-
-def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    if len(a) < 2 or a.min() == a.max() or b.min() == b.max():
-        return 0.0
-    a, b = a / np.abs(a).max(), b / np.abs(b).max()  # scaled, since squares of extreme values overflow or vanish
-    a, b = a - a.mean(), b - b.mean()
-    norm = np.sqrt((a * a).sum() * (b * b).sum())
-    return float((a * b).sum() / norm) if norm > 0 else 0.0
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
-def _enlarge(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the array at the head of a larger one."""
-    larger = np.zeros(shape, array.dtype)
-    if len(array):
-        larger[: len(array)] = array
-    return larger

@@ -16,25 +16,9 @@ from maze_nca_gym.mazes.levels import MOST_KINDS, LevelSet, Tile, Tiles, as_tile
 from maze_nca_gym.mazes.mutation import differences, draw_seeds, offspring
 from maze_nca_gym.mazes.population.config import PARENTS, PopulationConfig
 from maze_nca_gym.mazes.population.lineage import FRESH, NUMBERS, Lineage, Record
-from maze_nca_gym.mazes.population.members import (
-    MEMBER,
-    Candidates,
-    Measurements,
-    Members,
-    as_measurements,
-    learnability,
-    statistics,
-)
-from maze_nca_gym.mazes.population.selection import (
-    PRIORITISATIONS,
-    Floats,
-    Replacement,
-    by_staleness,
-    compete,
-    first_dropped,
-    unknown,
-)
-from maze_nca_gym.mazes.population.storage import FORMAT, KIND, STORED, check_arrays, check_state
+from maze_nca_gym.mazes.population.members import MEMBER, Candidates, as_measurements, learnability, statistics
+from maze_nca_gym.mazes.population.selection import PRIORITISATIONS, Floats, by_staleness
+from maze_nca_gym.mazes.population.storage import FORMAT, KIND, STORED, check_stored
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.support.names import check_count, unknown_name
@@ -62,25 +46,29 @@ class LevelPopulation:
         self._task = find_task(self.config.task)
         self._task.check_one_channel("its levels cannot evolve")
         self._next_id = 0
-        self._members = Members()
+        self._n = 0  # members; the arrays below have room for more
+        self._hashes: set[int] = set()
+        self._tiles: Tiles = np.zeros((0, 0, 0), np.uint8)
+        self._targets: NDArray[np.bool_] = np.zeros((0, 0, 0), np.bool_)
+        self._table = np.zeros(0, MEMBER)
 
     def __len__(self) -> int:
-        return len(self._members)
+        return self._n
 
     @property
     def tiles(self) -> Tiles:
         """Tiles of the members, (n, H, W) uint8, read-only."""
-        return self._members.tiles
+        return _read_only(self._tiles[: self._n])
 
     @property
     def targets(self) -> NDArray[np.bool_]:
         """Canonical solutions of the members, (n, H, W) bool, read-only."""
-        return self._members.targets
+        return _read_only(self._targets[: self._n])
 
     @property
     def members(self) -> NDArray[Any]:
         """Records of the members, (n,) with the fields of `MEMBER`, read-only: `population.members["fitness"]`."""
-        return self._members.table
+        return _read_only(self._table[: self._n])
 
     @property
     def complete_rate(self) -> NDArray[np.float64]:
@@ -104,7 +92,10 @@ class LevelPopulation:
 
     def indices_of(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Return the indices of the levels with these ids, (N,) int64, -1 for those that are no longer members."""
-        return self._members.find(ids)
+        wanted, own = np.asarray(ids, np.int64), self.members["id"]
+        order = np.argsort(own)
+        at = np.minimum(np.searchsorted(own, wanted, sorter=order), self._n - 1)
+        return np.where(own[order[at]] == wanted, order[at], -1) if self._n else np.full(wanted.shape, -1, np.int64)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the probability with which `sample` takes each level, (n,) float64 (Prioritized Level Replay).
@@ -130,6 +121,10 @@ class LevelPopulation:
         probabilities = self.probabilities()
         return rng.choice(len(self), size=n, p=probabilities)
 
+    def hardest(self, n: int) -> NDArray[np.int64]:
+        """Return (n,) indices of the levels of highest regret, the hardest first; of equals, longer solutions first."""
+        return np.lexsort((self.members["id"], -self.members["length"], -self.members["fitness"]))[:n]
+
     def tick(self, n: int = 1) -> None:
         """Advance the clock that measures staleness and age.
 
@@ -153,7 +148,10 @@ class LevelPopulation:
         """
         which = _as_indices(indices, (np.size(indices),), len(self))
         regret, completed = as_measurements(fitness, complete, len(which))
-        self._members.update(which, regret, completed, self.clock)
+        self._table["fitness"][which] = regret
+        self._table["last_seen"][which] = self.clock
+        np.add.at(self._table["n_seen"], which, 1)
+        np.add.at(self._table["completed"], which, completed)
 
     def fresh(self, tiles: ArrayLike) -> Candidates:
         """Return levels without parents, as candidates of generation 0.
@@ -186,7 +184,16 @@ class LevelPopulation:
         """
         check_count("n", n, 0)
         self._require_levels()
-        chosen = self._choose_parents(rng, n, parents)
+        if not isinstance(parents, str):
+            chosen = _as_indices(parents, (n,), len(self))
+        elif parents not in PARENTS:
+            raise ValueError(unknown_name("parents", parents, PARENTS))
+        elif parents == "replay":
+            chosen = self.sample(rng, n)
+        elif parents == "fittest":
+            chosen = np.resize(np.argsort(-self.scores, kind="stable"), n)
+        else:
+            chosen = rng.choice(len(self), size=n, replace=n > len(self))
         tiles, parent = self.tiles[chosen], self.members[chosen]
         seeds = draw_seeds(rng, n)
         levels = offspring(seeds, tiles, self.config.mutation, self._task, **self.config.mutation_options)
@@ -225,9 +232,10 @@ class LevelPopulation:
     def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
         """Insert measured candidates.
 
-        A level that is a member already, or equal to an earlier candidate, is rejected. The others enter while there is
-        room. Then they replace members that score lower, by `selection.compete`, in the order in which
-        `config.eviction` drops members. With the eviction "fitness", the levels of highest score overall stay.
+        A level that is a member already, or equal to an earlier candidate, is rejected. The fittest of the others enter
+        while there is room. Each of the rest, the fittest first, is compared with the next of the members in the order
+        in which `config.eviction` drops them, and replaces it if it scores higher. With the eviction "fitness", the
+        levels of highest score overall stay; ties favour members and earlier candidates.
 
         Args:
             candidates: candidates from this population's `fresh` or `offspring`.
@@ -246,13 +254,37 @@ class LevelPopulation:
                 f"these are no offspring of this population: it never had a level {candidates.parents.max()}"
             )
         measured = as_measurements(fitness, complete, len(candidates))
-        new = unknown(level_hashes(candidates.tiles), self._members.hashes)
-        accepted, evicted = self._compete(new, self._score(*measured, 1))
+        hashes = level_hashes(candidates.tiles)
+        firsts = np.sort(np.unique(hashes, return_index=True)[1])
+        new = firsts[[value not in self._hashes for value in hashes[firsts].tolist()]]
+        scores, room = self._score(*measured, 1), self.config.capacity - len(self)
+        fittest_first = new[np.argsort(-scores[new], kind="stable")]
+        n, challenged = min(len(new) - room, len(self)), np.zeros(0, np.int64)
+        if n > 0:  # the n members of lowest key, the youngest of equals first; faster than sorting all
+            keys = self.probabilities() if self.config.eviction == "replay-weight" else self.scores
+            lowest = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])
+            challenged = lowest[np.lexsort((-self.members["id"][lowest], keys[lowest]))[:n]]
+        challengers = fittest_first[room : room + len(challenged)]
+        wins = np.logical_and.accumulate(scores[challengers] > self.scores[challenged])
+        which = np.sort(np.concatenate([fittest_first[:room], challengers[wins]]))
+        evicted, accepted = np.sort(challenged[wins]), candidates.take(which)
         ids = np.full(len(candidates), -1, np.int64)
-        ids[accepted] = self._next_id + np.arange(len(accepted))
-        self._exchange(
-            candidates.take(accepted), ids[accepted], Measurements(*(m[accepted] for m in measured)), evicted
-        )
+        ids[which] = self._next_id + np.arange(len(which))
+        table = np.zeros(len(which), MEMBER)
+        table["id"], table["parent"], table["generation"] = ids[which], accepted.parents, accepted.generations
+        table["seed"], table["fitness"], table["completed"] = accepted.seeds, *(each[which] for each in measured)
+        table["born"] = table["last_seen"] = self.clock
+        table["n_seen"] = 1
+        dropped, end = self.members["id"][evicted].tolist(), len(self) + len(which) - len(evicted)
+        self._put(np.concatenate([evicted, np.arange(len(self), end)]), accepted.tiles, accepted.targets, table)
+        for i, (id, parent, generation, seed, born, regret) in enumerate(table[[*NUMBERS]].tolist()):
+            known = parent in self.lineage  # otherwise it becomes a root
+            edits, tiles = (accepted.edits[i].copy(), None) if known else (None, accepted.tiles[i].copy())
+            self.lineage.add(Record(id, parent, generation, seed, born, regret, edits, tiles))
+        for id in dropped:  # only now, since parents of accepted candidates may be among them
+            self.lineage.remove(id)
+        self._next_id += len(which)
+        self.n_replacements += len(evicted)
         return ids
 
     def statistics(self) -> dict[str, float]:
@@ -262,7 +294,7 @@ class LevelPopulation:
     def _repr_html_(self) -> str:
         """Return the statistics and the hardest levels, for notebooks."""
         facts = {name.replace("_", " "): f"{value:.4g}" for name, value in self.statistics().items()}
-        hardest = self.tiles[np.argsort(-self.members["fitness"], kind="stable")]
+        hardest = self.tiles[self.hardest(len(self))]
         return Table.of_facts(facts).html() + (LevelSet(hardest)._repr_html_() if len(self) else "")
 
     def save(self, path: str | Path) -> Path:
@@ -303,21 +335,15 @@ class LevelPopulation:
             ValueError: an array is missing or of another type or length, or a value is out of range. Also levels of
                 another task, unsolvable or duplicate levels, and a lineage that does not lead to them.
         """
-        config = check_state(state)
-        check_arrays(arrays, config, state)
-        population = cls(config)
+        population = cls(check_stored(arrays, state))
         population.clock, population.n_replacements = state["clock"], state["n_replacements"]
         population._next_id = state["next_id"]
-        population.lineage = Lineage.from_arrays(arrays, arrays["id"].tolist())
-        if len(arrays["tiles"]):
-            population._fill(arrays)
-        return population
-
-    def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the members from arrays, after the lineage."""
-        tiles, ids = as_tiles(arrays["tiles"], n_kinds=MOST_KINDS), arrays["id"].tolist()
-        self._check_levels(tiles)
-        replayed = self.lineage.replay()
+        ids = arrays["id"].tolist()
+        population.lineage = Lineage.from_arrays(arrays, ids)
+        if not ids:
+            return population
+        tiles, replayed = as_tiles(arrays["tiles"], n_kinds=MOST_KINDS), population.lineage.replay()
+        population._check_levels(tiles)
         for id, level in zip(ids, tiles, strict=True):
             if not np.array_equal(replayed[id], level):
                 raise ValueError(f"the lineage of level {id} does not lead to its tiles")
@@ -325,10 +351,32 @@ class LevelPopulation:
         for name in STORED:
             table[name] = arrays[name]
         for name in ("parent", "generation", "seed", "born"):
-            table[name] = [getattr(self.lineage[id], name) for id in ids]
-        self._members.put(np.arange(len(tiles)), tiles, self._solve(tiles), table)
-        if len(self._members.hashes) < len(tiles):
+            table[name] = [getattr(population.lineage[id], name) for id in ids]
+        population._put(np.arange(len(tiles)), tiles, population._solve(tiles), table)
+        if len(population._hashes) < len(tiles):
             raise ValueError("two levels of the population are the same")
+        return population
+
+    def _put(self, which: NDArray[np.int64], tiles: Tiles, targets: NDArray[np.bool_], table: NDArray[Any]) -> None:
+        """Write (N, H, W) levels to (N,) indices, those beyond the last member in order, and compute what is known of
+        them from their tiles."""
+        if not len(which):
+            return
+        n, end = self._n, max(self._n, int(which.max()) + 1)
+        if end > len(self._table):
+            room = max(end, 2 * n)  # doubling, so that growth copies each level once or twice in all
+            old, shape = (self._tiles[:n], self._targets[:n], self._table[:n]), (room, *tiles.shape[1:])
+            self._tiles, self._targets = np.zeros(shape, np.uint8), np.zeros(shape, np.bool_)
+            self._table = np.zeros(room, MEMBER)
+            if n:
+                self._tiles[:n], self._targets[:n], self._table[:n] = old
+        self._hashes.difference_update(self._table["hash"][which[which < n]].tolist())
+        self._n = end
+        self._tiles[which], self._targets[which], self._table[which] = tiles, targets, table
+        self._table["length"][which] = np.count_nonzero(targets, axis=(1, 2))
+        self._table["n_free"][which] = np.count_nonzero(tiles != Tile.WALL, axis=(1, 2))
+        self._table["hash"][which] = hashes = level_hashes(tiles)
+        self._hashes.update(hashes.tolist())
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -360,49 +408,10 @@ class LevelPopulation:
     def _score(self, fitness: Floats, completed: Floats, n_seen: NDArray[np.int64] | int) -> Floats:
         return learnability(completed, n_seen) if self.config.score == "learnability" else fitness
 
-    def _choose_parents(self, rng: np.random.Generator, n: int, parents: str | ArrayLike) -> NDArray[np.int64]:
-        if not isinstance(parents, str):
-            return _as_indices(parents, (n,), len(self))
-        if parents not in PARENTS:
-            raise ValueError(unknown_name("parents", parents, PARENTS))
-        if parents == "replay":
-            return self.sample(rng, n)
-        if parents == "fittest":
-            return np.resize(np.argsort(-self.scores, kind="stable"), n)
-        return rng.choice(len(self), size=n, replace=n > len(self))
 
-    def _compete(self, new: NDArray[np.int64], scores: NDArray[np.float64]) -> Replacement:
-        room = self.config.capacity - len(self)
-        n_challenged = min(len(new) - room, len(self))
-        by_weight = self.config.eviction == "replay-weight" and n_challenged > 0
-        keys = self.probabilities() if by_weight else self.scores
-        return compete(new, scores, first_dropped(keys, self.members["id"], n_challenged), self.scores, room)
-
-    def _exchange(
-        self, accepted: Candidates, ids: NDArray[np.int64], measured: Measurements, evicted: NDArray[np.int64]
-    ) -> None:
-        """Put accepted candidates in the places of evicted members, and the rest after the last member."""
-        table = np.zeros(len(accepted), MEMBER)
-        table["id"], table["parent"], table["generation"] = ids, accepted.parents, accepted.generations
-        table["seed"], table["fitness"], table["completed"] = accepted.seeds, measured.regret, measured.complete
-        table["born"] = table["last_seen"] = self.clock
-        table["n_seen"] = 1
-        dropped = self.members["id"][evicted].tolist()
-        end = len(self) + len(accepted) - len(evicted)
-        places = np.concatenate([evicted, np.arange(len(self), end)])
-        self._members.put(places, accepted.tiles, accepted.targets, table)
-        self._record(accepted, table)
-        for id in dropped:  # only now, since parents of accepted candidates may be among them
-            self.lineage.remove(id)
-        self._next_id += len(accepted)
-        self.n_replacements += len(evicted)
-
-    def _record(self, accepted: Candidates, table: NDArray[Any]) -> None:
-        """Add accepted candidates to the lineage, as roots if their parents are no longer kept."""
-        for i, (id, parent, generation, seed, born, fitness) in enumerate(table[[*NUMBERS]].tolist()):
-            known = parent in self.lineage
-            edits, tiles = (accepted.edits[i].copy(), None) if known else (None, accepted.tiles[i].copy())
-            self.lineage.add(Record(id, parent, generation, seed, born, fitness, edits, tiles))
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
 
 
 def _as_indices(indices: ArrayLike, shape: tuple[int, ...], n: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Selection in a population: the levels to replay, and the candidates that replace members.
+"""How often each level of a population is replayed.
 
 The frequency of replay follows Jiang et al., *Prioritized Level Replay*, 2021. Powers are computed as logarithms, so
 that no temperature overflows.
@@ -7,7 +7,6 @@ that no temperature overflows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,61 +66,3 @@ def _softmax(logarithms: Floats, temperature: float) -> Floats:
     with np.errstate(over="ignore"):  # a tiny temperature may give -inf, whose weight is 0
         weights = np.exp((logarithms - logarithms.max()) / temperature)
     return weights / weights.sum()
-
-
-class Replacement(NamedTuple):
-    """The result of a competition.
-
-    Attributes:
-        accepted: indices of the candidates that enter, ascending.
-        evicted: indices of the members whose places some of them take, ascending.
-    """
-
-    accepted: NDArray[np.int64]
-    evicted: NDArray[np.int64]
-
-
-def unknown(hashes: NDArray[np.uint64], members: set[int]) -> NDArray[np.int64]:
-    """Return the indices of (N,) hashes that are neither of members nor of earlier candidates, (K,) int64 ascending."""
-    seen: set[int] = set()
-    new = []
-    for i, value in enumerate(hashes.tolist()):
-        if value not in members and value not in seen:
-            seen.add(value)
-            new.append(i)
-    return np.array(new, np.int64)
-
-
-def first_dropped(keys: NDArray[np.float64], ids: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return the indices of the n members of lowest key, (n,) int64 in ascending order of it, the youngest of equals
-    first."""
-    if n <= 0:
-        return np.zeros(0, np.int64)
-    lowest = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])  # faster than sorting all keys
-    return lowest[np.lexsort((-ids[lowest], keys[lowest]))[:n]]
-
-
-def compete(
-    candidates: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    challenged: NDArray[np.int64],
-    members: NDArray[np.float64],
-    room: int,
-) -> Replacement:
-    """Let candidates compete with members for places in the population.
-
-    The fittest candidates fill the available room. Each of the others, the fittest first, is compared with the next of
-    the challenged members and replaces it if it scores higher. If the challenged members are those of lowest score, the
-    levels of highest score overall stay; ties favour members and earlier candidates.
-
-    Args:
-        candidates: (K,) indices into `scores` of those that compete, ascending.
-        scores: (N,) scores of candidates.
-        challenged: (M,) indices into `members` of those that may be dropped, in the order in which they go.
-        members: (A,) scores of members.
-        room: the number of candidates that enter in any case.
-    """
-    fittest_first = candidates[np.argsort(-scores[candidates], kind="stable")]
-    challengers = fittest_first[room : room + len(challenged)]
-    wins = np.logical_and.accumulate(scores[challengers] > members[challenged])
-    return Replacement(np.sort(np.concatenate([fittest_first[:room], challengers[wins]])), np.sort(challenged[wins]))

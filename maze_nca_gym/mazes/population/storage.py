@@ -35,11 +35,12 @@ ARRAYS: Mapping[str, tuple[np.dtype[Any], int]] = {
 """Name -> data type and number of dimensions of every array."""
 
 
-def check_state(state: Any) -> PopulationConfig:
-    """Check everything but the arrays; returns the configuration.
+def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationConfig:
+    """Check the state of a stored population, and all of its arrays but for what `Lineage.from_arrays` checks; return
+    its configuration.
 
     Raises:
-        ValueError: it is no state of a population, or one of another version.
+        ValueError: it is no state of a population, or one of another version, or the arrays do not fit it.
     """
     if not isinstance(state, dict) or state.get("kind") != KIND:
         raise ValueError("it is no population of levels")
@@ -47,15 +48,7 @@ def check_state(state: Any) -> PopulationConfig:
         raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
     for name in ("clock", "next_id", "n_replacements"):
         Option(name, int, (Between(0, LARGEST_COUNT),)).check(state.get(name))
-    return PopulationConfig.from_json(state.get("config"))
-
-
-def check_arrays(arrays: Mapping[str, NDArray[Any]], config: PopulationConfig, state: Mapping[str, Any]) -> None:
-    """Check the types and lengths of all arrays, and the values that `Lineage.from_arrays` does not check.
-
-    Raises:
-        ValueError: the arrays do not fit a population with that configuration and state.
-    """
+    config = PopulationConfig.from_json(state.get("config"))
     missing, surplus = sorted(ARRAYS.keys() - arrays.keys()), sorted(arrays.keys() - ARRAYS.keys())
     if missing or surplus:
         raise ValueError(f"arrays are missing: {missing}, or unknown: {surplus}")
@@ -73,21 +66,18 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], config: PopulationConfig, s
         raise ValueError(f"record_edits must have 3 columns, got {arrays['record_edits'].shape[1]}")
     if len(arrays["tiles"]) > config.capacity:
         raise ValueError(f"{len(arrays['tiles'])} levels exceed the capacity of {config.capacity}")
-    _check_values(arrays, state["clock"], state["next_id"])
-
-
-def _check_values(arrays: Mapping[str, NDArray[Any]], clock: int, next_id: int) -> None:
-    completed, n_seen, last_seen = (arrays[name] for name in ("completed", "n_seen", "last_seen"))
+    completed, n_seen, last_seen, born = (arrays[name] for name in ("completed", "n_seen", "last_seen", "record_born"))
     wrong = {
         "fitness is not finite": ~np.isfinite(arrays["fitness"]),
         f"n_seen is not within 1 and {LARGEST_COUNT}": (n_seen < 1) | (n_seen > LARGEST_COUNT),
         "completed is not within 0 and n_seen": ~((completed >= 0) & (completed <= n_seen)),
-        "last_seen is not within 0 and the clock": (last_seen < 0) | (last_seen > clock),
-        "record_born is not within 0 and the clock": (arrays["record_born"] < 0) | (arrays["record_born"] > clock),
-        "record_id is not below next_id": arrays["record_id"] >= next_id,
+        "last_seen is not within 0 and the clock": (last_seen < 0) | (last_seen > state["clock"]),
+        "record_born is not within 0 and the clock": (born < 0) | (born > state["clock"]),
+        "record_id is not below next_id": arrays["record_id"] >= state["next_id"],
     }
     for what, where in wrong.items():
         if where.any():
             raise ValueError(f"{what} at index {int(np.argmax(where))}")
     if len(np.unique(arrays["id"])) < len(arrays["id"]):
         raise ValueError("two levels have the same id")
+    return config
