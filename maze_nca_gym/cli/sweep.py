@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
+    from maze_nca_gym.agents.evaluation.records import Failure
     from maze_nca_gym.agents.laboratory.sweeps.jobs import Job
     from maze_nca_gym.agents.laboratory.sweeps.series import Progress
 
@@ -41,7 +42,7 @@ def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
     with _Watch() as watch:
         results = reproduce(out=out, on_change=watch.show, **options)
     tell(f"results: {out / 'results.md'}")
-    return _verdict({job: error for row in results.rows for job, error in row.failures.items()})
+    return _verdict(results.failures)
 
 
 def run_list(*, csv: bool = False, **options: Any) -> int:
@@ -58,9 +59,9 @@ def run_list(*, csv: bool = False, **options: Any) -> int:
     return 0
 
 
-def _verdict(failures: Mapping[Job, str]) -> int:
-    for job, error in failures.items():
-        complain(f"failed: {job.label}: {error} (log: {job.log})")
+def _verdict(failures: Sequence[Failure]) -> int:
+    for run, error, log in failures:
+        complain(f"failed: {run}: {error} (log: {log})")
     return FAILED if failures else 0
 
 

@@ -92,23 +92,16 @@ class Table:
         lines = (self.columns, rule, *self.rows)
         return "\n".join(f"| {' | '.join(map(as_markdown, line))} |" for line in lines)
 
-    def latex(self, caption: str, align: str | None = None, heads: Sequence[Sequence[str]] | None = None) -> str:
-        """Return the table as LaTeX, for the packages booktabs and graphicx.
-
-        Args:
-            caption: below it, as LaTeX.
-            align: a letter for each column, by default r for numbers and l for words.
-            heads: rows of headings as LaTeX, in place of the columns.
-        """
-        shown = [[*map(as_latex, self.columns)]] if heads is None else heads
+    def latex(self, caption: str) -> str:
+        """Return the table as LaTeX, for the packages booktabs and graphicx, with a caption, as LaTeX, below it."""
         body = [" & ".join(map(as_latex, row)) + r" \\" for row in self.rows]
         return "\n".join(
             [
                 r"\begin{table}",
                 r"\resizebox{\linewidth}{!}{",
-                rf"\begin{{tabular}}{{{align or ''.join(side[0] for side in self._sides)}}}",
+                rf"\begin{{tabular}}{{{''.join(side[0] for side in self._sides)}}}",
                 r"\toprule",
-                *(" & ".join(row) + r" \\" for row in shown),
+                " & ".join(map(as_latex, self.columns)) + r" \\",
                 r"\midrule",
                 *body,
                 r"\bottomrule",

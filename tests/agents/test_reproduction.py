@@ -23,13 +23,18 @@ import pytest
 from child_processes import Brief, die_once, die_or_live
 from tables import for_each
 
+from maze_nca_gym.agents.evaluation.records import Cell, Results, find_effects
 from maze_nca_gym.agents.evaluation.statistics import spearman
-from maze_nca_gym.agents.laboratory.reproduction import columns, figures, run, tables
-from maze_nca_gym.agents.laboratory.reproduction.effects import EFFECTS, find_effects
-from maze_nca_gym.agents.laboratory.reproduction.results import Cell, Results, RowResult, _cell
-from maze_nca_gym.agents.laboratory.reproduction.rows import configurations, find_rows, run_name
-from maze_nca_gym.agents.laboratory.reproduction.rows import tables as tables_by_number
-from maze_nca_gym.agents.laboratory.reproduction.scales import SCALES, Scale, shrink
+from maze_nca_gym.agents.laboratory.reproduction import figures, run
+from maze_nca_gym.agents.laboratory.reproduction.paper import (
+    COMPARISONS,
+    SCALES,
+    PaperScale,
+    configurations,
+    find_rows,
+    paper_tables,
+    sweep_of,
+)
 from maze_nca_gym.agents.laboratory.sweeps import jobs, series
 from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
 from maze_nca_gym.agents.policies.weights import load_model
@@ -45,16 +50,20 @@ from maze_nca_gym.mazes.scoring import paper_accuracy
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 ROWS = find_rows(["all"])
-LEAST = Scale("least", size=4, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)
+LEAST = PaperScale("least", size=4, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)
 """Seconds a run."""
 MLP, NCA, EVOLVED, POOLED = SHOWN = ("1.3", "1.5", "6.3", "7.1")
 """Rows that are run: of five networks, since the last one pools two."""
 
-configs_of = cache(configurations)
+named_configs = cache(lambda i: configurations(ROWS[i]))
+
+
+def configs_of(row):
+    return [*named_configs(ROWS.index(row)).values()]
 
 
 def make_jobs(which, out, trials=1, scale=LEAST):
-    return run.sweep_of(find_rows(which), trials, scale).jobs(Path(out))
+    return sweep_of(find_rows(which), trials, scale).jobs(Path(out))
 
 
 def reproduce(which, out, **options):
@@ -111,31 +120,32 @@ def paper(tmp_path_factory):
 @pytest.fixture
 def copied(paper, tmp_path, here, monkeypatch):
     """A copy of its folder that a test may change, without time for figures."""
-    monkeypatch.setattr(figures, "draw_behaviour", lambda *_: [])
+    monkeypatch.setattr(figures, "BEHAVIOURS", {})
     return Path(shutil.copytree(paper[0], tmp_path / "paper"))
 
 
 class TestRows:
     def test_tables_have_the_rows_of_the_paper(self):
-        assert [len(table.rows) for table in tables_by_number().values()] == [6, 8, 6, 4, 4, 8, 18, 27, 26, 32, 32]
+        assert [len(rows) for rows in paper_tables().values()] == [6, 8, 6, 4, 4, 8, 18, 27, 26, 32, 32]
         assert len(ROWS) == 171
-        assert ROWS[7].label == "2.2"
-        assert ROWS[7].published["test_16_complete"] == (57.26, 52.27)
+        assert (ROWS[7].name, ROWS[7].section) == ("2.2", "Table 2. Shortest path: weight sharing")
+        assert ROWS[7].published["test {small} pct. complete"] == (0.5726, 0.5227)
+        assert ROWS[31].published["train solution length"][0] > 1, "in tiles"
 
     @for_each("row", ROWS)
     def test_weights_are_counted_as_published(self, row):
         counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configs_of(row)]
-        assert np.mean(counts) == row.n_weights
-        assert len(counts) == (2 if row.table == 7 else 1)
+        assert np.mean(counts) == row.published["weights"][0]
+        assert len(counts) == (2 if row.name.startswith("7.") else 1)
 
     def test_equal_configurations_are_trained_once(self):
         named = {}
-        for config in (config for row in ROWS for config in configs_of(row)):
-            assert named.setdefault(run_name(config), config) == config
+        for name, config in (named for i in range(len(ROWS)) for named in named_configs(i).items()):
+            assert named.setdefault(name, config) == config
         assert len(set(map(str, named.values()))) == len(named) == 148
 
     def test_words_name_tables_and_rows(self):
-        assert [row.label for row in find_rows(["4.2", "4", "1.1"])] == ["1.1", "4.1", "4.2", "4.3", "4.4"]
+        assert [row.name for row in find_rows(["4.2", "4", "1.1"])] == ["1.1", "4.1", "4.2", "4.3", "4.4"]
 
     @for_each(
         ("words", "complaint"),
@@ -158,13 +168,13 @@ SHRUNK += ("evolve_every", "n_offspring", "evolve_below", "evolve_absolute")
 class TestScales:
     def test_full_is_the_paper(self):
         for config in (config for row in ROWS for config in configs_of(row)):
-            assert shrink(config, SCALES["full"]) is config
+            assert SCALES["full"].shrink(config) is config
         assert (config.n_updates, config.levels.n_levels, config.batch_size) == (50_000, 10_000, 64)
 
     def test_all_rows_shrink_and_stay_different(self):
         scale = SCALES["small"]
         whole = [config for row in ROWS for config in configs_of(row)]
-        shrunk = [shrink(config, scale) for config in whole]
+        shrunk = [scale.shrink(config) for config in whole]
         for before, after in zip(whole, shrunk, strict=True):
             assert after.model.n_channels == max(4, before.model.n_channels // scale.narrower)
             assert after.model.n_iterations == before.model.n_iterations // scale.shorter
@@ -180,7 +190,7 @@ class TestScales:
             return n_times * config.breeding.n_offspring / config.population.capacity
 
         for before in (config for row in find_rows(["6"]) for config in configs_of(row) if config.evolve):
-            after = shrink(before, SCALES["small"])
+            after = SCALES["small"].shrink(before)
             assert offspring(after) == pytest.approx(offspring(before), rel=0.2)
             assert (before.evolve_absolute, after.evolve_absolute) == (True, False)
             assert 0.1 < after.breeding.evolve_below < 0.5
@@ -201,18 +211,20 @@ class TestReproduce:
         assert seen[-1][1] == 0
         assert all(seconds > 0 for _, seconds in seen[:-1])
         mlp, nca, evolved, pooled = results.rows
-        assert mlp.cells["test_32_accuracy"].mean == 0.0, "as published"
-        assert nca.cells["test_32_accuracy"].mean != 0.0
-        assert (mlp.n_runs, pooled.n_runs, pooled.n_finished) == (1, 2, 2)
-        assert evolved.cells["train_solution_length"].mean > 1
+        assert mlp.cell("test 8x8 accuracy").mean == 0.0, "as published"
+        assert nca.cell("test 8x8 accuracy").mean != 0.0
+        assert (mlp.state, pooled.state) == ("1 of 1", "2 of 2")
+        assert evolved.cell("train solution length").mean > 1
         rows = json.loads((out / "results.json").read_text())["rows"]
         assert [row["row"] for row in rows] == list(SHOWN)
         markdown, latex = ((out / name).read_text() for name in ("results.md", "results.tex"))
         assert (
             markdown.count("## Table") == latex.count(r"\begin{table}") == results._repr_html_().count("<table>") == 3
         )
-        assert "| 1.3 | MLP | 64 | 96 |" in markdown
-        assert "(0.00 ± 0.00)" in markdown, "no deviation where the published one is 0"
+        assert re.search(r"\| 1.3 \| MLP \| 96 \| 64 \| .* \[16,257,024\] \| 1 of 1 \|", markdown)
+        assert "| 0.00 [0.00 ± 0.00] |" in markdown, "no deviation where the published one is 0"
+        pairs = {name: cell["published"] for name, cell in rows[1]["measures"].items()}
+        assert pairs["test 4x4 accuracy"] == [0.9679, 0.007]
         assert all((out / name).stat().st_size > 5_000 for name in ("published.png", "mlp.png"))
         assert not list(out.rglob("checkpoint.safetensors"))
 
@@ -229,15 +241,14 @@ class TestReproduce:
         fixed = LevelStream(job.config).fixed
         path = find_paths(load_model(job.folder / "model.safetensors"), fixed.tiles, job.config.model.n_iterations)
         found = job.result()["figures"]
-        assert found["train_solution_length"] == fixed.target.sum() / 64
-        assert found["train_accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)
-        assert found["train_complete"] == ((path > 0.5) == fixed.target).all(axis=(1, 2)).mean()
+        assert found["train solution length"] == fixed.target.sum() / 64
+        assert found["train accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)
+        assert found["train pct. complete"] == ((path > 0.5) == fixed.target).all(axis=(1, 2)).mean()
 
     def test_levels_that_evolved_are_measured_as_they_ended(self, paper):
         (job,) = make_jobs([EVOLVED], paper[0])
-        tiles = columns.training_levels(job.config, job.folder)
-        assert np.array_equal(tiles, LevelPopulation.load(job.folder / "population.npz").tiles)
-        assert job.result()["figures"]["train_solution_length"] == SHORTEST_PATH.solve(tiles).sum(axis=(1, 2)).mean()
+        tiles = LevelPopulation.load(job.folder / "population.npz").tiles
+        assert job.result()["figures"]["train solution length"] == SHORTEST_PATH.solve(tiles).sum(axis=(1, 2)).mean()
 
     def test_a_failing_run_is_named_and_the_others_go_on(self, copied, here, monkeypatch, capsys):
         run_job = jobs.run_job
@@ -253,7 +264,7 @@ class TestReproduce:
         assert here.n_attempts == 3
         assert f"failed: {mlp.name}, seed 0: RuntimeError: the moon is full (log: " in capsys.readouterr().err
         markdown = (copied / "results.md").read_text()
-        assert "RuntimeError (70.69 ± 3.29)" in markdown
+        assert "| 0 of 1, RuntimeError | - [70.69 ± 3.29] |" in markdown
         log = re.search(r"the moon is full \(`(.*)`\)", markdown)
         assert (copied / log[1]).read_text().count("RuntimeError: the moon is full") == 3
         assert json.loads((copied / "results.json").read_text())["rows"][1]["n_finished"] == 1
@@ -324,58 +335,61 @@ class TestFigures:
         assert figures.longest_right(lengths, np.zeros(4, bool), overlap) is None
         assert figures.nearly_right(lengths, np.ones(4, bool), overlap) is None
 
-    def test_they_ask_for_no_models_that_were_not_run(self, monkeypatch):
-        """Graph networks need a package of their own, which a reproduction of other rows goes without."""
-        monkeypatch.setattr(figures, "configurations", lambda row: pytest.fail(f"{row} was not run"))
-        assert figures._best([], "1.1") is None
-
 
 def test_deviation_is_in_published_standard_deviations():
-    cell = _cell([0.9, 0.94], "test_16_accuracy", (90.0, 4.0))
-    assert (cell.mean, cell.sd) == (pytest.approx(92.0), pytest.approx(np.sqrt(8)))
+    cell = Cell.of("accuracy", {0: 0.9, 1: 0.94}, (0.9, 0.04))
+    assert (cell.mean, cell.sd) == (pytest.approx(0.92), pytest.approx(np.sqrt(8) / 100))
     assert cell.deviation == pytest.approx(0.5)
-    assert _cell([9.5], "train_solution_length", (9.02, 0.0)) == Cell(9.5, None, (9.02, 0.0))
-    assert Cell(9.5, None, (9.02, 0.0)).deviation is None
-    assert _cell([], "test_16_accuracy", (90.0, 4.0)).deviation is None
+    assert cell.text() == "92.00 ± 2.83\n[90.00 ± 4.00; +0.5 sd]"
+    assert Cell.of("length", {0: 9.5}, (9.02, 0.0)) == Cell({0: 9.5}, 9.5, None, None, None, (9.02, 0.0))
+    assert Cell.of("length", {0: 9.5}, (9.02, 0.0)).deviation is None
+    assert Cell.of("accuracy", {}, (0.9, 0.04)).deviation is None
 
 
 def found_as(rows, ours):
-    """Results whose figures are a function of row and column."""
+    """Rows of one run, whose figures are a function of row and column."""
     return [
-        RowResult(row, 1.0, 1, 1, {c: Cell(ours(row, c), None, p) for c, p in row.published.items()}, {})
-        for row in rows
+        replace(row, found={0: {"n_weights": 1, "figures": {c: ours(row, c) for c in row.published}}}) for row in rows
     ]
+
+
+def effects_of(rows):
+    tasks = dict.fromkeys(row.options["task"] for row in rows)
+    named = ([row for row in rows if row.options["task"] == task] for task in tasks)
+    return [effect for own, task in zip(named, tasks, strict=True) for effect in find_effects(own, COMPARISONS, task)]
 
 
 class TestEffects:
     def test_pairs_differ_in_one_option(self, tmp_path):
-        results = found_as(find_rows(["4"]), lambda row, column: 10.0 * row.options["max_pool"])
-        found = find_effects(results)
-        assert {(effect.name, effect.task, effect.n_pairs) for effect in found} == {("max-pooling", "diameter", 2)}
-        accuracy = next(effect for effect in found if effect.column == "test_16_accuracy")
-        assert accuracy.published == pytest.approx((85.74 - 66.48 + 86.54 - 66.89) / 2)
-        assert (accuracy.ours, accuracy.n_agreeing, accuracy.appears) == (10.0, 2, True)
-        text = tables.to_markdown(Results(LEAST, 1, results), tmp_path)
-        assert "| max-pooling | diameter | test 4x4 accuracy | +19.45 | +10.00 ± 0.00 | 2 of 2 | yes |" in text
+        results = found_as(find_rows(["4"]), lambda row, column: 0.1 * row.options["max_pool"])
+        found = effects_of(results)
+        assert {(e.name, e.n_pairs) for e in found} == {("max_pool True, not False, diameter", 2)}
+        accuracy = next(effect for effect in found if effect.measure == "test {small} accuracy")
+        assert accuracy.published == pytest.approx((0.8574 - 0.6648 + 0.8654 - 0.6689) / 2)
+        assert (accuracy.difference, accuracy.n_agreeing, accuracy.verdict) == (0.1, 2, "appears")
+        text = Results(results, found, tmp_path, "", "", {}, ()).markdown()
+        assert "| +10.00 ± 0.00 [+19.45; 2 of 2 pairs agree: appears] |" in text
 
     def test_figures_as_published_have_all_effects_and_opposite_ones_none(self):
-        found = find_effects(found_as(ROWS, lambda row, column: row.published[column][0]))
-        assert {effect.name for effect in found} == set(EFFECTS)
-        assert all(effect.appears and effect.ours == effect.published for effect in found)
-        found = find_effects(found_as(ROWS, lambda row, column: -row.published[column][0]))
-        assert not any(effect.appears or effect.n_agreeing for effect in found)
+        found = effects_of(found_as(ROWS, lambda row, column: row.published[column][0]))
+        assert {(effect.option, effect.value, effect.base) for effect in found} == set(COMPARISONS)
+        assert all(effect.difference == effect.published for effect in found)
+        assert {effect.verdict for effect in found} == {"appears", "unclear"}
+        found = effects_of(found_as(ROWS, lambda row, column: -row.published[column][0]))
+        assert {effect.verdict for effect in found} == {"differs", "unclear"}
+        assert not any(effect.n_agreeing for effect in found)
 
     def test_a_row_alone_has_none(self):
-        assert find_effects(found_as(find_rows(["4.1"]), lambda *_: 1.0)) == []
-        assert find_effects(found_as(find_rows(["4"]), lambda *_: None)) == []
+        assert effects_of(found_as(find_rows(["4.1"]), lambda *_: 1.0)) == effects_of(find_rows(["4"])) == []
 
-    def test_small_differences_beside_their_errors_are_unclear(self, tmp_path):
-        gains = {("4.1", "4.3"): -2.0, ("4.2", "4.4"): 5.0}
-        by_row = {label: gain for labels, gain in gains.items() for label in labels}
-        found = found_as(find_rows(["4"]), lambda row, column: by_row[row.label] * row.options["max_pool"])
-        effect = find_effects(found)[0]
-        assert (effect.ours, effect.error, effect.is_clear) == (1.5, pytest.approx(3.5), False)
-        assert "| +1.50 ± 3.50 | 1 of 2 | unclear |" in tables.to_markdown(Results(LEAST, 1, found), tmp_path)
+    def test_small_differences_beside_their_errors_are_unclear(self):
+        gains = {("4.1", "4.3"): -0.02, ("4.2", "4.4"): 0.05}
+        by_row = {name: gain for names, gain in gains.items() for name in names}
+        found = effects_of(found_as(find_rows(["4"]), lambda row, column: by_row[row.name] * row.options["max_pool"]))
+        effect = next(effect for effect in found if effect.measure.endswith("accuracy"))
+        assert (effect.difference, effect.error) == (pytest.approx(0.015), pytest.approx(0.035))
+        assert "+1.50 ± 3.50" in effect.text()
+        assert effect.text().endswith("1 of 2 pairs agree: unclear]")
 
 
 def long_job(out, n_updates=120):
@@ -469,5 +483,5 @@ def test_a_whole_table_at_tiny_scale(tmp_path, capsys):
     assert main(["reproduce", "4", "--trials", "2", "--scale", "tiny", "--device", "cpu", "--out", str(out)]) == 0
     rows = json.loads((out / "results.json").read_text())["rows"]
     assert [row["n_finished"] for row in rows] == [2] * 4
-    assert all(len({cell["mean"] for cell in row["cells"].values()}) == 4 for row in rows)
+    assert all(len({cell["mean"] for cell in row["measures"].values()}) == 4 for row in rows)
     assert "8 of 8 runs finished" in capsys.readouterr().out

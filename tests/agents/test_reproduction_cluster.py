@@ -22,7 +22,7 @@ from test_reproduction import Here, make_jobs, processes_of, wait_for
 
 from maze_nca_gym.agents import sweep
 from maze_nca_gym.agents.laboratory.reproduction import figures, run
-from maze_nca_gym.agents.laboratory.reproduction.scales import SCALES, Scale
+from maze_nca_gym.agents.laboratory.reproduction.paper import SCALES, PaperScale
 from maze_nca_gym.agents.laboratory.sweeps import jobs
 from maze_nca_gym.agents.laboratory.sweeps.series import run_all
 from maze_nca_gym.agents.runs import RunFolder, asked_to_stop, executors
@@ -31,7 +31,7 @@ from maze_nca_gym.cli import main
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")
 
-LEAST = Scale("least", size=4, shorter=16, narrower=16, n_levels=640, n_updates=300, n_tested=64)
+LEAST = PaperScale("least", size=4, shorter=16, narrower=16, n_levels=640, n_updates=300, n_tested=64)
 SCRIPT = Path(__file__).parents[1] / "slurm" / "one_node.sh"
 NEEDED = ("slurmctld", "slurmd", "munged", "sinfo", "scontrol")
 ACCOUNTING = ("slurmdbd", "sacctmgr", "mariadbd")
@@ -250,11 +250,11 @@ def figures_of(*some):
 
 def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "least", replace(LEAST, n_updates=3, n_levels=64))
-    monkeypatch.setattr(figures, "draw_behaviour", lambda *_: [])
+    monkeypatch.setattr(figures, "BEHAVIOURS", {})
     out = tmp_path / "not" / "there"
     for _ in range(2):  # and goes on in one that is
         results = run.reproduce(["1.5"], trials=1, scale="least", out=out, launcher="submitit", workers=1, device="cpu")
-        assert [row.n_finished for row in results.rows] == [1]
+        assert [len(row.found) for row in results.rows] == [1]
     assert len(list((out / "submitit").glob("*_result.pkl"))) == 1
 
 

@@ -118,8 +118,7 @@ each_that_may_be_overwritten = pytest.mark.parametrize("kind", [KINDS[name] for 
 def _folder_without_pictures(command_line, without_pictures, monkeypatch):
     """The runs of a reproduction have tests of their own too."""
     monkeypatch.setattr(sweeps, "run_all", lambda *_: None)
-    for name in ("draw_published", "draw_behaviour"):
-        monkeypatch.setattr(f"maze_nca_gym.agents.laboratory.reproduction.figures.{name}", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.laboratory.reproduction.figures.draw", lambda *_: None)
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
 
 

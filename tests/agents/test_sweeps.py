@@ -25,12 +25,11 @@ from tables import for_each
 from test_reproduction import Here
 
 from maze_nca_gym.agents import list_runs, sweep, train
+from maze_nca_gym.agents.evaluation.records import Cell, Record, find_effects
 from maze_nca_gym.agents.evaluation.statistics import student
 from maze_nca_gym.agents.laboratory.sweeps import jobs
 from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
-from maze_nca_gym.agents.laboratory.sweeps.effects import find_effects
 from maze_nca_gym.agents.laboratory.sweeps.jobs import Error
-from maze_nca_gym.agents.laboratory.sweeps.results import Cell, RowResult
 from maze_nca_gym.agents.laboratory.sweeps.run import Launch
 from maze_nca_gym.agents.laboratory.sweeps.specification import as_folder, read_sweep
 from maze_nca_gym.agents.policies.weights import load_model
@@ -103,7 +102,7 @@ class TestSpecification:
         names = [f"{row}, kernel_size {side}" for row in ("plain", "evolved") for side in (3, 5)]
         assert list(found.configs) == names
         assert [config.evolve for config in found.configs.values()] == [False, False, True, True]
-        assert found.values[names[3]] == {"kernel_size": 5, "preset": "paper-shortest-path-evolved"}
+        assert found.rows[3].options == {"kernel_size": 5, "preset": "paper-shortest-path-evolved"}
         jobs = found.jobs(Path("out"))
         assert [job.config.seed for job in jobs] == [0] * 4 + [1] * 4 + [2] * 4
         assert jobs[4].config == replace(jobs[0].config, seed=1)
@@ -170,8 +169,8 @@ class TestSweep:
         row = done[0].rows[2]
         model = load_model(done[0].out / "runs" / as_folder(row.name) / "seed-5" / "model.safetensors")
         expected = measure(model, validation_levels("random", 8, "shortest-path", 16)).final
-        assert row.by_seed("random-8 accuracy")[5] == expected.accuracy.value
-        assert row.by_seed("random-8 complete")[5] == expected.complete.value
+        assert row.cell("random-8 accuracy").values[5] == expected.accuracy.value
+        assert row.cell("random-8 complete").values[5] == expected.complete.value
 
     def test_tables_and_files_have_the_same_figures(self, done):
         results = done[0]
@@ -179,13 +178,13 @@ class TestSweep:
         cell = results.rows[0].cell("random-4 accuracy")
         found = written["rows"][0]["measures"]["random-4 accuracy"]
         assert (found["mean"], found["low"]) == (cell.mean, cell.low)
-        assert found["values"] == {"0": cell.values[0], "5": cell.values[1]}
+        assert found["values"] == {"0": cell.values[0], "5": cell.values[5]}
         with (results.out / "results.csv").open() as file:
             lines = list(csv.DictReader(file))
         assert [line["row"] for line in lines] == [row.name for row in results.rows]
         assert float(lines[0]["random-4 accuracy sd"]) == cell.sd
         markdown, latex = ((results.out / name).read_text() for name in ("results.md", "results.tex"))
-        text = cell.percent()
+        text = cell.text()
         assert text.replace("\n", " ") in markdown
         assert text.replace("\n", " ") in latex.replace(r"$\pm$", "±")
         assert text.replace("\n", "<br>") in results._repr_html_()
@@ -263,7 +262,7 @@ class TestSweep:
     def test_networks_of_one_size_have_gaps(self, here, tmp_path):
         content = {"options": TINY, "vary": {"model": ["NCA", "MLP"]}, "seeds": 1, "measure": {"sizes": [4, 5], "n": 4}}
         results = sweep(content, out=tmp_path / "it")
-        assert [row.cell("random-5 complete").percent() == "-" for row in results.rows] == [False, True]
+        assert [row.cell("random-5 complete").text() == "-" for row in results.rows] == [False, True]
 
     def test_a_run_is_made_again_from_its_folder(self, done, tmp_path):
         folder = done[0].out / "runs" / as_folder(done[0].rows[3].name) / "seed-5"
@@ -402,7 +401,7 @@ class TestListing:
 
 def row(name, options, values):
     found = {seed: {"figures": {"m": value}, "n_weights": 1, "seconds": 1} for seed, value in values.items()}
-    return RowResult(name, options, len(values), found, {})
+    return Record(name, options, (name,), n_runs=len(values), found=found)
 
 
 class TestStatistics:
@@ -411,11 +410,12 @@ class TestStatistics:
         low, high = student_t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
         assert student(values) == pytest.approx((low, high))
         assert student([0.5]) is student([0.5, 0.6]) is student([]) is None
-        cell = Cell.of([0.9, 1.0, 0.95])
-        assert (cell.high, cell.percent()) == (1.0, "95.00 ± 5.00\n(82.58 to 100.00)")
-        assert Cell.of([0.9, 1.0]).percent() == "95.00 ± 7.07"
-        assert (Cell.of([]).percent(), Cell.of([0.5]).percent()) == ("-", "50.00")
-        cell = Cell.of([0.9, 0.95, np.nan])
+        cell = Cell.of("optimal", dict(enumerate([0.9, 1.0, 0.95])))
+        assert (cell.high, cell.text()) == (1.0, "95.00 ± 5.00\n(82.58 to 100.00)")
+        assert Cell.of("length", dict(enumerate([0.9, 1.0, 0.95]))).high > 1
+        assert Cell.of("m", {0: 0.9, 3: 1.0}).text() == "95.00 ± 7.07"
+        assert (Cell.of("m", {}).text(), Cell.of("m", {0: 0.5}).text()) == ("-", "50.00")
+        cell = Cell.of("m", dict(enumerate([0.9, 0.95, np.nan])))
         assert np.isnan(cell.low)
         assert np.isnan(cell.high)
 
@@ -426,13 +426,13 @@ class TestStatistics:
             row("c", {"x": 1, "y": [2]}, {0: 0.0}),
             row("d", {"x": 2, "y": [2]}, {0: 0.4}),
         ]
-        effect = find_effects(rows, ["m"])[0]
+        effect = find_effects(rows)[0]
         assert (effect.option, effect.value, effect.base, effect.n_pairs) == ("x", 2, 1, 2)
         by_seed = [((0.3 - 0.1) + (0.4 - 0.0)) / 2, 0.6 - 0.2]
         assert effect.difference == pytest.approx(np.mean(by_seed))
         assert effect.error == pytest.approx(np.std(by_seed, ddof=1) / np.sqrt(2))
-        assert [(e.option, e.n_pairs) for e in find_effects(rows, ["m"])] == [("x", 2), ("y", 2)]
-        assert find_effects(rows[:1], ["m"]) == find_effects([rows[0], rows[3]], ["m"]) == []
+        assert [(e.option, e.n_pairs) for e in find_effects(rows)] == [("x", 2), ("y", 2)]
+        assert find_effects(rows[:1]) == find_effects([rows[0], rows[3]]) == []
 
 
 def test_watching_shows_a_line_for_each_run(done):

@@ -1,7 +1,6 @@
-"""The paper's tables re-run: rows as data, runs on one machine or a cluster, and results next to the published ones.
+"""The paper's tables re-run: a sweep that ships, with our results next to the published ones.
 
-rows, scales, columns    the paper's tables, the size of the runs, and how networks are measured
-run                      `reproduce`, which runs the series for the tables
-results, effects         our results and the effects that they show
-tables, figures          the files that are written
+paper      rows of the tables as data, the scales of the runs, and how networks are measured
+run        `reproduce`, which makes the runs of the tables
+figures    our values against the published ones, and trained networks on single mazes
 """

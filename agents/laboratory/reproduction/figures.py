@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import most_levels, test_levels
@@ -18,16 +17,14 @@ from maze_nca_gym.rendering import draw_level
 
 from ...evaluation.drawing import COLOURS, GREY, figure, legend, panel_width, panels, strip, wrapped
 from ...evaluation.figure_options import FigureFormat, FigureWidth
+from ...evaluation.records import Results, factor_of
 from ...evaluation.statistics import spearman
 from ...policies.policy import Policy
 from ...policies.weights import load_model
 from ...rollouts import encode, iterate, path_of
 from ...training.state import MODEL
 from ..sweeps.jobs import Job
-from .columns import COLUMNS, IN_TILES, heading, n_steps_on
-from .results import Results, RowResult
-from .rows import ALL, Row, configurations, find_rows, run_name
-from .scales import Scale
+from .paper import ALL, PaperScale, find_rows, n_steps_on
 
 PUBLISHED = "published"
 CANDIDATES = 256
@@ -38,46 +35,64 @@ LOWEST = -100.0
 """Accuracy, in percent, below which values are drawn at the edge of the plot: some are below -1,000."""
 
 
+def draw(
+    results: Results, jobs: Sequence[Job], scale: PaperScale, format: FigureFormat = "png", width: FigureWidth = None
+) -> list[Path]:
+    """Write the figures of a reproduction into its folder; return their paths.
+
+    Those of behaviour are for rows that have a trained network and a suitable level.
+
+    Args:
+        results: what was measured.
+        jobs: all runs.
+        scale: the scale of the runs.
+        format: file type of the figures.
+        width: their width in print.
+    """
+    drawn = [draw_published(results, results.out / f"{PUBLISHED}.{format}", width)]
+    for name, shown in BEHAVIOURS.items():
+        path, most_complete = results.out / f"{name}.{format}", scale.column("test {small} pct. complete")
+        names = {run for row in results.rows if row.name == shown.row for run in row.runs}
+        found = {job: result for job in jobs if job.name in names and (result := job.result()) is not None}
+        best = max(found, key=lambda job: found[job]["figures"][most_complete], default=None)
+        if best is not None and any(_draw_one(best, shown, scale, large, path, width) for large in shown.on_large):
+            drawn.append(path)
+    return drawn
+
+
 def draw_published(results: Results, path: Path, width: FigureWidth = None) -> Path:
     """Plot our values against the published ones, one panel per column, with a width in print; return the path."""
-    shown = {column: pairs for column in COLUMNS if (pairs := _pairs(results, column))}
+    shown = {}
+    for column in results.measures:
+        cells = [(row, row.cell(column)) for row in results.rows]
+        found = [(row, cell.published[0], cell.mean) for row, cell in cells if cell.published and cell.mean is not None]
+        if found:
+            shown[column] = [(row, factor_of(column) * x, factor_of(column) * y) for row, x, y in found]
+    # the rows that share a model and a task share a colour; of all rows, so that each keeps its colour
+    groups = list(dict.fromkeys((row.options["model"], row.options["task"]) for row in find_rows([ALL])))
+    tasks = Counter(model for model, _ in groups)
     n_columns, n_panels = min(3, max(1, len(shown))), max(1, len(shown))
     with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130, printed=width) as drawn:
         made = panels(drawn, n_panels, n_columns)
         for axes, (column, pairs) in zip(made, shown.items(), strict=False):
-            _draw_pairs(axes, pairs, column, results)
+            for i, (model, task) in enumerate(groups):
+                points = [(x, y) for r, x, y in pairs if (r.options["model"], r.options["task"]) == (model, task)]
+                if points:
+                    x, y = np.array(points).T
+                    floor = -np.inf if factor_of(column) == 1 else LOWEST
+                    label = f"{model}, {task}" if tasks[model] > 1 else model
+                    axes.plot(
+                        x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=label
+                    )
+            rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
+            words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
+            axes.set_title(f"{column}\n{wrapped(words, panel_width(axes))}", fontsize="medium")
+            axes.set(xlabel="published", ylabel="ours")
+            axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
         for axes in made[len(shown) :]:
             axes.set_visible(False)
         legend(drawn)
     return path
-
-
-def _pairs(results: Results, column: str) -> list[tuple[RowResult, float, float]]:
-    """Return (row, published, ours) of the rows that have both."""
-    found = [(result, result.cells[column]) for result in results.rows if column in result.cells]
-    return [(result, cell.published[0], cell.mean) for result, cell in found if cell.mean is not None]
-
-
-def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], column: str, results: Results) -> None:
-    groups = list(dict.fromkeys(map(_group, find_rows([ALL]))))  # of all rows, so that each keeps its colour
-    tasks = Counter(model for model, _ in groups)
-    for i, (model, task) in enumerate(groups):
-        points = [(x, y) for result, x, y in pairs if _group(result.row) == (model, task)]
-        if points:
-            x, y = np.array(points).T
-            floor = -np.inf if column == IN_TILES else LOWEST
-            label = f"{model}, {task}" if tasks[model] > 1 else model
-            axes.plot(x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=label)
-    rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
-    words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
-    axes.set_title(f"{heading(column, results.scale)}\n{wrapped(words, panel_width(axes))}", fontsize="medium")
-    axes.set(xlabel="published", ylabel="ours")
-    axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
-
-
-def _group(row: Row) -> tuple[str, str]:
-    """Return the model and the task of a row; the rows that share them share a colour."""
-    return row.options["model"], row.options["task"]
 
 
 @dataclass(frozen=True)
@@ -124,39 +139,10 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
 """Figures of behaviour by the name of their file: those of the paper's appendix."""
 
 
-def draw_behaviour(
-    jobs: Sequence[Job], scale: Scale, out: Path, format: FigureFormat = "png", width: FigureWidth = None
-) -> list[Path]:
-    """Write the figures of behaviour for which there are a trained network and a suitable level; return the paths.
-
-    Args:
-        jobs: all runs.
-        scale: the scale of the runs.
-        out: the folder of the files.
-        format: file type of the figures.
-        width: their width in print.
-    """
-    drawn = []
-    for name, shown in BEHAVIOURS.items():
-        job, path = _best(jobs, shown.row), out / f"{name}.{format}"
-        if job is not None and any(_draw_one(job, shown, scale, large, path, width) for large in shown.on_large):
-            drawn.append(path)
-    return drawn
-
-
-def _best(jobs: Sequence[Job], label: str) -> Job | None:
-    """Return the finished run of a row that solves most of the smaller test set; None if there is none."""
-    models = {job.config.model.model for job in jobs}  # configurations of others may need packages that are missing
-    rows = [row for row in find_rows([label]) if row.options["model"] in models]
-    names = {run_name(config) for row in rows for config in configurations(row)}
-    found = {job: result for job in jobs if job.name in names and (result := job.result()) is not None}
-    return max(found, key=lambda job: found[job]["figures"]["test_16_complete"], default=None)
-
-
 @torch.no_grad()
-def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Path, width: FigureWidth) -> bool:
+def _draw_one(job: Job, shown: Behaviour, scale: PaperScale, is_large: bool, path: Path, width: FigureWidth) -> bool:
     """Write the figure of one episode; return whether there is a suitable level of that size."""
-    policy, size = load_model(job.folder / MODEL), scale.sizes[is_large]
+    policy, size = load_model(job.folder / MODEL), scale.size * (1 + is_large)
     tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
     task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=is_large)
     targets = task.solve(tiles)

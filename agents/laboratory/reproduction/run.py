@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +11,11 @@ from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked
 from ...evaluation.figure_options import FigureFormat, FigureWidth
 from ...runs import check_folder, command_line
 from ...runs.executors import EXECUTORS
-from ..sweeps.run import Launch, OnChange, Submit, run_series
-from ..sweeps.specification import Sweep
-from .columns import Columns
-from .rows import ALL, Row, configurations, find_rows, run_name
-from .scales import SCALES, Scale, shrink
+from ..sweeps.run import Launch, OnChange, Submit, run_sweep
+from .paper import ALL, SCALES, find_rows, sweep_of
 
 if TYPE_CHECKING:
-    from .results import Results
+    from ...evaluation.records import Results
 
 
 @checked
@@ -40,7 +37,7 @@ def reproduce(
 
     Every trial of every row is a run in the folder; rows with equal options share their runs. It can be killed at any
     moment: the same command or call goes on, and repeats no run that is finished. The folder receives results.md,
-    results.tex, results.json, the figure published and figures of behaviour.
+    results.tex, results.csv, results.json, the figure published and figures of behaviour.
 
     >>> results = reproduce(["3", "4.1"], trials=2, scale="tiny", out="runs/tiny")
 
@@ -68,29 +65,14 @@ def reproduce(
         KeyboardInterrupt: after Ctrl-C, when all runs have been saved.
         OSError: a file could not be written, or no disk space is left.
     """
-    from . import tables
-    from .figures import PUBLISHED, draw_behaviour, draw_published
-    from .results import collect
+    from .figures import draw
 
-    rows, size, folder = find_rows(which), SCALES[scale], Path(out)
+    size, folder = SCALES[scale], Path(out)
     check_folder("--out", folder)
-    sweep = sweep_of(rows, trials, size)
-    jobs = sweep.jobs(folder, device)
-
-    def results() -> Results:
-        return collect(rows, sweep, jobs, size)
-
+    found = sweep_of(find_rows(which), trials, size)
     options = {"trials": trials, "scale": scale, "out": folder, "launcher": launcher, "device": device}
     facts = {"command": command_line(["reproduce", *which], options)}
     how = Launch(launcher, workers, device, submit)
-    run_series(jobs, folder, {"scale": scale}, facts, how, lambda: tables.save(results(), folder), on_change)
-    last = results()
-    draw_published(last, folder / f"{PUBLISHED}.{format}", figure_width)
-    draw_behaviour(jobs, size, folder, format, figure_width)
-    return last
-
-
-def sweep_of(rows: Sequence[Row], trials: int, scale: Scale) -> Sweep:
-    """Return what rows need: those of equal configurations share their runs. Trials have the seeds from 0 on."""
-    configs = {run_name(config): shrink(config, scale) for row in rows for config in configurations(row)}
-    return Sweep(configs, tuple(range(trials)), Columns(scale), {name: {} for name in configs})
+    results, jobs = run_sweep(found, folder, {"scale": scale}, facts, how, on_change)
+    draw(results, jobs, size, format, figure_width)
+    return results

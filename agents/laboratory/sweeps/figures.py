@@ -23,9 +23,9 @@ from ...evaluation.drawing import (
     wrapped,
 )
 from ...evaluation.figure_options import FigureFormat, FigureWidth
+from ...evaluation.records import Results
 from ...runs import METRICS, Line, read_metrics
 from .jobs import Job
-from .results import Results
 from .specification import as_folder
 
 CURVES = "curves"
@@ -97,21 +97,21 @@ def _draw_band(axes: Axes, curves: Sequence[Mapping[float, float]], **style: str
 
 def draw_measure(results: Results, name: str, path: Path, width: FigureWidth = None) -> Path:
     """Write one measurement of all rows: a dot for each seed, the mean and its 95 % interval; return the path."""
-    rows = [row for row in results.rows if row.by_seed(name)]
-    with figure(path, 8, 1.6 + 0.45 * len(rows), name, printed=width) as drawn:
+    cells = {row.name: cell for row in results.rows if (cell := row.cell(name)).values}
+    with figure(path, 8, 1.6 + 0.45 * len(cells), name, printed=width) as drawn:
         (axes,) = panels(drawn, 1, 1)
-        for place, row in enumerate(rows):
-            cell, colour = row.cell(name), COLOURS[place % len(COLOURS)]
+        for place, cell in enumerate(cells.values()):
+            colour = COLOURS[place % len(COLOURS)]
             if cell.low is not None and cell.high is not None:
                 axes.hlines(place, cell.low, cell.high, color=colour, linewidth=5, alpha=0.35)
-            axes.plot(cell.values, [place] * len(cell.values), "o", color=colour, markeredgecolor="white")
-            axes.plot(np.mean(cell.values), place, "|", color=INK, markersize=14, markeredgewidth=2)
-        names = [wrapped(row.name, 0.45 * drawn.get_figwidth()) for row in rows]
+            axes.plot([*cell.values.values()], [place] * len(cell.values), "o", color=colour, markeredgecolor="white")
+            axes.plot(cell.mean or 0.0, place, "|", color=INK, markersize=14, markeredgewidth=2)
+        names = [wrapped(row, 0.45 * drawn.get_figwidth()) for row in cells]
         drawn.set_figheight(drawn.get_figheight() * (1 + 0.35 * max(name.count("\n") for name in ["", *names])))
-        axes.set_yticks(range(len(rows)), names)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_yticks(range(len(cells)), names)
+        axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        n_seeds = len(results.sweep.seeds)
+        n_seeds = len(results.facts["seeds"])
         about = ("dots: seeds; lines: mean" + " and 95 % interval" * (n_seeds > 2)) * (n_seeds > 1)
         drawn.supxlabel(about, fontsize="medium")
     return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
@@ -19,7 +19,8 @@ from .jobs import Job
 from .series import Progress, run_all
 
 if TYPE_CHECKING:
-    from .results import Results
+    from ...evaluation.records import Results
+    from .specification import Sweep
 
 FOLDER = Path("runs/sweep")
 """Default folder of sweeps, each in a folder with the name of its file, or its preset."""
@@ -29,13 +30,6 @@ Submit: TypeAlias = Annotated[
     Mapping[str, int | str] | Iterable[str], Stored(tuple[str, ...]), Shown("NAME=VALUE …", default="none")
 ]
 OnChange: TypeAlias = Annotated[Callable[[Progress], object], Shown(python_only=True)]
-
-
-def folder_of(what: str | Path | Mapping[str, Any], out: str | Path | None) -> Path:
-    """Return the folder of a sweep: `out`, or by default `runs/sweep/NAME` with the name of its file or preset."""
-    if out is not None:
-        return Path(out)
-    return FOLDER / (str(what.get("preset", "fast")) if isinstance(what, Mapping) else Path(what).stem)
 
 
 @checked
@@ -88,29 +82,23 @@ def sweep(
         OSError: a file could not be written, or no disk space is left.
     """
     from .figures import draw
-    from .results import Results, collect
     from .specification import read_sweep
 
-    folder = folder_of(what, out)
+    name = str(what.get("preset", "fast")) if isinstance(what, Mapping) else Path(what).stem
+    folder = FOLDER / name if out is None else Path(out)
     check_folder("--out", folder)
     found = read_sweep(what)
     if tensorboard:
         from ...training.reports import find_tensorboard
 
         find_tensorboard()
-    jobs = found.jobs(folder, device, tensorboard)
-
-    def results() -> Results:
-        return Results(collect(found, jobs), found, folder)
-
     command = ["sweep", *([] if isinstance(what, Mapping) else [str(what)])]
     options = {"out": folder, "launcher": launcher, "device": device, **import_option()}
     facts = {"command": command_line(command, options), "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
-    run_series(jobs, folder, {}, facts, how, lambda: results().save(), on_change)
-    last = results()
-    draw(last, jobs, format, figure_width)
-    return last
+    results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
+    draw(results, jobs, format, figure_width)
+    return results
 
 
 class Launch(NamedTuple):
@@ -130,63 +118,50 @@ class Launch(NamedTuple):
         Raises:
             ValueError: no such device, parameters that are refused, or this is one process of several.
         """
-        gpus = self._gpus()
-        n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        usual = 256 if self.launcher == "slurm" else len(gpus) or n_cores
-        workers = usual if self.workers is None else self.workers
-        return make_executor(self.launcher, workers, folder, self._parameters(), gpus)
-
-    def _parameters(self) -> dict[str, int | str]:
-        """Return parameters for submitit by name, given as a mapping or as words such as timeout_min=600."""
-        if isinstance(self.submit, Mapping):
-            return dict(self.submit)
-        found: dict[str, int | str] = {}
-        for word in self.submit:
-            match = re.fullmatch(r"([a-z_]+)=(.+)", word)
-            if match is None:
-                raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
-            found[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
-        return found
-
-    def _gpus(self) -> Sequence[str]:
-        """Return a value of `VISIBLE_GPUS` for each GPU of this machine over which runs are spread.
-
-        With a device such as cuda:1 it is a single value, with all GPUs, since they are what its number counts.
-        """
         import torch
 
         from ...training.processes import find_workers
 
+        parameters: dict[str, int | str] = dict(self.submit) if isinstance(self.submit, Mapping) else {}
+        for word in () if isinstance(self.submit, Mapping) else self.submit:
+            match = re.fullmatch(r"([a-z_]+)=(.+)", word)
+            if match is None:
+                raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
+            parameters[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise ValueError("a sweep starts processes of its own: start it without torchrun")
         device = None if self.launcher == "slurm" else find_workers(self.device).device
-        if device is None or device.type != "cuda":
-            return ()
-        n_gpus, visible = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS)
-        # the variable can name more than there are: CUDA stops at the first that it does not find
-        names = [str(number) for number in range(n_gpus)] if visible is None else visible.split(",")[:n_gpus]
-        return names if device.index is None else [",".join(names)]
+        gpus: list[str] = []  # values of `VISIBLE_GPUS`, one for each GPU of this machine over which runs are spread
+        if device is not None and device.type == "cuda":
+            n_gpus, visible = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS)
+            # the variable can name more than there are: CUDA stops at the first that it does not find
+            names = [str(number) for number in range(n_gpus)] if visible is None else visible.split(",")[:n_gpus]
+            gpus = names if device.index is None else [",".join(names)]  # the number of a device counts all of them
+        n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        usual = 256 if self.launcher == "slurm" else len(gpus) or n_cores
+        workers = usual if self.workers is None else self.workers
+        return make_executor(self.launcher, workers, folder, parameters, gpus)
 
 
-def run_series(
-    jobs: Sequence[Job],
+def run_sweep(
+    sweep: Sweep,
     folder: Path,
     configuration: Mapping[str, Any],
     facts: Mapping[str, Any],
     how: Launch,
-    save: Callable[[], object],
     on_change: Callable[[Progress], object],
-) -> None:
-    """Run all jobs that are not finished, and write the results now and then, and at the end.
+    tensorboard: bool = False,
+) -> tuple[Results, list[Job]]:
+    """Make all runs that are not finished, and write the results now and then, and at the end; return both.
 
     Args:
-        jobs: the runs, in the order in which they start.
-        folder: the folder of the series, whose description is written first.
+        sweep: what runs.
+        folder: the folder of the sweep, whose description is written first.
         configuration: what all runs of the folder share, besides the version of this package.
         facts: further entries of the description.
         how: where runs are started.
-        save: writes the results so far.
         on_change: receives the progress about once a second.
+        tensorboard: whether each run writes events for TensorBoard.
 
     Raises:
         ValueError: see `sweep`; nothing has been written or started.
@@ -196,6 +171,7 @@ def run_series(
     from ...training.compiling import check_compile
     from ...training.processes import find_workers
 
+    jobs = sweep.jobs(folder, how.device, tensorboard)
     executor = how.make_executor(folder / "submitit")
     for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
         check_compile(job.config.compile, find_workers(job.device).device)
@@ -210,10 +186,12 @@ def run_series(
         if stop.is_set():
             raise KeyboardInterrupt
         if progress.left != n_left and time.monotonic() - written_at > WRITE_EVERY:
-            save()
+            sweep.results(jobs, folder).save()
             n_left, written_at = progress.left, time.monotonic()
         on_change(progress)
 
     with asked_to_stop() as stop:  # else SIGTERM would end this process before it could close the executor
         run_all(jobs, executor, report)
-    save()
+    results = sweep.results(jobs, folder)
+    results.save()
+    return results, jobs

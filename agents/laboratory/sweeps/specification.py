@@ -7,7 +7,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -24,6 +24,7 @@ from maze_nca_gym.support.options import (
     to_json,
 )
 
+from ...evaluation.records import Failure, Record, Results, as_text, find_effects
 from ...policies.registry import import_own
 from ...runs import own_modules
 from .jobs import Job, Measure
@@ -40,21 +41,27 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class Sweep:
-    """The runs of a sweep, and what is measured of each.
+    """The runs of a sweep, what is measured of each, and the rows in which that is shown.
 
     Attributes:
-        configs: configuration by name of a row; the runs of a row differ in the seed alone.
+        configs: configuration by name; its runs differ in the seed alone.
         seeds: seeds of weights and levels.
         measure: what is measured of each trained network.
-        values: name of a row -> the values of the options in which rows differ; not all rows need have all of them.
+        rows: the rows, without results, which name their configurations; not all rows need have all options.
         content: what describes the sweep, JSON-serialisable.
+        title: what it is, in a few words.
+        comparisons: see `find_effects`.
+        always: options that every table shows, even if no row differs in them; all of them if it is None.
     """
 
     configs: Mapping[str, TrainingConfig]
     seeds: tuple[int, ...]
     measure: Measure
-    values: Mapping[str, Mapping[str, Any]]
+    rows: tuple[Record, ...]
     content: Mapping[str, Any] = field(default_factory=dict)
+    title: str = "Sweep"
+    comparisons: Sequence[tuple[str, Any, Any]] | None = None
+    always: tuple[str, ...] | None = None
 
     def jobs(self, out: Path, device: str = "cpu", tensorboard: bool = False) -> list[Job]:
         """Return the runs: those of all rows with the first seed, then with the second, and so on.
@@ -78,6 +85,38 @@ class Sweep:
             for seed in self.seeds
             for name, config in self.configs.items()
         ]
+
+    def results(self, jobs: Iterable[Job], out: Path) -> Results:
+        """Return what all runs that are finished or given up so far have found.
+
+        Args:
+            jobs: the runs.
+            out: the folder of the sweep.
+
+        Raises:
+            ValueError: a file cannot be read.
+        """
+        by_name: dict[str, list[Job]] = {name: [] for name in self.configs}
+        for job in jobs:
+            by_name[job.name].append(job)
+        rows = []
+        for row in self.rows:
+            own = [job for name in row.runs for job in by_name[name]]
+            key = {job: job.config.seed if len(row.runs) == 1 else job.label for job in own}
+            found = {key[job]: result for job in own if (result := job.result()) is not None}
+            failures = [Failure(job.label, error, job.log) for job in own if (error := job.failure()) is not None]
+            rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures)))
+        groups: dict[str, list[Record]] = {}
+        for row in rows:  # figures were published for each task
+            groups.setdefault("" if self.comparisons is None else row.options["task"], []).append(row)
+        effects = [effect for task, some in groups.items() for effect in find_effects(some, self.comparisons, task)]
+        n = len(self.seeds)
+        interval = " (95 % interval of the mean, Student's t)" if n > 2 else ""
+        spread = f", ± sample standard deviation{interval}" if n > 1 else ""
+        about = f"% of levels, mean over {n} seed{'s' * (n > 1)}{spread}. {self.measure.about}"
+        facts = {"seeds": self.seeds, "measure": self.measure.to_json()}
+        always = {name for row in rows for name in row.options} if self.always is None else self.always
+        return Results(rows, effects, out, self.title, about, facts, always)
 
 
 @dataclass(frozen=True)
@@ -147,11 +186,6 @@ class Description:
         return seeds
 
 
-def as_text(value: Any) -> str:
-    """Return the value of an option as it is typed."""
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
 def as_folder(name: str) -> str:
     """Return the name of the folder of a row."""
     return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
@@ -203,9 +237,9 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     configs = {name: _configuration(name, dict(options)) for name, options in combined.items()}
     varied = dict.fromkeys(name for place, names in given.places.items() if place != "options" for name in names)
     all_values = {name: {**configs[name].to_json(), "preset": options["preset"]} for name, options in combined.items()}
-    values = {name: {o: own[o] for o in varied if o in own} for name, own in all_values.items()}
+    rows = (Record(name, {o: own[o] for o in varied if o in own}, (name,)) for name, own in all_values.items())
     measure = Measures.read(given.measure, configs.values())
-    return Sweep(configs, given.all_seeds(), measure, values, to_json(given))
+    return Sweep(configs, given.all_seeds(), measure, tuple(rows), to_json(given))
 
 
 def _check_names(given: Description) -> None:

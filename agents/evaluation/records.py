@@ -1,0 +1,398 @@
+"""Results of series of runs: numbers by row, measurement and seed, beside published ones, as tables and files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maze_nca_gym import __version__
+from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.tables import Table, Tabular, as_latex, as_markdown
+
+from ..runs import RESULTS, write_json
+from .statistics import deviation, standard_error, student
+
+PAGE, LATEX, CSV = "results.md", "results.tex", "results.csv"
+NOTHING = "-"
+WEIGHTS = "weights"
+SIGNED = ("accuracy", "paper_accuracy")
+"""Last words of measurements that may be negative; all others are fractions of levels."""
+BESIDE = (
+    " In square brackets: the published difference, in how many pairs ours has the same sign, and whether the effect "
+    "appears, differs in sign, or is unclear, which is less than two standard errors from zero."
+)
+"""What tables of effects show where there are published ones."""
+IN_TILES = ("length",)
+"""Last words of measurements that are numbers of tiles, and no percentages."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A measurement over the runs of a row.
+
+    Attributes:
+        values: one for each run that has it, by its seed.
+        mean, sd: mean and sample standard deviation; None for fewer runs than one or two.
+        low, high: 95 % interval of the mean by Student's t; None for fewer runs than three.
+        published: mean and standard deviation that others published; None if nobody has.
+    """
+
+    values: Mapping[int | str, float]
+    mean: float | None
+    sd: float | None
+    low: float | None
+    high: float | None
+    published: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, measure: str, values: Mapping[int | str, float], published: tuple[float, float] | None = None) -> Cell:
+        """Return the cell of some values, whose interval is cut to the range of the measurement."""
+        found = list(values.values())
+        least, most = -np.inf if measure.endswith(SIGNED) else 0.0, np.inf if measure.endswith(IN_TILES) else 1.0
+        # np.clip keeps a NaN, which Python's max and min would turn into an end of the range
+        low, high = (None, None) if (ends := student(found)) is None else map(float, np.clip(ends, least, most))
+        mean = float(np.mean(found)) if found else None
+        return cls(values, mean, deviation(found), low, high, published)
+
+    @property
+    def deviation(self) -> float | None:
+        """The mean minus the published one, in published standard deviations; None without both, or if those are 0."""
+        mean, sd = self.published or (0.0, 0.0)
+        return None if self.mean is None or not sd else (self.mean - mean) / sd
+
+    def text(self, factor: float = 100) -> str:
+        """Return mean and deviation, in a second line the interval, and in square brackets the published figure."""
+        shown = NOTHING if self.mean is None else f"{factor * self.mean:.2f}"
+        shown += "" if self.sd is None else f" ± {factor * self.sd:.2f}"
+        if self.low is not None and self.high is not None:
+            shown += f"\n({factor * self.low:.2f} to {factor * self.high:.2f})"
+        if self.published is not None:
+            mean, sd = (factor * part for part in self.published)
+            apart = "" if self.deviation is None else f"; {self.deviation:+.1f} sd"
+            shown += f"\n[{mean:.2f} ± {sd:.2f}{apart}]"
+        return shown
+
+
+class Failure(NamedTuple):
+    """A run that was given up: what it is in a few words, its error, and the file with all that it printed."""
+
+    run: str
+    error: str
+    log: Path
+
+
+@dataclass(frozen=True)
+class Record:
+    """A row: what runs, and what was measured of it.
+
+    Attributes:
+        name: name of the row.
+        options: the options in which rows differ.
+        runs: names of the configurations whose runs it pools; most rows have one.
+        section: title of the table that has the row, if there are several tables.
+        published: measurement -> mean and standard deviation that others published.
+        n_runs: number of runs.
+        found: seed -> `n_weights`, `figures` by name and `seconds` of a finished run.
+        failures: the runs that were given up.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    runs: tuple[str, ...] = ()
+    section: str = ""
+    published: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    n_runs: int = 0
+    found: Mapping[int | str, Mapping[str, Any]] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def n_weights(self) -> float | None:
+        """Number of weights, the mean if the row pools networks; None without a finished run."""
+        counts = [result["n_weights"] for result in self.found.values()]
+        return float(np.mean(counts)) if counts else None
+
+    @property
+    def state(self) -> str:
+        """How many runs are finished, and the kinds of errors that ended others: "2 of 3, Diverged"."""
+        kinds = dict.fromkeys(failure.error.partition(":")[0] for failure in self.failures)
+        return ", ".join([f"{len(self.found)} of {self.n_runs}", *kinds])
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of what was published or, if nothing was, of all that was measured."""
+        found = dict.fromkeys(name for result in self.found.values() for name in result["figures"])
+        return [name for name in self.published or found if name != WEIGHTS]
+
+    def cell(self, measure: str) -> Cell:
+        """Return a measurement over seeds."""
+        values = {seed: r["figures"][measure] for seed, r in self.found.items() if measure in r["figures"]}
+        return Cell.of(measure, values, self.published.get(measure))
+
+    def to_json(self, out: Path) -> dict[str, Any]:
+        """Return all of it, JSON-serialisable; the names of logs are relative to a folder."""
+        cells = {name: self.cell(name) for name in self.measures}
+        return {
+            "row": self.name,
+            "section": self.section,
+            "options": dict(self.options),
+            "n_weights": self.n_weights,
+            **({"n_weights_published": self.published[WEIGHTS][0]} if WEIGHTS in self.published else {}),
+            "n_finished": len(self.found),
+            "n_runs": self.n_runs,
+            "seconds": {seed: result["seconds"] for seed, result in self.found.items()},
+            "measures": {name: {**asdict(cell), "deviation": cell.deviation} for name, cell in cells.items()},
+            "failures": [{**each._asdict(), "log": each.log.relative_to(out).as_posix()} for each in self.failures],
+        }
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The mean difference in a measurement that one value of an option makes.
+
+    Attributes:
+        option: name of the option.
+        value, base: its value, and the one that is compared with.
+        measure: name of the measurement.
+        n_pairs: number of pairs of rows that differ in the option alone.
+        difference: mean over seeds and pairs.
+        error: standard error of the difference over seeds, for these pairs, or over pairs where figures were published;
+            None for fewer than two.
+        published: the published difference; None if nothing was published.
+        n_agreeing: number of pairs whose published difference and ours have the same sign.
+        where: what else all rows have in common, such as a task.
+    """
+
+    option: str
+    value: Any
+    base: Any
+    measure: str
+    n_pairs: int
+    difference: float
+    error: float | None
+    published: float | None = None
+    n_agreeing: int = 0
+    where: str = ""
+
+    @property
+    def name(self) -> str:
+        """What is compared, in words."""
+        return f"{self.option} {as_text(self.value)}, not {as_text(self.base)}" + f", {self.where}" * bool(self.where)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the published effect appears, differs in its sign, or is unclear: less than two errors from zero."""
+        if self.published is None or self.error is None or abs(self.difference) <= 2 * self.error:
+            return "unclear"
+        return "appears" if self.published * self.difference > 0 else "differs"
+
+    def text(self) -> str:
+        """Return the difference with its error and, in square brackets, the published one and whether it appears."""
+        factor = factor_of(self.measure)
+        error = "" if self.error is None else f" ± {factor * self.error:.2f}"
+        shown = f"{factor * self.difference:+.2f}{error}"
+        if self.published is None:
+            return shown
+        agree = f"{self.n_agreeing} of {self.n_pairs} pairs agree"
+        return f"{shown}\n[{factor * self.published:+.2f}; {agree}: {self.verdict}]"
+
+
+def find_effects(
+    rows: Sequence[Record], comparisons: Sequence[tuple[str, Any, Any]] | None = None, where: str = ""
+) -> list[Effect]:
+    """Return the effects of options, where there are pairs of rows of a section that differ in the option alone.
+
+    Args:
+        rows: the rows.
+        comparisons: option, value and the value to compare with; by default each value of an option with the first.
+        where: what all rows have in common, in words.
+    """
+    if comparisons is None:
+        comparisons = []
+        for option in dict.fromkeys(name for row in rows for name in row.options):
+            having = [row.options[option] for row in rows if option in row.options]
+            values = [value for i, value in enumerate(having) if value not in having[:i]]  # lists have no hashes
+            comparisons += [(option, value, values[0]) for value in values[1:]]
+    found, measures = [], list(dict.fromkeys(name for row in rows for name in row.measures))
+    for option, value, base in comparisons:
+        some, others = ([row for row in rows if row.options.get(option, ...) == each] for each in (value, base))
+        pairs = [
+            (a, b)
+            for a, b in product(some, others)
+            if a.section == b.section
+            and all(a.options[name] == b.options[name] for name in a.options.keys() & b.options.keys() - {option})
+        ]
+        for measure in measures:
+            # runs of a seed share levels, other seeds do not; what was published is known of whole rows alone
+            samples, theirs, n_pairs = dict[int | str, list[float]](), list[float](), 0
+            for i, (one, other) in enumerate((a.cell(measure), b.cell(measure)) for a, b in pairs):
+                if one.published is None or other.published is None:
+                    seeds = one.values.keys() & other.values.keys()
+                    n_pairs += bool(seeds)
+                    for seed in seeds:
+                        samples.setdefault(seed, []).append(one.values[seed] - other.values[seed])
+                elif one.mean is not None and other.mean is not None:
+                    samples[i] = [one.mean - other.mean]
+                    theirs.append(one.published[0] - other.published[0])
+                    n_pairs += 1
+            if samples:
+                ours = np.array([np.mean(samples[key]) for key in sorted(samples)])
+                published = float(np.mean(theirs)) if theirs else None
+                agreeing = sum(bool(a * b > 0) for a, b in zip(ours, theirs, strict=False))
+                difference, error = float(ours.mean()), standard_error(ours)
+                about = (measure, n_pairs, difference, error, published, agreeing, where)
+                found.append(Effect(option, value, base, *about))
+    return found
+
+
+def factor_of(measure: str) -> float:
+    """Return by what a measurement is multiplied where it is shown: 100, for percent, or 1 for tiles."""
+    return 1 if measure.endswith(IN_TILES) else 100
+
+
+def as_text(value: Any) -> str:
+    """Return the value of an option as it is typed."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+@dataclass(frozen=True)
+class Results(Tabular):
+    """The results of a series of runs.
+
+    Attributes:
+        rows: the rows.
+        effects: differences between rows that differ in one option alone.
+        out: the folder of the series.
+        title: what it is, in a few words.
+        about: what the figures in the tables are.
+        facts: what else describes the series, JSON-serialisable.
+        always: options that every table shows; others are shown where rows of the table differ in them.
+    """
+
+    rows: Sequence[Record]
+    effects: Sequence[Effect]
+    out: Path
+    title: str
+    about: str
+    facts: Mapping[str, Any]
+    always: Collection[str]
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of all that was measured or published of some row."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.measures))
+
+    @property
+    def failures(self) -> list[Failure]:
+        """All runs that were given up."""
+        return list(dict.fromkeys(failure for row in self.rows for failure in row.failures))
+
+    @property
+    def sets(self) -> list[str]:
+        """Names of the sets of levels on which networks were measured."""
+        return list(dict.fromkeys(name.split(" ", 1)[0] for name in self.measures))
+
+    def table(self) -> Table:
+        """Return a table of all rows and measurements, in percent or tiles."""
+        return self._table(self.rows, self.about)
+
+    def _table(self, rows: Sequence[Record], title: str) -> Table:
+        names = dict.fromkeys(name for row in rows for name in row.options)
+        values = {name: {as_text(row.options[name]) for row in rows if name in row.options} for name in names}
+        shown = [name for name in names if name in self.always or len(values[name]) > 1]
+        measures = list(dict.fromkeys(name for row in rows for name in row.measures))
+        lines = []
+        for row in rows:
+            count = NOTHING if row.n_weights is None else f"{row.n_weights:,.0f}"
+            published = f"{row.published[WEIGHTS][0]:,.0f}" if WEIGHTS in row.published else count
+            options = (as_text(row.options.get(name, NOTHING)) for name in shown)
+            weights = count if count == published else f"{count} [{published}]"
+            lines.append(
+                (row.name, *options, weights, row.state, *(row.cell(name).text(factor_of(name)) for name in measures))
+            )
+        return Table(("row", *shown, WEIGHTS, "runs", *measures), lines, measures, title)
+
+    def tables(self) -> list[Table]:
+        """Return a table for each section, with the title of the section, or of all rows."""
+        sections = dict.fromkeys(row.section for row in self.rows)
+        return [self._table([row for row in self.rows if row.section == name], name) for name in sections]
+
+    def effects_table(self) -> Table:
+        """Return a table of all effects, in percentage points or tiles, with standard errors."""
+        cells: dict[str, dict[str, str]] = {}
+        for effect in self.effects:
+            cells.setdefault(effect.name, {})[effect.measure] = effect.text()
+        rows = [(name, *(own.get(measure, NOTHING) for measure in self.measures)) for name, own in cells.items()]
+        over = "pairs of rows" if any(effect.published is not None for effect in self.effects) else "seeds"
+        about = (
+            f"Differences in percentage points between rows that differ in this alone, ± standard errors over {over}."
+        )
+        about += BESIDE if over != "seeds" else ""
+        return Table(("effect", *self.measures), rows, self.measures, about)
+
+    def tables_of(self, name: str) -> list[Table]:
+        """Return rows and effects on one set of levels, narrow enough for a terminal."""
+        made, measures = [], [measure for measure in self.measures if measure.startswith(f"{name} ")]
+        for whole, first in ((self.table(), ("row", "runs")), (self.effects_table(), ("effect",))):
+            head, *others = [whole.columns.index(column) for column in (*first, *measures)]
+            rows = [(row[head], *(row[i].replace("(", "").replace(")", "") for i in others)) for row in whole.rows]
+            heads = [whole.columns[i].removeprefix(f"{name} ") for i in (head, *others)]
+            made += [Table(heads, rows, heads[1:], name)] if rows else []
+        return made
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the numbers of each row: fractions or tiles, the ends of their intervals, and published ones."""
+        options = list(dict.fromkeys(name for row in self.rows for name in row.options))
+        parts = ("mean", "sd", "low", "high")
+        return [
+            {
+                "row": row.name,
+                **{name: as_text(row.options.get(name, "")) for name in options},
+                "n_weights": row.n_weights,
+                "n_finished": len(row.found),
+                "n_runs": row.n_runs,
+                **{f"{name} {part}": getattr(row.cell(name), part) for name in self.measures for part in parts},
+                **{f"{name} published": mean for name, (mean, _) in row.published.items()},
+            }
+            for row in self.rows
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all results, JSON-serialisable: fractions or tiles, by seed too."""
+        rows, effects = [row.to_json(self.out) for row in self.rows], [asdict(effect) for effect in self.effects]
+        return {"version": __version__, **self.facts, "rows": rows, "effects": effects}
+
+    def markdown(self) -> str:
+        """Return the tables and the failed runs as a page."""
+        parts = [f"# {self.title}", as_markdown(self.about)]
+        for table in self.tables():
+            parts += [f"## {table.title}"] * bool(table.title) + [table.markdown()]
+        effects = self.effects_table()
+        parts += ["## Effects", effects.title, effects.markdown()] if effects.rows else []
+        logs = [(*map(as_markdown, each[:2]), each.log.relative_to(self.out).as_posix()) for each in self.failures]
+        failed = [f"- {run}: {' '.join(error.split())} (`{log}`)" for run, error, log in logs]
+        parts += ["## Failed runs", "\n".join(failed)] if failed else []
+        return "\n\n".join(parts) + "\n"
+
+    def latex(self) -> str:
+        """Return the tables as LaTeX, for the packages booktabs and graphicx."""
+        captions = (as_latex(f"{table.title}. {self.about}" if table.title else self.about) for table in self.tables())
+        return "\n\n".join(map(Table.latex, self.tables(), captions)) + "\n"
+
+    def save(self) -> list[Path]:
+        """Write results.json, results.csv, results.md and results.tex into the folder of the series; return the paths.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        write_json(self.out / RESULTS, self.to_json())
+        texts = {PAGE: self.markdown(), LATEX: self.latex(), CSV: self.csv()}
+        write_all({self.out / name: text.encode() for name, text in texts.items()})
+        return [self.out / name for name in (RESULTS, *texts)]
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in self.tables())
