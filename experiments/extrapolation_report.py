@@ -94,7 +94,7 @@ def _markdown(results: Sequence[Measured]) -> str:
             f"{r.family}-{r.size}",
             f"{r.n_levels:,}",
             f"{r.n_steps:,}",
-            Estimate(*r.final["complete"]).percent(1),
+            Estimate(*r.final["complete"]).text(1),
             f"{100 * r.final['optimal'][0]:.1f}",
             f"{100 * r.final['accuracy'][0]:.2f}",
         )

@@ -23,6 +23,7 @@ from ..rollouts.levels import describe_source, first_levels
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability
+from .statistics import Estimate
 
 DISTURBED = 32
 """Stability is measured on one in this many levels of a whole set, since it takes many times the iterations."""
@@ -78,6 +79,25 @@ class Result:
     def metrics(self) -> Metrics:
         """The metrics after the last iteration."""
         return self.evaluation.final
+
+    @property
+    def cells(self) -> dict[str, Estimate]:
+        """The metrics after the last iteration."""
+        return {name: getattr(self.metrics, name) for name in ("complete", "optimal", "accuracy", "paper_accuracy")}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Policy, levels, their number, and the iterations until nothing changed any more."""
+        n, used = self.evaluation.n_levels, self.evaluation.curve[-1].step
+        named = {"policy": self.policy, "levels": f"{self.family}-{self.size}"}
+        return {**named, "n": f"{n:,}", "iterations": f"{used:,}"}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Policy and levels, and the numbers of levels and of iterations."""
+        numbers = {"n_levels": self.evaluation.n_levels, "n_steps": self.evaluation.n_steps}
+        named = {"policy": self.policy, "levels": self.levels["name"]}
+        return {**named, "family": self.family, "size": self.size, **numbers}
 
     @property
     def n_wrong(self) -> int:
@@ -153,21 +173,19 @@ def prepare(
 
 
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) -> Result:
-    """Measure one policy on one set, with a progress bar."""
-    shown, config = f"{position} {cell.name}, {cell.set_name}", cell.levels.config
+    """Measure one policy on one set, with a progress bar.
+
+    There is no stability, but a warning, if the policy has no weights for further iterations.
+    """
+    shown, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config
     with ProgressBar(shown, len(cell.levels) * cell.n_steps) as bar:
         found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=bar.advance)
-    disturbed = _measure_stability(cell, found.curve[-1].step, shown, batch) if stability else None
+    disturbed, most = None, cell.policy.max_steps
+    if stability and most is not None:
+        warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=3)
+    elif stability:
+        part, n_steps = cell.labelled[: most_levels(config["size"]) // DISTURBED], found.curve[-1].step
+        total = len(part) * n_steps * effort(find_task(cell.policy.task))
+        with ProgressBar(f"{shown}, stability", total) as bar:
+            disturbed = measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)
     return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough, config)
-
-
-def _measure_stability(cell: Cell, n_steps: int, shown: str, batch: int | None) -> Stability | None:
-    """Measure stability; return None, with a warning, if the policy has no weights for further iterations."""
-    most = cell.policy.max_steps
-    if most is not None:
-        warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)
-        return None
-    part = cell.labelled[: most_levels(cell.levels.config["size"]) // DISTURBED]
-    total = len(part) * n_steps * effort(find_task(cell.policy.task))
-    with ProgressBar(f"{shown}, stability", total) as bar:
-        return measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)

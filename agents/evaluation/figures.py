@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
@@ -27,14 +27,13 @@ from .drawing import (
     size_axis,
 )
 from .figure_options import FigureWidth
-from .metrics import Metrics, Point
+from .metrics import Point
 from .stability import LONGER, Stability
 from .statistics import Estimate
 
 MARKERS = "o^sDvP*"
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 RUNNING_ON = ":"
-Value = TypeVar("Value")
 METRICS = ("accuracy", "complete", "optimal")
 FIGURES = ("iterations", "sizes", "stability")
 """Names of the files, without the suffix of their format."""
@@ -53,14 +52,20 @@ def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWi
 
     Where stability was measured, a dotted line goes on to the end of its long run.
     """
-    families = _distinct(result.family for result in results)
+    families = list(dict.fromkeys(result.family for result in results))
     with figure(path, 1.2 + 4.2 * len(families), 6.6, dpi=130, printed=width) as drawn:
         grid = np.array(panels(drawn, 2 * len(families), len(families), sharex="col", sharey="row")).reshape(2, -1)
         looks = _Looks(results, ("policy", "size"))
         for row, metric in zip(grid, ("accuracy", "complete"), strict=True):
-            for axes, family in zip(row, families, strict=True):
-                for result in (r for r in results if r.family == family):
-                    _draw_curve(axes, result, metric, looks)
+            for (axes, family), result in product(zip(row, families, strict=True), results):
+                if result.family == family:
+                    points = result.evaluation.curve
+                    colour, dash, _ = looks.of(result)
+                    curve(axes, *_columns(points, metric), color=colour, end=5, linestyle=dash)
+                    if result.stability is not None:
+                        steps, values, *_ = _columns([points[-1], *result.stability.curve], metric)
+                        style = {"linestyle": RUNNING_ON, "linewidth": 1.4, "alpha": 0.8}
+                        curve(axes, steps, values, color=colour, **style)
             row[0].set_ylabel(metric)
             fraction_axis(row[0])
         for axes, family in zip(grid[0], families, strict=True):
@@ -69,52 +74,33 @@ def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWi
             axes.set(xlabel="iterations", xscale="log")
             count_axis(axes.xaxis)
         disturbed = any(result.stability is not None for result in results)
-        legend(drawn, looks.handles() | (_grey("running on", RUNNING_ON) if disturbed else {}))
+        legend(drawn, looks.handles() | ({"running on": _sample(RUNNING_ON)} if disturbed else {}))
     return Path(path)
 
 
-def _draw_curve(axes: Axes, result: Result, metric: str, looks: _Looks) -> None:
-    points = result.evaluation.curve
-    colour, dash, _ = looks.of(result)
-    steps, values, low, high = _columns(points, metric)
-    curve(axes, steps, values, low, high, color=colour, end=5, linestyle=dash)
-    if result.stability is not None:
-        steps, values, _, _ = _columns([points[-1], *result.stability.curve], metric)
-        curve(axes, steps, values, color=colour, linestyle=RUNNING_ON, linewidth=1.4, alpha=0.8)
-
-
-def _columns(points: Iterable[Point], metric: str) -> tuple[NDArray[np.float64], ...]:
-    """Return steps, values, lower and upper ends."""
-    rows = [(p.step, e.value, e.low, e.high) for p in points for e in [_estimate(p.metrics, metric)]]
-    return tuple(np.array(rows, dtype=float).T)
-
-
-def _estimate(metrics: Metrics, metric: str) -> Estimate:
-    estimate: Estimate = getattr(metrics, metric)
-    return estimate
+def _columns(points: Iterable[Point], metric: str) -> NDArray[np.float64]:
+    """Return steps, values, lower and upper ends, (4, N)."""
+    found = [(point.step, getattr(point.metrics, metric)) for point in points]
+    return np.array([(step, it.value, it.low, it.high) for step, it in found], dtype=float).T
 
 
 def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
     """Write accuracy, complete and optimal against the levels' size; return the path."""
-    sizes = sorted({result.size for result in results})
+    lines: dict[tuple[str, str], list[Result]] = {}
+    for result in sorted(results, key=lambda result: result.size):
+        lines.setdefault((result.policy, result.family), []).append(result)
     with figure(path, 13.2, 4.2, dpi=130, printed=width) as drawn:
         looks = _Looks(results, ("policy", "family"))
         for axes, metric in zip(panels(drawn, len(METRICS), len(METRICS), sharey=True), METRICS, strict=True):
-            for policy, family in _distinct((r.policy, r.family) for r in results):
-                _draw_line(axes, [r for r in results if (r.policy, r.family) == (policy, family)], metric, looks)
-            size_axis(axes, sizes)
+            for named in dict.fromkeys((result.policy, result.family) for result in results):
+                colour, dash, marker = looks.of(lines[named][0])
+                places = _columns([Point(each.size, each.metrics) for each in lines[named]], metric)
+                curve(axes, *places, color=colour, linestyle=dash, marker=marker, markersize=6)
+            size_axis(axes, sorted({result.size for result in results}))
             axes.set_title(metric)
             fraction_axis(axes)
         legend(drawn, looks.handles())
     return Path(path)
-
-
-def _draw_line(axes: Axes, results: Sequence[Result], metric: str, looks: _Looks) -> None:
-    """Draw one policy on one family."""
-    ordered = sorted(results, key=lambda result: result.size)
-    colour, dash, marker = looks.of(ordered[0])
-    rows = [(r.size, e.value, e.low, e.high) for r in ordered for e in [_estimate(r.evaluation.final, metric)]]
-    curve(axes, *np.array(rows, dtype=float).T, color=colour, linestyle=dash, marker=marker, markersize=6)
 
 
 def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
@@ -122,81 +108,70 @@ def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWid
 
     Where the maze is edited, a line across the bar shows what a fresh start reaches.
     """
-    shown = [result for result in results if result.stability is not None]
-    sets = _distinct((result.family, result.size) for result in shown)
+    sets: dict[str, list[tuple[Result, Stability]]] = {}
+    for result in results:
+        if result.stability is not None:
+            sets.setdefault(f"{result.family}-{result.size}", []).append((result, result.stability))
     columns = min(2, len(sets))
     height = 0.4 + 3.4 * -(-len(sets) // columns)
     with figure(path, 1 + 7 * columns, height, dpi=130, printed=width) as drawn:
-        looks = _Looks(shown, ("policy",))
-        for (family, size), axes in zip(sets, panels(drawn, len(sets), columns, 2.5, sharey=True), strict=True):
-            _draw_bars(axes, [r for r in shown if (r.family, r.size) == (family, size)], looks)
-            axes.set_title(f"{family}-{size}")
+        looks = _Looks([result for own in sets.values() for result, _ in own], ("policy",))
+        for (title, own), axes in zip(sets.items(), panels(drawn, len(sets), columns, 2.5, sharey=True), strict=True):
+            bars: list[dict[str, tuple[Estimate, Estimate | None]]] = [
+                {
+                    "none": (found.before.complete, None),
+                    f"{LONGER} times\nas long": (found.after.complete, None),
+                    **{f"{c.fraction * 100:g} %\ncorrupt": (c.after.complete, None) for c in found.corruption},
+                    **{e.edit.replace(" ", "\n"): (e.continued.complete, e.fresh.complete) for e in found.edits},
+                }
+                for _, found in own
+            ]
+            places, wide = bar_places(axes, [*bars[0]], len(own))
+            for (result, _), shown, where in zip(own, bars, places, strict=True):
+                for place, (it, fresh) in zip(where, shown.values(), strict=True):
+                    axes.bar(place, it.value, wide, color=looks.of(result)[0])
+                    ends = [[it.value - it.low], [it.high - it.value]]
+                    axes.errorbar(place, it.value, ends, color=INK, linewidth=1, capsize=2)
+                    if fresh is not None:
+                        axes.hlines(fresh.value, place - 0.55 * wide, place + 0.55 * wide, color=GREY, linewidth=2.5)
+            axes.tick_params(axis="x", labelsize="small")
+            fraction_axis(axes)
+            axes.set_ylim(0, 1.05)
+            axes.set_title(title)
         for axes in drawn.axes:
-            place = axes.get_subplotspec()
-            axes.set_ylabel("complete" if place is not None and place.is_first_col() else "")
-        legend(drawn, looks.handles() | _grey("a fresh start", "-"))
+            spec = axes.get_subplotspec()
+            axes.set_ylabel("complete" if spec is not None and spec.is_first_col() else "")
+        legend(drawn, looks.handles() | {"a fresh start": _sample("-")})
     return Path(path)
-
-
-def _draw_bars(axes: Axes, results: Sequence[Result], looks: _Looks) -> None:
-    bars = [_bars(result.stability) for result in results if result.stability is not None]
-    places, width = bar_places(axes, [label for label, _, _ in bars[0]], len(results))
-    for result, own, where in zip(results, bars, places, strict=True):
-        for place, (_, estimate, fresh) in zip(where, own, strict=True):
-            axes.bar(place, estimate.value, width, color=looks.of(result)[0])
-            ends = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
-            axes.errorbar(place, estimate.value, ends, color=INK, linewidth=1, capsize=2)
-            if fresh is not None:
-                axes.hlines(fresh.value, place - 0.55 * width, place + 0.55 * width, color=GREY, linewidth=2.5)
-    axes.tick_params(axis="x", labelsize="small")
-    fraction_axis(axes)
-    axes.set_ylim(0, 1.05)
-
-
-def _bars(stability: Stability) -> list[tuple[str, Estimate, Estimate | None]]:
-    """Return (label, complete, complete of a fresh start) of each disturbance."""
-    return [
-        ("none", stability.before.complete, None),
-        (f"{LONGER} times\nas long", stability.after.complete, None),
-        *((f"{c.fraction * 100:g} %\ncorrupt", c.after.complete, None) for c in stability.corruption),
-        *((e.edit.replace(" ", "\n"), e.continued.complete, e.fresh.complete) for e in stability.edits),
-    ]
 
 
 class _Looks:
     """Colours, dashes and markers of results: colours tell apart the first attribute that varies, dashes the second."""
 
     def __init__(self, results: Sequence[Result], attributes: Sequence[str]) -> None:
-        values = {name: _distinct(getattr(result, name) for result in results) for name in attributes}
+        values = {name: list(dict.fromkeys(getattr(result, name) for result in results)) for name in attributes}
         self._varying = {name: found for name, found in values.items() if len(found) > 1} or {
             attributes[0]: values[attributes[0]]
         }
 
     def of(self, result: Result) -> tuple[str, Any, str]:
         """Return colour, line style and marker."""
-        places = [values.index(getattr(result, name)) for name, values in self._varying.items()]
-        return self._look(places[0], places[1] if len(places) > 1 else 0)
-
-    def _look(self, first: int, second: int) -> tuple[str, Any, str]:
-        marker = second if len(self._varying) > 1 else first
-        turn, colour = divmod(first, len(COLOURS))
-        return COLOURS[colour], DASHES[(second + turn) % len(DASHES)], MARKERS[marker % len(MARKERS)]
+        first, *others = (values.index(getattr(result, name)) for name, values in self._varying.items())
+        second, (turn, colour) = others[0] if others else 0, divmod(first, len(COLOURS))
+        marker = MARKERS[(second if others else first) % len(MARKERS)]
+        return COLOURS[colour], DASHES[(second + turn) % len(DASHES)], marker
 
     def handles(self) -> dict[str, Artist]:
         """Return a sample line for each label of the legend."""
         lines: dict[str, Artist] = {}
         for i, (name, values) in enumerate(self._varying.items()):
             for place, value in enumerate(values):
-                colour, dash = self._look(place, 0)[:2] if i == 0 else (GREY, self._look(0, place)[1])
+                turn, colour = divmod(place, len(COLOURS))
                 label = f"size {value}" if name == "size" else str(value)
-                lines[label] = Line2D([], [], linestyle=dash, color=colour, linewidth=2.5)
+                dash = DASHES[(place if i else turn) % len(DASHES)]
+                lines[label] = _sample(dash, GREY if i else COLOURS[colour])
         return lines
 
 
-def _grey(label: str, dash: Any) -> dict[str, Artist]:
-    return {label: Line2D([], [], linestyle=dash, color=GREY, linewidth=2.5)}
-
-
-def _distinct(values: Iterable[Value]) -> list[Value]:
-    """Return the distinct values in the order in which they first appear."""
-    return list(dict.fromkeys(values))
+def _sample(dash: Any, colour: str = GREY) -> Artist:
+    return Line2D([], [], linestyle=dash, color=colour, linewidth=2.5)

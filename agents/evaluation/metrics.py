@@ -137,49 +137,29 @@ def measure(
     tiles, target = labelled.tiles, labelled.target
     n_steps = default_steps(policy, target) if n_steps is None else n_steps
     check_steps(policy, n_steps)
-    marks = _check_marks(curve_steps(n_steps) if steps is None else steps, n_steps)
+    steps = curve_steps(n_steps) if steps is None else steps
+    marks = sorted({*steps, n_steps})
+    if marks[0] < 1 or marks[-1] > n_steps:
+        raise ValueError(f"steps must be from 1 to n_steps, {n_steps}, got {list(steps)}")
     tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(target.shape, np.bool_)
     n_used = 0
     for members in batches(tiles, batch):
-        used = _score_batch(policy, labelled[members], marks, tables[:, members], paths[members], report)
-        n_used = max(n_used, used)
+        part, done, index = labelled[members], 0, 0
+        states = iterate(policy, encode(policy, part.tiles), marks, until_finished=True)
+        for index, (step, state) in enumerate(zip(marks, states, strict=False)):
+            path = path_of(policy, state)
+            # where nothing changes any more, the rollout ends early, and all later scores are the last ones
+            tables[index:, members], paths[members] = score_paths(policy, part, path), path > 0.5
+            report((step - done) * len(part))
+            done = step
+        report((marks[-1] - done) * len(part))
+        n_used = max(n_used, index + 1)
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
     if labelled.drawing is not None:
         return Evaluation(len(tiles), n_steps, curve, {})
     kinds = kinds_of(find_task(policy.task), tiles, paths, target, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)
     return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)))
-
-
-def _check_marks(steps: Sequence[int], n_steps: int) -> list[int]:
-    """Return the numbers of iterations, ascending, the last one included."""
-    marks = sorted({*steps, n_steps})
-    if marks[0] < 1 or marks[-1] > n_steps:
-        raise ValueError(f"steps must be from 1 to n_steps, {n_steps}, got {list(steps)}")
-    return marks
-
-
-def _score_batch(
-    policy: Policy,
-    levels: Batch,
-    marks: Sequence[int],
-    tables: NDArray[np.float64],
-    paths: NDArray[np.bool_],
-    report: Report,
-) -> int:
-    """Fill the (K, B, 6) tables and the (B, ...) last paths; return the number of tables that were scored.
-
-    If nothing changes any more, the rollout ends early. The other tables are then copies of the last one that was.
-    """
-    done = index = 0
-    states = iterate(policy, encode(policy, levels.tiles), marks, until_finished=True)
-    for index, (step, state) in enumerate(zip(marks, states, strict=False)):
-        path = path_of(policy, state)
-        tables[index:], paths[:] = score_paths(policy, levels, path), path > 0.5
-        report((step - done) * len(levels))
-        done = step
-    report((marks[-1] - done) * len(levels))
-    return index + 1
 
 
 def kinds_of(
@@ -198,9 +178,13 @@ def kinds_of(
         target: bool of that shape, the canonical solutions.
         optimal: (N,) bool, from `scoring.score`.
     """
+    length = np.zeros(len(tiles), np.int64)
     # of marked levels or of several channels, only the task knows which part of a path would be a solution
-    known = task.is_plain and len(task.answers) == 1
-    length = _length_within(task, tiles, path) if known else np.zeros(len(tiles), np.int64)
+    if task.is_plain and len(task.answers) == 1:
+        # the length, in tiles, of the solution that stays within each path; 0 where there is none
+        ends = tiles >= Tile.SOURCE
+        within = task.solve(np.where(path | ends, tiles, np.uint8(Tile.WALL))).sum(axis=(1, 2), dtype=np.int64)
+        length = np.where((ends & ~path).any(axis=(1, 2)), 0, within)
     longest = lengths_of(target)
     drawn = path if path.ndim == 3 else np.logical_or.reduce(path, axis=1)
     enough = length == longest if task.has_endpoints else length >= longest
@@ -213,11 +197,3 @@ def kinds_of(
         task.has_endpoints & (length > 0),
     ]
     return np.select(conditions, [CANONICAL, OTHER, NOTHING, WALLS, EXTRA, LONGER], BROKEN)
-
-
-def _length_within(task: Task, tiles: Tiles, path: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the length, in tiles, of the solution that stays within each path, (N,); 0 where there is none."""
-    ends = tiles >= Tile.SOURCE
-    inside = np.where(path | ends, tiles, np.uint8(Tile.WALL))
-    length = task.solve(inside).sum(axis=(1, 2), dtype=np.int64)
-    return np.where((ends & ~path).any(axis=(1, 2)), 0, length)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from .statistics import deviation, standard_error, student
 PAGE, LATEX, CSV = "results.md", "results.tex", "results.csv"
 NOTHING = "-"
 WEIGHTS = "weights"
+COUNTS = ("n", "mazes", "iterations", WEIGHTS, "runs")
+"""Headings of texts that are aligned like numbers."""
 SIGNED = ("accuracy", "paper_accuracy")
 """Last words of measurements that may be negative; all others are fractions of levels."""
 BESIDE = (
@@ -31,8 +34,86 @@ IN_TILES = ("length",)
 """Last words of measurements that are numbers of tiles, and no percentages."""
 
 
+class Number(Protocol):
+    """A number with what is known of its spread: an `Estimate` over levels, a `Pooled` one over seeds, an `Effect`."""
+
+    def text(self, digits: int = 2, factor: float = 100) -> str:
+        """Return it as a table shows it, times a factor."""
+
+    def parts(self, name: str) -> dict[str, float | None]:
+        """Return its parts by name, as a record has them; `name` is that of the measurement."""
+
+
+class ResultRow(Protocol):
+    """A row of results: what it is, as texts and as values, and its numbers by measurement."""
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """Heading -> what a table shows before the numbers."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Name -> value of all that a record has before the numbers."""
+
+    @property
+    def cells(self) -> Mapping[str, Number]:
+        """The numbers by measurement, as fractions or tiles."""
+
+
+R = TypeVar("R", bound=ResultRow)
+
+
 @dataclass(frozen=True)
-class Cell:
+class Results(Tabular, Sequence[R]):
+    """Results of a command, row by row.
+
+    Attributes:
+        rows: the rows.
+    """
+
+    rows: Sequence[R]
+    digits: ClassVar[int] = 2
+    """Decimals of percentages in the table."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[R]: ...
+
+    def __getitem__(self, index: int | slice) -> R | Sequence[R]:
+        return self.rows[index]
+
+    def table(self) -> Table:
+        """Return a table with a line for each row, in percent or tiles, with intervals."""
+        return table_of([(row.texts, row.cells) for row in self.rows], digits=self.digits)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the facts of each row and the parts of its numbers, which are fractions or tiles."""
+        return [
+            {**row.facts, **{part: value for name, it in row.cells.items() for part, value in it.parts(name).items()}}
+            for row in self.rows
+        ]
+
+
+def table_of(
+    lines: Sequence[tuple[Mapping[str, str], Mapping[str, Number]]], title: str = "", digits: int = 2
+) -> Table:
+    """Return a table of texts and numbers; what a line lacks is a dash."""
+    heads = list(dict.fromkeys(name for texts, _ in lines for name in texts))
+    measures = list(dict.fromkeys(name for _, cells in lines for name in cells))
+    rows = []
+    for texts, cells in lines:
+        shown = (cells[name].text(digits, factor_of(name)) if name in cells else NOTHING for name in measures)
+        rows.append((*(texts.get(name, NOTHING) for name in heads), *shown))
+    return Table((*heads, *measures), rows, {*measures, *COUNTS}, title)
+
+
+@dataclass(frozen=True)
+class Pooled:
     """A measurement over the runs of a row.
 
     Attributes:
@@ -50,8 +131,10 @@ class Cell:
     published: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, measure: str, values: Mapping[int | str, float], published: tuple[float, float] | None = None) -> Cell:
-        """Return the cell of some values, whose interval is cut to the range of the measurement."""
+    def of(
+        cls, measure: str, values: Mapping[int | str, float], published: tuple[float, float] | None = None
+    ) -> Pooled:
+        """Return what some values are together; their interval is cut to the range of the measurement."""
         found = list(values.values())
         least, most = -np.inf if measure.endswith(SIGNED) else 0.0, np.inf if measure.endswith(IN_TILES) else 1.0
         # np.clip keeps a NaN, which Python's max and min would turn into an end of the range
@@ -65,17 +148,22 @@ class Cell:
         mean, sd = self.published or (0.0, 0.0)
         return None if self.mean is None or not sd else (self.mean - mean) / sd
 
-    def text(self, factor: float = 100) -> str:
+    def text(self, digits: int = 2, factor: float = 100) -> str:
         """Return mean and deviation, in a second line the interval, and in square brackets the published figure."""
-        shown = NOTHING if self.mean is None else f"{factor * self.mean:.2f}"
-        shown += "" if self.sd is None else f" ± {factor * self.sd:.2f}"
+        shown = NOTHING if self.mean is None else f"{factor * self.mean:.{digits}f}"
+        shown += "" if self.sd is None else f" ± {factor * self.sd:.{digits}f}"
         if self.low is not None and self.high is not None:
-            shown += f"\n({factor * self.low:.2f} to {factor * self.high:.2f})"
+            shown += f"\n({factor * self.low:.{digits}f} to {factor * self.high:.{digits}f})"
         if self.published is not None:
             mean, sd = (factor * part for part in self.published)
             apart = "" if self.deviation is None else f"; {self.deviation:+.1f} sd"
-            shown += f"\n[{mean:.2f} ± {sd:.2f}{apart}]"
+            shown += f"\n[{mean:.{digits}f} ± {sd:.{digits}f}{apart}]"
         return shown
+
+    def parts(self, name: str) -> dict[str, float | None]:
+        """Return mean, deviation, interval and, if there is one, the published mean."""
+        found = {f"{name} {part}": getattr(self, part) for part in ("mean", "sd", "low", "high")}
+        return found if self.published is None else {**found, f"{name} published": self.published[0]}
 
 
 class Failure(NamedTuple):
@@ -128,24 +216,45 @@ class Record:
         found = dict.fromkeys(name for result in self.found.values() for name in result["figures"])
         return [name for name in self.published or found if name != WEIGHTS]
 
-    def cell(self, measure: str) -> Cell:
+    def cell(self, measure: str) -> Pooled:
         """Return a measurement over seeds."""
         values = {seed: r["figures"][measure] for seed, r in self.found.items() if measure in r["figures"]}
-        return Cell.of(measure, values, self.published.get(measure))
+        return Pooled.of(measure, values, self.published.get(measure))
+
+    @property
+    def cells(self) -> dict[str, Pooled]:
+        """All measurements."""
+        return {name: self.cell(name) for name in self.measures}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The name, the options, the number of weights with the published one, and the state."""
+        options = {name: as_text(value) for name, value in self.options.items()}
+        count = NOTHING if self.n_weights is None else f"{self.n_weights:,.0f}"
+        published = f"{self.published[WEIGHTS][0]:,.0f}" if WEIGHTS in self.published else count
+        weights = count if count == published else f"{count} [{published}]"
+        return {"row": self.name, **options, WEIGHTS: weights, "runs": self.state}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The name, the options, and numbers of weights and runs."""
+        options = {name: as_text(value) for name, value in self.options.items()}
+        numbers = {"n_weights": self.n_weights, "n_finished": len(self.found), "n_runs": self.n_runs}
+        return {"row": self.name, **options, **numbers}
 
     def to_json(self, out: Path) -> dict[str, Any]:
         """Return all of it, JSON-serialisable; the names of logs are relative to a folder."""
-        cells = {name: self.cell(name) for name in self.measures}
+        published = {"n_weights_published": self.published[WEIGHTS][0]} if WEIGHTS in self.published else {}
         return {
             "row": self.name,
             "section": self.section,
             "options": dict(self.options),
             "n_weights": self.n_weights,
-            **({"n_weights_published": self.published[WEIGHTS][0]} if WEIGHTS in self.published else {}),
+            **published,
             "n_finished": len(self.found),
             "n_runs": self.n_runs,
             "seconds": {seed: result["seconds"] for seed, result in self.found.items()},
-            "measures": {name: {**asdict(cell), "deviation": cell.deviation} for name, cell in cells.items()},
+            "measures": {name: {**asdict(it), "deviation": it.deviation} for name, it in self.cells.items()},
             "failures": [{**each._asdict(), "log": each.log.relative_to(out).as_posix()} for each in self.failures],
         }
 
@@ -190,15 +299,14 @@ class Effect:
             return "unclear"
         return "appears" if self.published * self.difference > 0 else "differs"
 
-    def text(self) -> str:
+    def text(self, digits: int = 2, factor: float = 100) -> str:
         """Return the difference with its error and, in square brackets, the published one and whether it appears."""
-        factor = factor_of(self.measure)
-        error = "" if self.error is None else f" ± {factor * self.error:.2f}"
-        shown = f"{factor * self.difference:+.2f}{error}"
+        error = "" if self.error is None else f" ± {factor * self.error:.{digits}f}"
+        shown = f"{factor * self.difference:+.{digits}f}{error}"
         if self.published is None:
             return shown
         agree = f"{self.n_agreeing} of {self.n_pairs} pairs agree"
-        return f"{shown}\n[{factor * self.published:+.2f}; {agree}: {self.verdict}]"
+        return f"{shown}\n[{factor * self.published:+.{digits}f}; {agree}: {self.verdict}]"
 
 
 def find_effects(
@@ -260,20 +368,19 @@ def as_text(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Results(Tabular):
-    """The results of a series of runs.
+class SweepResults(Results[Record]):
+    """The results of a sweep, or of the paper's tables.
 
     Attributes:
         rows: the rows.
         effects: differences between rows that differ in one option alone.
-        out: the folder of the series.
+        out: the folder of the sweep.
         title: what it is, in a few words.
         about: what the figures in the tables are.
-        facts: what else describes the series, JSON-serialisable.
+        facts: what else describes the sweep, JSON-serialisable.
         always: options that every table shows; others are shown where rows of the table differ in them.
     """
 
-    rows: Sequence[Record]
     effects: Sequence[Effect]
     out: Path
     title: str
@@ -291,75 +398,47 @@ class Results(Tabular):
         """All runs that were given up."""
         return list(dict.fromkeys(failure for row in self.rows for failure in row.failures))
 
-    @property
-    def sets(self) -> list[str]:
-        """Names of the sets of levels on which networks were measured."""
-        return list(dict.fromkeys(name.split(" ", 1)[0] for name in self.measures))
-
-    def table(self) -> Table:
-        """Return a table of all rows and measurements, in percent or tiles."""
-        return self._table(self.rows, self.about)
-
-    def _table(self, rows: Sequence[Record], title: str) -> Table:
-        names = dict.fromkeys(name for row in rows for name in row.options)
-        values = {name: {as_text(row.options[name]) for row in rows if name in row.options} for name in names}
-        shown = [name for name in names if name in self.always or len(values[name]) > 1]
-        measures = list(dict.fromkeys(name for row in rows for name in row.measures))
-        lines = []
-        for row in rows:
-            count = NOTHING if row.n_weights is None else f"{row.n_weights:,.0f}"
-            published = f"{row.published[WEIGHTS][0]:,.0f}" if WEIGHTS in row.published else count
-            options = (as_text(row.options.get(name, NOTHING)) for name in shown)
-            weights = count if count == published else f"{count} [{published}]"
-            lines.append(
-                (row.name, *options, weights, row.state, *(row.cell(name).text(factor_of(name)) for name in measures))
-            )
-        return Table(("row", *shown, WEIGHTS, "runs", *measures), lines, measures, title)
-
     def tables(self) -> list[Table]:
         """Return a table for each section, with the title of the section, or of all rows."""
-        sections = dict.fromkeys(row.section for row in self.rows)
-        return [self._table([row for row in self.rows if row.section == name], name) for name in sections]
+        made = []
+        for section in dict.fromkeys(row.section for row in self.rows):
+            rows = [row for row in self.rows if row.section == section]
+            pairs = {(name, as_text(value)) for row in rows for name, value in row.options.items()}
+            same = {
+                name for name, n in Counter(name for name, _ in pairs).items() if n == 1 and name not in self.always
+            }
+            texts = [{name: text for name, text in row.texts.items() if name not in same} for row in rows]
+            made.append(table_of([*zip(texts, (row.cells for row in rows), strict=True)], section))
+        return made
 
-    def effects_table(self) -> Table:
-        """Return a table of all effects, in percentage points or tiles, with standard errors."""
-        cells: dict[str, dict[str, str]] = {}
+    def effects_table(self, prefix: str = "") -> Table:
+        """Return a table of the effects on measurements whose names begin so, in percentage points or tiles."""
+        cells: dict[str, dict[str, Number]] = {}
         for effect in self.effects:
-            cells.setdefault(effect.name, {})[effect.measure] = effect.text()
-        rows = [(name, *(own.get(measure, NOTHING) for measure in self.measures)) for name, own in cells.items()]
+            if effect.measure.startswith(prefix):
+                cells.setdefault(effect.name, {})[effect.measure.removeprefix(prefix)] = effect
         over = "pairs of rows" if any(effect.published is not None for effect in self.effects) else "seeds"
         about = (
             f"Differences in percentage points between rows that differ in this alone, ± standard errors over {over}."
         )
-        about += BESIDE if over != "seeds" else ""
-        return Table(("effect", *self.measures), rows, self.measures, about)
+        return table_of([({"effect": name}, own) for name, own in cells.items()], about + BESIDE * (over != "seeds"))
 
-    def tables_of(self, name: str) -> list[Table]:
-        """Return rows and effects on one set of levels, narrow enough for a terminal."""
-        made, measures = [], [measure for measure in self.measures if measure.startswith(f"{name} ")]
-        for whole, first in ((self.table(), ("row", "runs")), (self.effects_table(), ("effect",))):
-            head, *others = [whole.columns.index(column) for column in (*first, *measures)]
-            rows = [(row[head], *(row[i].replace("(", "").replace(")", "") for i in others)) for row in whole.rows]
-            heads = [whole.columns[i].removeprefix(f"{name} ") for i in (head, *others)]
-            made += [Table(heads, rows, heads[1:], name)] if rows else []
+    def tables_of_sets(self) -> list[Table]:
+        """Return rows and effects on each set of levels in turn, narrow enough for a terminal."""
+        made = []
+        for name in dict.fromkeys(measure.split(" ", 1)[0] for measure in self.measures or [""]):
+            lines = []
+            for row in self.rows:
+                cells = {
+                    measure.removeprefix(f"{name} "): it
+                    for measure, it in row.cells.items()
+                    if measure.startswith(f"{name} ")
+                }
+                lines.append(({"row": row.name, "runs": row.state}, cells))
+            for table in (table_of(lines, name), replace(self.effects_table(f"{name} "), title=name)):
+                rows = [(row[0], *(text.replace("(", "").replace(")", "") for text in row[1:])) for row in table.rows]
+                made += [replace(table, rows=rows)] if rows else []
         return made
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the numbers of each row: fractions or tiles, the ends of their intervals, and published ones."""
-        options = list(dict.fromkeys(name for row in self.rows for name in row.options))
-        parts = ("mean", "sd", "low", "high")
-        return [
-            {
-                "row": row.name,
-                **{name: as_text(row.options.get(name, "")) for name in options},
-                "n_weights": row.n_weights,
-                "n_finished": len(row.found),
-                "n_runs": row.n_runs,
-                **{f"{name} {part}": getattr(row.cell(name), part) for name in self.measures for part in parts},
-                **{f"{name} published": mean for name, (mean, _) in row.published.items()},
-            }
-            for row in self.rows
-        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return all results, JSON-serialisable: fractions or tiles, by seed too."""

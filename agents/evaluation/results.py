@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from maze_nca_gym.support.options import checked
-from maze_nca_gym.support.tables import Table, Tabular
 
 from ..runs import save_results
 from .cells import Result
 from .figure_options import FIGURE_FORMATS, FigureFormat, FigureWidth
 from .figures import FIGURES, draw
-from .statistics import as_record
+from .records import Results
 
 
 @dataclass(frozen=True)
-class Results(Tabular, Sequence[Result]):
+class EvaluationResults(Results[Result]):
     """A sequence with a result for each policy and set of levels, policy by policy.
 
     Attributes:
@@ -28,42 +27,9 @@ class Results(Tabular, Sequence[Result]):
         missing: (policy, name of the set) of all results that are still missing.
     """
 
-    rows: tuple[Result, ...]
     configuration: Mapping[str, Any]
     seconds: float
     missing: tuple[tuple[str, str], ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Result: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
-        return self.rows[index]
-
-    def table(self) -> Table:
-        """Return a table with one row per result, in percent with 95 % intervals."""
-        columns = ("policy", "levels", "n", "iterations", "complete", "optimal", "accuracy")
-        return Table(columns, [_cells(row) for row in self.rows], numbers=columns[2:])
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the numbers of each result: each metric after the last iteration, with the ends of its interval."""
-        return [
-            {
-                "policy": row.policy,
-                "levels": row.levels["name"],
-                "family": row.family,
-                "size": row.size,
-                "n_levels": row.evaluation.n_levels,
-                "n_steps": row.evaluation.n_steps,
-                **as_record(vars(row.metrics)),
-            }
-            for row in self.rows
-        ]
 
     @checked
     def save(
@@ -103,17 +69,3 @@ class Results(Tabular, Sequence[Result]):
             timing={"seconds": self.seconds},
         )
         return [path, self.save_csv(path.with_suffix(".csv"))]
-
-
-def _cells(result: Result) -> tuple[str, ...]:
-    """Return the cells of a result's row in a table."""
-    found, final = result.evaluation, result.metrics
-    return (
-        result.policy,
-        f"{result.family}-{result.size}",
-        f"{found.n_levels:,}",
-        f"{found.curve[-1].step:,}",
-        final.complete.percent(),
-        final.optimal.percent(),
-        f"{final.accuracy.value:.4f}",
-    )

@@ -18,7 +18,7 @@ from .figure_options import FigureFormat, FigureWidth
 
 if TYPE_CHECKING:
     from ..policies.policy import Policy
-    from .results import Results
+    from .results import EvaluationResults
 
 
 @checked
@@ -42,7 +42,7 @@ def evaluate(
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     format: FigureFormat = "png",
     figure_width: FigureWidth = None,
-) -> Results:
+) -> EvaluationResults:
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables and figures.
 
     A set such as perfect-31 has the same levels on every machine. After Ctrl-C, results that are complete are kept.
@@ -84,7 +84,7 @@ def evaluate(
     from ..policies.policy import common_task
     from .cells import measure_cell, on_device, own_levels, prepare
     from .iterations import keep_iterations
-    from .results import Results
+    from .results import EvaluationResults
 
     if out is not None:
         check_folder("--out", Path(out))
@@ -115,13 +115,13 @@ def evaluate(
         keep_iterations(found, policies, list(dict.fromkeys(families)))
     cells = prepare(found, sets, steps)
     begin = time.perf_counter()
-    results = Results((), configuration, 0.0)
+    results = EvaluationResults((), configuration, 0.0)
     try:
         for i, cell in enumerate(cells, 1):
             with naming_memory(f"--batch {batch}", configuration["device"]):
                 row = measure_cell(cell, f"{i}/{len(cells)}", stability, batch)
             missing = tuple((later.name, later.set_name) for later in cells[i:])
-            results = Results((*results.rows, row), configuration, time.perf_counter() - begin, missing)
+            results = EvaluationResults((*results.rows, row), configuration, time.perf_counter() - begin, missing)
             if out is not None:
                 results.save_numbers(out)
             n_levels = row.evaluation.n_levels

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -104,10 +103,6 @@ class Stability:
     hysteresis: Estimate | None
 
 
-Tables: TypeAlias = dict[tuple[str, Any], NDArray[Any]]
-"""(kind of measurement, number of iterations, fraction or edit) -> a row of scores, or a period, for each level."""
-
-
 @torch.no_grad()
 def measure_stability(
     policy: Policy,
@@ -136,112 +131,71 @@ def measure_stability(
     check_steps(policy, n_steps)
     labelled, task = label(policy, levels), find_task(policy.task)
     marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]
-    parts = []
+    further = [mark - n_steps for mark in marks]
+
+    def episode(maze: Tensor, n: int, state: Tensor | None = None, extra: int = 0) -> Tensor:
+        """Return the state after an episode from zeros, or from a state with `NOTICE` more iterations."""
+        start, notice = (0, 0) if state is None else (n_steps, NOTICE)
+        report(n_steps * n)
+        return run_to_end(policy, maze, n_steps + extra + notice, state, start_step=start)
+
+    def scores(levels: Batch, state: Tensor) -> NDArray[np.float64]:
+        return score_paths(policy, levels, path_of(policy, state))
+
+    tables: dict[tuple[str, Any], list[NDArray[Any]]] = {}
     for members in batches(labelled.tiles, batch):
-        probe = _Probe(policy, task, labelled[members], members.start, n_steps, report)
-        probe.settle()
-        probe.run_on(marks)
+        part, first = labelled[members], members.start
+        found: dict[tuple[str, Any], NDArray[Any]] = {}
+        maze, n = encode(policy, part.tiles), len(part)
+        settled = state = episode(maze, n)
+        found["before", None] = table = scores(part, settled)
+        # the episode goes on; once it has ended early, its last scores hold for the rest
+        states = iterate(policy, maze, further, settled, start_step=n_steps, until_finished=True, undisturbed=True)
+        for index, mark in enumerate(marks):
+            later = next(states, None)
+            if later is not None:
+                state, table = later, scores(part, later)
+            found["longer", mark] = table
+            report((further[index] - [0, *further][index]) * n)
+        found["period", "state"], found["period", "path"] = find_periods(policy, maze, state, marks[-1])
         for fraction in FRACTIONS:
-            probe.corrupt(fraction)
-        for edit in edits_of(task):
-            probe.edit(edit)
-        parts.append(probe.tables)
-    # a batch whose levels cannot be edited in some way has no table of that edit
-    keys = dict.fromkeys(key for part in parts for key in part)
-    tables = {key: np.concatenate([part[key] for part in parts if key in part]) for key in keys}
-    return _summary(len(labelled), n_steps, marks, tables)
+            found["corrupted", fraction] = scores(part, episode(maze, n, corrupt(settled, fraction, first)))
+        for name in edits_of(task):  # an episode from the old state, and one from zeros
+            rows, tiles = edit_levels(name, task, part.tiles, part.target, first)
+            if not len(rows):
+                report(2 * n_steps * n)
+                continue
+            edited, changed = label(policy, tiles), encode(policy, tiles)
+            longer = max(0, default_steps(policy, edited.target) - default_steps(policy, part.target))
+            kept = settled[upload(rows, settled.device)]
+            found["fresh", name] = scores(edited, episode(changed, n, extra=longer))
+            found["continued", name] = scores(edited, episode(changed, n, kept, longer))
+        for key, table in found.items():
+            tables.setdefault(key, []).append(table)
+    # kind of measurement, and number of iterations, fraction or edit -> a row of scores, or a period, for each level
+    whole = {key: np.concatenate(parts) for key, parts in tables.items()}
+    curve = tuple(Point(mark, Metrics.of(whole["longer", mark])) for mark in marks)
+    # where a fresh start ends with an optimal path and the continued state does not, (N,) bool
+    lags = {
+        name: (table[:, OPTIMAL] != 0) & (whole["continued", name][:, OPTIMAL] == 0)
+        for (kind, name), table in whole.items()
+        if kind == "fresh"
+    }
+    pairs = {name: [Metrics.of(whole[kind, name]) for kind in ("fresh", "continued")] for name in lags}
+    return Stability(
+        n_levels=len(labelled),
+        n_steps=n_steps,
+        before=Metrics.of(whole["before", None]),
+        after=curve[-1].metrics,
+        curve=curve,
+        state=Habit.of(whole["period", "state"]),
+        path=Habit.of(whole["period", "path"]),
+        corruption=tuple(Corruption(f, Metrics.of(whole["corrupted", f])) for f in FRACTIONS),
+        edits=tuple(Edited(name, len(lag), *pairs[name], proportion(lag)) for name, lag in lags.items()),
+        hysteresis=proportion(np.concatenate(list(lags.values()))) if lags else None,
+    )
 
 
 def effort(task: Task) -> int:
     """Return the number of iterations of `measure_stability` as a multiple of `n_steps`."""
     return LONGER + len(FRACTIONS) + 2 * len(edits_of(task))
-
-
-class _Probe:
-    """A batch of levels, and the policy's state on them after an episode."""
-
-    def __init__(self, policy: Policy, task: Task, levels: Batch, first: int, n_steps: int, report: Report) -> None:
-        self.policy, self.task, self.levels, self.first = policy, task, levels, first
-        self.n_steps, self.report = n_steps, report
-        self.maze = self.state = encode(policy, levels.tiles)
-        self.tables: Tables = {}
-
-    def settle(self) -> None:
-        """Run the episode that comes before all disturbances, and score it."""
-        self.state = self._run(self.maze)
-        self.tables["before", None] = self._score(self.state)
-
-    def _score(self, state: Tensor) -> NDArray[np.float64]:
-        """Return the scores on the unedited levels."""
-        return score_paths(self.policy, self.levels, path_of(self.policy, state))
-
-    def _run(self, maze: Tensor, state: Tensor | None = None, extra: int = 0) -> Tensor:
-        """Return the state after an episode from zeros, or from a state with `NOTICE` more iterations."""
-        start, notice = (0, 0) if state is None else (self.n_steps, NOTICE)
-        self.report(self.n_steps * len(self.levels))
-        return run_to_end(self.policy, maze, self.n_steps + extra + notice, state, start_step=start)
-
-    def run_on(self, marks: Sequence[int]) -> None:
-        """Continue the episode, score it at the marks, and find the periods at its end."""
-        steps = [mark - self.n_steps for mark in marks]
-        state, table = self.state, np.empty(0)
-        states = iterate(
-            self.policy, self.maze, steps, self.state, start_step=self.n_steps, until_finished=True, undisturbed=True
-        )
-        for index, mark in enumerate(marks):
-            later = next(states, None)  # None once the rollout has ended early: its last scores then hold for the rest
-            if later is not None:
-                state, table = later, self._score(later)
-            self.tables["longer", mark] = table
-            self.report((steps[index] - ([0, *steps])[index]) * len(self.levels))
-        of_state, of_path = find_periods(self.policy, self.maze, state, marks[-1])
-        self.tables["period", "state"] = of_state
-        self.tables["period", "path"] = of_path
-
-    def corrupt(self, fraction: float) -> None:
-        """Corrupt the episode's last state and run another episode from it."""
-        state = self._run(self.maze, corrupt(self.state, fraction, self.first))
-        self.tables["corrupted", fraction] = self._score(state)
-
-    def edit(self, name: str) -> None:
-        """Edit the mazes; run an episode from the old state, and one from zeros."""
-        rows, edited = edit_levels(name, self.task, self.levels.tiles, self.levels.target, self.first)
-        if not len(rows):
-            self.report(2 * self.n_steps * len(self.levels))
-            return
-        levels, maze = label(self.policy, edited), encode(self.policy, edited)
-        longer = max(0, default_steps(self.policy, levels.target) - default_steps(self.policy, self.levels.target))
-        kept = self.state[upload(rows, self.state.device)]
-        for kind, state in (("fresh", self._run(maze, extra=longer)), ("continued", self._run(maze, kept, longer))):
-            self.tables[kind, name] = score_paths(self.policy, levels, path_of(self.policy, state))
-
-
-def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: Tables) -> Stability:
-    curve = tuple(Point(mark, Metrics.of(tables["longer", mark])) for mark in marks)
-    # where a fresh start ends with an optimal path and the continued state does not, (N,) bool
-    lags = {
-        name: (tables["fresh", name][:, OPTIMAL] != 0) & (tables["continued", name][:, OPTIMAL] == 0)
-        for kind, name in tables
-        if kind == "fresh"
-    }
-    return Stability(
-        n_levels=n_levels,
-        n_steps=n_steps,
-        before=Metrics.of(tables["before", None]),
-        after=curve[-1].metrics,
-        curve=curve,
-        state=Habit.of(tables["period", "state"]),
-        path=Habit.of(tables["period", "path"]),
-        corruption=tuple(Corruption(f, Metrics.of(tables["corrupted", f])) for f in FRACTIONS),
-        edits=tuple(
-            Edited(
-                name,
-                len(lag),
-                Metrics.of(tables["fresh", name]),
-                Metrics.of(tables["continued", name]),
-                proportion(lag),
-            )
-            for name, lag in lags.items()
-        ),
-        hysteresis=proportion(np.concatenate(list(lags.values()))) if lags else None,
-    )

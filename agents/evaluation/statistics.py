@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,16 +28,14 @@ class Estimate:
     low: float
     high: float
 
-    def percent(self, digits: int = 2) -> str:
-        """Return value and interval in percent: "99.60 (98.98 to 99.84)"."""
-        value, low, high = (f"{100 * part:.{digits}f}" for part in (self.value, self.low, self.high))
+    def text(self, digits: int = 2, factor: float = 100) -> str:
+        """Return value and interval, by default in percent: "99.60 (98.98 to 99.84)"."""
+        value, low, high = (f"{factor * part:.{digits}f}" for part in (self.value, self.low, self.high))
         return f"{value} ({low} to {high})"
 
-
-def as_record(estimates: Mapping[str, Estimate]) -> dict[str, float]:
-    """Return values and ends of intervals by name: complete, complete_low, complete_high."""
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    return {name + end: getattr(found, part) for name, found in estimates.items() for end, part in ends.items()}
+    def parts(self, name: str) -> dict[str, float | None]:
+        """Return value and ends of the interval by name: complete, complete_low, complete_high."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 def proportion(successes: NDArray[np.bool_]) -> Estimate:

@@ -29,9 +29,8 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
     """Run a sweep and print its tables; return 1 if runs have failed."""
     with _Watch() as watch:
         results = sweep(what, on_change=watch.show, **options)
-    for name in results.sets or [""]:
-        for table in results.tables_of(name):
-            table.print()
+    for table in results.tables_of_sets():
+        table.print()
     print(results.about)
     tell(f"results: {results.out}")
     return _verdict(results.failures)

@@ -23,7 +23,7 @@ import pytest
 from child_processes import Brief, die_once, die_or_live
 from tables import for_each
 
-from maze_nca_gym.agents.evaluation.records import Cell, Results, find_effects
+from maze_nca_gym.agents.evaluation.records import Pooled, SweepResults, find_effects
 from maze_nca_gym.agents.evaluation.statistics import spearman
 from maze_nca_gym.agents.laboratory.reproduction import figures, run
 from maze_nca_gym.agents.laboratory.reproduction.paper import (
@@ -337,13 +337,13 @@ class TestFigures:
 
 
 def test_deviation_is_in_published_standard_deviations():
-    cell = Cell.of("accuracy", {0: 0.9, 1: 0.94}, (0.9, 0.04))
+    cell = Pooled.of("accuracy", {0: 0.9, 1: 0.94}, (0.9, 0.04))
     assert (cell.mean, cell.sd) == (pytest.approx(0.92), pytest.approx(np.sqrt(8) / 100))
     assert cell.deviation == pytest.approx(0.5)
     assert cell.text() == "92.00 ± 2.83\n[90.00 ± 4.00; +0.5 sd]"
-    assert Cell.of("length", {0: 9.5}, (9.02, 0.0)) == Cell({0: 9.5}, 9.5, None, None, None, (9.02, 0.0))
-    assert Cell.of("length", {0: 9.5}, (9.02, 0.0)).deviation is None
-    assert Cell.of("accuracy", {}, (0.9, 0.04)).deviation is None
+    assert Pooled.of("length", {0: 9.5}, (9.02, 0.0)) == Pooled({0: 9.5}, 9.5, None, None, None, (9.02, 0.0))
+    assert Pooled.of("length", {0: 9.5}, (9.02, 0.0)).deviation is None
+    assert Pooled.of("accuracy", {}, (0.9, 0.04)).deviation is None
 
 
 def found_as(rows, ours):
@@ -367,7 +367,7 @@ class TestEffects:
         accuracy = next(effect for effect in found if effect.measure == "test {small} accuracy")
         assert accuracy.published == pytest.approx((0.8574 - 0.6648 + 0.8654 - 0.6689) / 2)
         assert (accuracy.difference, accuracy.n_agreeing, accuracy.verdict) == (0.1, 2, "appears")
-        text = Results(results, found, tmp_path, "", "", {}, ()).markdown()
+        text = SweepResults(results, found, tmp_path, "", "", {}, ()).markdown()
         assert "| +10.00 ± 0.00 [+19.45; 2 of 2 pairs agree: appears] |" in text
 
     def test_figures_as_published_have_all_effects_and_opposite_ones_none(self):

@@ -25,7 +25,7 @@ from tables import for_each
 from test_reproduction import Here
 
 from maze_nca_gym.agents import list_runs, sweep, train
-from maze_nca_gym.agents.evaluation.records import Cell, Record, find_effects
+from maze_nca_gym.agents.evaluation.records import Pooled, Record, find_effects
 from maze_nca_gym.agents.evaluation.statistics import student
 from maze_nca_gym.agents.laboratory.sweeps import jobs
 from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
@@ -410,12 +410,12 @@ class TestStatistics:
         low, high = student_t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
         assert student(values) == pytest.approx((low, high))
         assert student([0.5]) is student([0.5, 0.6]) is student([]) is None
-        cell = Cell.of("optimal", dict(enumerate([0.9, 1.0, 0.95])))
+        cell = Pooled.of("optimal", dict(enumerate([0.9, 1.0, 0.95])))
         assert (cell.high, cell.text()) == (1.0, "95.00 ± 5.00\n(82.58 to 100.00)")
-        assert Cell.of("length", dict(enumerate([0.9, 1.0, 0.95]))).high > 1
-        assert Cell.of("m", {0: 0.9, 3: 1.0}).text() == "95.00 ± 7.07"
-        assert (Cell.of("m", {}).text(), Cell.of("m", {0: 0.5}).text()) == ("-", "50.00")
-        cell = Cell.of("m", dict(enumerate([0.9, 0.95, np.nan])))
+        assert Pooled.of("length", dict(enumerate([0.9, 1.0, 0.95]))).high > 1
+        assert Pooled.of("m", {0: 0.9, 3: 1.0}).text() == "95.00 ± 7.07"
+        assert (Pooled.of("m", {}).text(), Pooled.of("m", {0: 0.5}).text()) == ("-", "50.00")
+        cell = Pooled.of("m", dict(enumerate([0.9, 0.95, np.nan])))
         assert np.isnan(cell.low)
         assert np.isnan(cell.high)
 

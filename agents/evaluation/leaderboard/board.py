@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.support.files import validated_read, write_all
 from maze_nca_gym.support.options import check
-from maze_nca_gym.support.tables import Table, Tabular
+from maze_nca_gym.support.tables import Table
 
 from ...runs import versions
 from ..figure_options import FigureFormat, FigureWidth
-from ..statistics import as_record
-from .answers import CANONICAL, EXACT, SCORES
-from .rows import (
-    MAIN,
-    SUPERVISIONS,
-    Line,
-    Row,
-    lines_of,
-    published,
-    published_beside,
-    scores_of,
-)
+from ..records import Results
+from .answers import CANONICAL, EXACT
+from .rows import SUPERVISIONS, Line, Measured, lines_of, published, published_beside, scores_of
 
 BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard"
 _HEAD = """# Leaderboard
@@ -66,28 +55,14 @@ Seconds are those of running the policy on all mazes of the row. They depend on 
 
 
 @dataclass(frozen=True)
-class Board(Tabular):
+class Board(Results[Measured]):
     """The results of a benchmark.
 
     Attributes:
         rows: one row for each set and each policy or file, set by set.
     """
 
-    rows: tuple[Row, ...]
-
-    def table(self) -> Table:
-        """Return a table of the measured rows, in percent with 95 % intervals."""
-        scores = scores_of(self.rows, (), tuple(dict.fromkeys((*SCORES, *MAIN))))
-        rows = [
-            (row.set, row.name, f"{row.n:,}", *(row.scores[s].percent(1) if s in row.scores else "" for s in scores))
-            for row in self.rows
-        ]
-        return Table(("set", "policy", "mazes", *scores), rows, numbers=("mazes", *scores))
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the fields of each measured row, each score with the ends of its interval."""
-        own = ({name: value for name, value in vars(row).items() if name != "scores"} for row in self.rows)
-        return [{**facts, **as_record(row.scores)} for facts, row in zip(own, self.rows, strict=True)]
+    digits = 1
 
     def markdown(self, picture: bool = False) -> str:
         """Return a page with a table for each set that has a row, published results included.
@@ -95,10 +70,24 @@ class Board(Tabular):
         Args:
             picture: whether it shows the file that `draw` writes.
         """
-        sections = (_section(name, rows) for name, rows in self.by_set().items())
-        return "\n".join([_HEAD + _PICTURE * picture + _EXPLANATION, *sections])
+        page = [_HEAD + _PICTURE * picture + _EXPLANATION]
+        for name, rows in self.by_set().items():
+            benchmark, others = BENCHMARK_SETS[name], published_beside(name)
+            scores, cells, folded = scores_of(rows, others), [], []
+            for line in lines_of(rows, others):
+                shown = f"`{line.name}`" if line.is_ours else line.name
+                weights = "" if line.entry.weights is None else f"{line.entry.weights:,}"
+                found = ("".join(line.text(score)) for score in scores)
+                cells.append((shown, weights, line.entry.learns_from, *found))
+                folded.append(f"- {shown}: {escape(line.details, quote=False)}")
+            about = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
+            table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
+            page += [f"## {name}", "", about[0].upper() + about[1:], "", table.markdown(), ""]
+            page += ['<details markdown="1">', "<summary>How each was trained and measured</summary>", "", *folded, ""]
+            page += ["</details>", ""]
+        return "\n".join(page)
 
-    def by_set(self) -> dict[str, list[Row]]:
+    def by_set(self) -> dict[str, list[Measured]]:
         """Return the rows of each set that has some, in the order of the sets."""
         found = {name: [row for row in self.rows if row.set == name] for name in BENCHMARK_SETS}
         return {name: rows for name, rows in found.items() if rows}
@@ -118,16 +107,14 @@ class Board(Tabular):
         check(bool(self.rows), "there is nothing to draw: the leaderboard has no rows")
         same = [each for each in published() if each.mazes == "same"]
         fair = {name: (rows, [each for each in same if each.set == name]) for name, rows in self.by_set().items()}
-        found = {name: sides for name, sides in fair.items() if sides[1]} or fair
-        return draw(
-            {
-                f"{name}: {score}": [(line, line.values[score]) for line in lines_of(*sides) if _aims_at(line, score)]
-                for name, sides in found.items()
-                for score in dict.fromkeys(each.score for each in sides[1]) or scores_of(*sides)[-1:]
-            },
-            Path(path),
-            width,
-        )
+        panels: dict[str, list[tuple[Line, float]]] = {}
+        for name, (rows, others) in ({name: sides for name, sides in fair.items() if sides[1]} or fair).items():
+            lines = lines_of(rows, others)
+            for score in dict.fromkeys(each.score for each in others) or scores_of(rows, others)[-1:]:
+                shown = [(line, line.values[score]) for line in lines if score in line.values]
+                aims = [(line, value) for line, value in shown if value >= line.values.get(CANONICAL, 0)]
+                panels[f"{name}: {score}"] = aims if score == EXACT else shown
+        return draw(panels, Path(path), width)
 
     def save(
         self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None
@@ -168,39 +155,4 @@ class Board(Tabular):
         """
         path = Path(folder) / BOARD
         with validated_read(path, "is no leaderboard"):
-            return cls(tuple(Row.from_json(row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]))
-
-
-def _aims_at(line: Line, score: str) -> bool:
-    """Return whether the line has the score, and its policy breaks ties as the set's labels do if that matters."""
-    return score in line.values and (score != EXACT or line.values[score] >= line.values.get(CANONICAL, 0))
-
-
-def _section(name: str, rows: Sequence[Row]) -> str:
-    benchmark, others = BENCHMARK_SETS[name], published_beside(name)
-    lines, scores = lines_of(rows, others), scores_of(rows, others)
-    columns = ("solver", "weights", "learns from", *scores)
-    about = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
-    folded = [f"- {_shown(line)}: {escape(line.details, quote=False)}" for line in lines]
-    return "\n".join(
-        [
-            *(f"## {name}", "", about[0].upper() + about[1:], ""),
-            *(Table(columns, [_cells(line, scores) for line in lines], ("weights", *scores)).markdown(), ""),
-            *('<details markdown="1">', "<summary>How each was trained and measured</summary>", "", *folded, ""),
-            *("</details>", ""),
-        ]
-    )
-
-
-def _shown(line: Line) -> str:
-    return f"`{line.name}`" if line.is_ours else line.name
-
-
-def _cells(line: Line, scores: Sequence[str]) -> list[str]:
-    digits = ".1f" if line.is_ours else "g"
-    found = (f"{line.values[s]:{digits}}{line.spreads[s]}" if s in line.values else "" for s in scores)
-    return [_shown(line), _count(line.entry.weights), line.entry.learns_from, *found]
-
-
-def _count(weights: int | None) -> str:
-    return "" if weights is None else f"{weights:,}"
+            return cls(tuple(Measured.from_json(row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]))

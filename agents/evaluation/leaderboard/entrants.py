@@ -16,6 +16,7 @@ from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.scoring import check_numbers
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
+from maze_nca_gym.support.options import check
 
 from ...policies.policy import Policy, cost_note
 from ...policies.pretrained import cards
@@ -26,7 +27,7 @@ from ..cells import Cell
 from ..statistics import proportion
 from .answers import OPTIMAL, judge, judge_moves
 from .predictions import SUFFIXES
-from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Row
+from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Measured
 
 
 def find_entrants(
@@ -37,40 +38,26 @@ def find_entrants(
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
     """
-    entrants: dict[str, Policy | Path]
+    entrants: dict[str, Policy | Path] = {}
     sources: dict[str, str] = {}
     if isinstance(given, Mapping):
         entrants = dict(given)
     elif isinstance(given, Policy):
         entrants = {type(given).__name__: given}
     else:
-        named = by_label(map(str, [given] if isinstance(given, str | Path) else given))
-        sources = {label: file for name, source in named.items() for label, file in _seeds(name, source)}
-        entrants = {name: _entrant(source) for name, source in sources.items()}
-    if not entrants:
-        raise ValueError("name at least one policy, or file of predictions (*.csv, *.npy)")
+        for name, source in by_label(map(str, [given] if isinstance(given, str | Path) else given)).items():
+            files = sorted(glob(source)) if "*" in source else [source]  # a pattern stands for all seeds of a training
+            check(bool(files), f"no file matches {source}")
+            sources |= {f"{name}{SEED}{i}" if "*" in source else name: file for i, file in enumerate(files)}
+        for name, source in sources.items():
+            is_file = source.lower().endswith(SUFFIXES)
+            check(not is_file or Path(source).is_file(), f"there is no file of predictions {source}")
+            entrants[name] = Path(source) if is_file else load(source)
+    check(bool(entrants), "name at least one policy, or file of predictions (*.csv, *.npy)")
     for name, what in entrants.items():
         if isinstance(what, Policy) and split_order(what.task)[0] != SHORTEST_PATH.name:
             raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
     return entrants, {name: learned_from(sources.get(name)) for name in entrants}
-
-
-def _seeds(name: str, source: str) -> list[tuple[str, str]]:
-    """Return names and files of all seeds of one training, if a pattern with * stands for them."""
-    if "*" not in source:
-        return [(name, source)]
-    found = sorted(glob(source))
-    if not found:
-        raise ValueError(f"no file matches {source}")
-    return [(f"{name}{SEED}{i}", file) for i, file in enumerate(found)]
-
-
-def _entrant(name: str) -> Policy | Path:
-    if not name.lower().endswith(SUFFIXES):
-        return load(name)
-    if not Path(name).is_file():
-        raise ValueError(f"there is no file of predictions {name}")
-    return Path(name)
 
 
 def learned_from(name: str | None) -> tuple[str, str]:
@@ -99,7 +86,7 @@ def learned_from(name: str | None) -> tuple[str, str]:
 
 def measure(
     benchmark: BenchmarkSet, cell: Cell, labels: NDArray[np.bool_], lesson: tuple[str, str], batch: int | None
-) -> Row:
+) -> Measured:
     """Return the scores of a policy on a set.
 
     Args:
@@ -158,9 +145,9 @@ def row_of(
     n_weights: int | None = None,
     n_steps: int | None = None,
     seconds: float | None = None,
-) -> Row:
+) -> Measured:
     """Return the row of a policy or file; `right` says for each score which mazes or streams are right."""
-    return Row(
+    return Measured(
         set=benchmark.name,
         name=name,
         weights=n_weights,

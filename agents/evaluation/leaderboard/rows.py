@@ -73,7 +73,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Entry):
+class Measured(Entry):
     """The scores of a policy, or of a file of predictions, on a set.
 
     Rows whose names are NAME #0, NAME #1 … are seeds of one training; pages and pictures show their mean.
@@ -90,8 +90,23 @@ class Row(Entry):
     n_steps: Annotated[int | None, Between(0)]
     seconds: Annotated[float | None, Between(0)]
 
+    @property
+    def cells(self) -> Mapping[str, Estimate]:
+        """The scores."""
+        return self.scores
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Set, name and number of mazes."""
+        return {"set": self.set, "policy": self.name, "mazes": f"{self.n:,}"}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All but the scores."""
+        return {name: value for name, value in vars(self).items() if name != "scores"}
+
     @classmethod
-    def from_json(cls, content: Any) -> Row:
+    def from_json(cls, content: Any) -> Measured:
         """Read a row of `leaderboard.json`.
 
         Raises:
@@ -99,18 +114,16 @@ class Row(Entry):
             KeyError: a value is missing.
         """
         check(isinstance(content, Mapping), f"a row must have names and values, got {content!r:.60}")
-        options = options_of(cls)
+        options, parts, fraction = options_of(cls), ("value", "low", "high"), (Between(0, 1),)
         check_known(content, options, "a row")
         values = {name: option.check(content[name]) for name, option in options.items()}
-        return cls(**{**values, "scores": {score: _estimate(score, ends) for score, ends in values["scores"].items()}})
-
-
-def _estimate(score: str, ends: Any) -> Estimate:
-    names = ("value", "low", "high")
-    check(isinstance(ends, Mapping), f"the score {score!r} must have {', '.join(names)}, got {ends!r:.60}")
-    check_known(ends, names, f"the score {score!r}")
-    fraction = (Between(0, 1),)
-    return Estimate(*(Option(f"{name} of the score {score!r}", float, fraction).check(ends[name]) for name in names))
+        scores = {}
+        for score, ends in values["scores"].items():
+            about = f"the score {score!r}"
+            check(isinstance(ends, Mapping), f"{about} must have {', '.join(parts)}, got {ends!r:.60}")
+            check_known(ends, parts, about)
+            scores[score] = Estimate(*(Option(f"{n} of {about}", float, fraction).check(ends[n]) for n in parts))
+        return cls(**{**values, "scores": scores})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,46 +194,48 @@ class Line:
     @property
     def is_ours(self) -> bool:
         """Whether it was measured here."""
-        return isinstance(self.entry, Row)
+        return isinstance(self.entry, Measured)
+
+    def text(self, score: str) -> tuple[str, str]:
+        """Return the percentage of a score and its spread, as texts; empty without it."""
+        digits = ".1f" if self.is_ours else "g"
+        return (f"{self.values[score]:{digits}}", self.spreads[score]) if score in self.values else ("", "")
 
 
-def lines_of(rows: Sequence[Row], others: Sequence[Published]) -> list[Line]:
+def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Line]:
     """Return a line for each policy, training and published result of one set, best first by their highest score."""
-    trainings: dict[str, list[Row]] = {}
+
+    def training(entry: Entry) -> str:
+        search = f"search: {entry.search}" if entry.search else "no search"
+        return f"from {entry.supervision}: {entry.trained_on}; {search}".replace("from by hand", "by hand")
+
+    lines, trainings = [], dict[str, list[Measured]]()
     for row in rows:
         trainings.setdefault(row.name.partition(SEED)[0], []).append(row)
-    lines = [*(_measured(name, seeds) for name, seeds in trainings.items()), *map(_published, others)]
+    for name, seeds in trainings.items():
+        first, n, values, spreads = seeds[0], len(seeds), dict[str, float](), dict[str, str]()
+        for score, estimate in first.scores.items():
+            found = [100 * row.scores[score].value for row in seeds]
+            ends = " to ".join(f"{100 * end:.1f}".removesuffix(".0") for end in (estimate.low, estimate.high))
+            values[score] = sum(found) / n
+            spreads[score] = f" ± {deviation(found):.2f}" if n > 1 else f" ({ends})"
+        scores = ", ".join(f"{score} {values[score]:.1f}{spreads[score]}" for score in values)
+        about = f"mean and deviation of {n} seeds; " if n > 1 else ""
+        seconds = sum(row.seconds or 0 for row in seeds) / n
+        steps = "" if first.n_steps is None else f", {first.n_steps:,} iterations, {seconds:,.0f} s"
+        details = f"{scores}; {about}{first.n:,} instances{steps}; {training(first)}."
+        lines.append(Line(first, name, values, spreads, details))
+    for each in others:
+        spread = "" if each.deviation is None else f" ± {each.deviation:g}"
+        about = {None: "seeds not stated", 1: "one training"}.get(each.seeds, f"mean of {each.seeds} trainings")
+        moment = {"peak": "best moment on the test mazes", UNSTATED: "moment not stated"}.get(
+            each.reported, each.reported
+        )
+        mazes = f"the mazes of {each.set}" if each.mazes == "same" else "mazes of its own"
+        facts = f"{each.score} {each.value:g}{spread}; {moment}; {about}; {mazes}; {training(each)}."
+        details = f"{facts} From {each.source}; read: {each.read}."
+        lines.append(Line(each, each.name, {each.score: each.value}, {each.score: spread}, details))
     return sorted(lines, key=lambda line: (-max(line.values.values()), line.entry.weights or 0))
-
-
-def _measured(name: str, rows: Sequence[Row]) -> Line:
-    first, n = rows[0], len(rows)
-    values, spreads = {}, {}
-    for score, estimate in first.scores.items():
-        found = [100 * row.scores[score].value for row in rows]
-        values[score] = sum(found) / n
-        spreads[score] = f" ± {deviation(found):.2f}" if n > 1 else f" ({interval(estimate)})"
-    scores = ", ".join(f"{score} {values[score]:.1f}{spreads[score]}" for score in values)
-    seeds = f"mean and deviation of {n} seeds; " if n > 1 else ""
-    seconds = sum(row.seconds or 0 for row in rows) / n
-    steps = "" if first.n_steps is None else f", {first.n_steps:,} iterations, {seconds:,.0f} s"
-    details = f"{scores}; {seeds}{first.n:,} instances{steps}; {_training(first)}."
-    return Line(first, name, values, spreads, details)
-
-
-def _published(each: Published) -> Line:
-    spread = "" if each.deviation is None else f" ± {each.deviation:g}"
-    seeds = {None: "seeds not stated", 1: "one training"}.get(each.seeds, f"mean of {each.seeds} trainings")
-    moment = {"peak": "best moment on the test mazes", UNSTATED: "moment not stated"}.get(each.reported, each.reported)
-    mazes = f"the mazes of {each.set}" if each.mazes == "same" else "mazes of its own"
-    facts = f"{each.score} {each.value:g}{spread}; {moment}; {seeds}; {mazes}; {_training(each)}."
-    details = f"{facts} From {each.source}; read: {each.read}."
-    return Line(each, each.name, {each.score: each.value}, {each.score: spread}, details)
-
-
-def _training(entry: Entry) -> str:
-    search = f"search: {entry.search}" if entry.search else "no search"
-    return f"from {entry.supervision}: {entry.trained_on}; {search}".replace("from by hand", "by hand")
 
 
 def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
@@ -231,12 +246,7 @@ def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
     return (FIRST_MOVE, FOLLOWED, OPTIMAL) if benchmark.every_tile else SCORES
 
 
-def scores_of(rows: Sequence[Row], others: Sequence[Published], among: Sequence[str] = MAIN) -> list[str]:
-    """Return those of the scores that some row has."""
+def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str]:
+    """Return those of the main scores that some row has."""
     known = {score for row in rows for score in row.scores} | {each.score for each in others}
-    return [score for score in among if score in known]
-
-
-def interval(found: Estimate) -> str:
-    """Return the ends of an interval in percent: "99.6 to 100"."""
-    return " to ".join(f"{100 * end:.1f}".removesuffix(".0") for end in (found.low, found.high))
+    return [score for score in MAIN if score in known]

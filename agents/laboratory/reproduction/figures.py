@@ -17,7 +17,7 @@ from maze_nca_gym.rendering import draw_level
 
 from ...evaluation.drawing import COLOURS, GREY, figure, legend, panel_width, panels, strip, wrapped
 from ...evaluation.figure_options import FigureFormat, FigureWidth
-from ...evaluation.records import Results, factor_of
+from ...evaluation.records import SweepResults, factor_of
 from ...evaluation.statistics import spearman
 from ...policies.policy import Policy
 from ...policies.weights import load_model
@@ -36,7 +36,11 @@ LOWEST = -100.0
 
 
 def draw(
-    results: Results, jobs: Sequence[Job], scale: PaperScale, format: FigureFormat = "png", width: FigureWidth = None
+    results: SweepResults,
+    jobs: Sequence[Job],
+    scale: PaperScale,
+    format: FigureFormat = "png",
+    width: FigureWidth = None,
 ) -> list[Path]:
     """Write the figures of a reproduction into its folder; return their paths.
 
@@ -60,7 +64,7 @@ def draw(
     return drawn
 
 
-def draw_published(results: Results, path: Path, width: FigureWidth = None) -> Path:
+def draw_published(results: SweepResults, path: Path, width: FigureWidth = None) -> Path:
     """Plot our values against the published ones, one panel per column, with a width in print; return the path."""
     shown = {}
     for column in results.measures:

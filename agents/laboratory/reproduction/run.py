@@ -15,7 +15,7 @@ from ..sweeps.run import Launch, OnChange, Submit, run_sweep
 from .paper import ALL, SCALES, find_rows, sweep_of
 
 if TYPE_CHECKING:
-    from ...evaluation.records import Results
+    from ...evaluation.records import SweepResults
 
 
 @checked
@@ -32,7 +32,7 @@ def reproduce(
     format: FigureFormat = "png",
     figure_width: FigureWidth = None,
     on_change: OnChange = lambda _: None,
-) -> Results:
+) -> SweepResults:
     """Re-run the result tables of the paper, and write our results next to the published ones.
 
     Every trial of every row is a run in the folder; rows with equal options share their runs. It can be killed at any

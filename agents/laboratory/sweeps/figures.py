@@ -23,7 +23,7 @@ from ...evaluation.drawing import (
     wrapped,
 )
 from ...evaluation.figure_options import FigureFormat, FigureWidth
-from ...evaluation.records import Results
+from ...evaluation.records import SweepResults
 from ...runs import METRICS, Line, read_metrics
 from .jobs import Job
 from .specification import as_folder
@@ -35,7 +35,9 @@ STYLES = tuple(product(("-", "--", ":", "-."), COLOURS))
 """Line style and colour of one row after the other."""
 
 
-def draw(results: Results, jobs: Iterable[Job], format: FigureFormat = "png", width: FigureWidth = None) -> list[Path]:
+def draw(
+    results: SweepResults, jobs: Iterable[Job], format: FigureFormat = "png", width: FigureWidth = None
+) -> list[Path]:
     """Write the figures into the folder of the sweep; return their paths.
 
     Args:
@@ -95,7 +97,7 @@ def _draw_band(axes: Axes, curves: Sequence[Mapping[float, float]], **style: str
         curve(axes, places, values.mean(axis=0), values.min(axis=0), values.max(axis=0), marker=marker, **style)  # type: ignore[arg-type]
 
 
-def draw_measure(results: Results, name: str, path: Path, width: FigureWidth = None) -> Path:
+def draw_measure(results: SweepResults, name: str, path: Path, width: FigureWidth = None) -> Path:
     """Write one measurement of all rows: a dot for each seed, the mean and its 95 % interval; return the path."""
     cells = {row.name: cell for row in results.rows if (cell := row.cell(name)).values}
     with figure(path, 8, 1.6 + 0.45 * len(cells), name, printed=width) as drawn:

@@ -19,7 +19,7 @@ from .jobs import Job
 from .series import Progress, run_all
 
 if TYPE_CHECKING:
-    from ...evaluation.records import Results
+    from ...evaluation.records import SweepResults
     from .specification import Sweep
 
 FOLDER = Path("runs/sweep")
@@ -45,7 +45,7 @@ def sweep(
     format: FigureFormat = "png",
     figure_width: FigureWidth = None,
     on_change: OnChange = lambda _: None,
-) -> Results:
+) -> SweepResults:
     """Train networks with options that vary, several seeds of each, and compare what is measured of them.
 
     A TOML or JSON file says what runs. It can be killed at any moment: the same command or call goes on, and repeats no
@@ -151,7 +151,7 @@ def run_sweep(
     how: Launch,
     on_change: Callable[[Progress], object],
     tensorboard: bool = False,
-) -> tuple[Results, list[Job]]:
+) -> tuple[SweepResults, list[Job]]:
     """Make all runs that are not finished, and write the results now and then, and at the end; return both.
 
     Args:

@@ -24,7 +24,7 @@ from maze_nca_gym.support.options import (
     to_json,
 )
 
-from ...evaluation.records import Failure, Record, Results, as_text, find_effects
+from ...evaluation.records import Failure, Record, SweepResults, as_text, find_effects
 from ...policies.registry import import_own
 from ...runs import own_modules
 from .jobs import Job, Measure
@@ -86,7 +86,7 @@ class Sweep:
             for name, config in self.configs.items()
         ]
 
-    def results(self, jobs: Iterable[Job], out: Path) -> Results:
+    def results(self, jobs: Iterable[Job], out: Path) -> SweepResults:
         """Return what all runs that are finished or given up so far have found.
 
         Args:
@@ -116,7 +116,7 @@ class Sweep:
         about = f"% of levels, mean over {n} seed{'s' * (n > 1)}{spread}. {self.measure.about}"
         facts = {"seeds": self.seeds, "measure": self.measure.to_json()}
         always = {name for row in rows for name in row.options} if self.always is None else self.always
-        return Results(rows, effects, out, self.title, about, facts, always)
+        return SweepResults(rows, effects, out, self.title, about, facts, always)
 
 
 @dataclass(frozen=True)
