@@ -39,7 +39,9 @@ ASK_EVERY = 30.0
 """Seconds between two looks at SLURM's queue, which all users share."""
 TAKEN_AWAY = ("PREEMPTED", "TIMEOUT")
 """States of SLURM's jobs that were ended for what the cluster has to share, whatever they did."""
-ENDED = (*TAKEN_AWAY, "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "GONE")
+KILLED = (*TAKEN_AWAY, "BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "OUT_OF_MEMORY")
+"""States of SLURM's jobs that were ended from outside, and so return nothing."""
+ENDED = (*KILLED, "COMPLETED", "FAILED", "GONE")
 """States of SLURM's jobs that will not run again; GONE is ours, for those that the queue no longer has."""
 _OF_CONSTRUCTOR = ("max_num_timeout", "max_pickle_size_gb", "python")
 """Parameters that submitit takes when an executor is made, and not later."""
@@ -412,6 +414,8 @@ class _Call:
 
     def exception(self) -> BaseException | None:
         """Return what it raised, or an error that says that its process died or `OutOfTime`, or None."""
+        if self.job.state in KILLED:
+            self.job._results_timeout_s = 0  # submitit would wait a quarter of a minute for each of perhaps hundreds
         error: BaseException | None = self.job.exception()
         if error is None:
             result = self.job.result()

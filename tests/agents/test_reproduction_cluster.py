@@ -13,9 +13,11 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_reproduction import Here, make_jobs, processes_of, wait_for
@@ -147,6 +149,15 @@ def test_a_queue_that_does_not_answer_ends_no_job(tmp_path, commands, capfd):
     assert not call.done()
     assert executor.runs(call)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("state", executors.KILLED)
+def test_no_result_of_a_killed_job_is_waited_for(tmp_path, commands, monkeypatch, state):
+    executor = SubmititExecutor(tmp_path / "submitit", "slurm", 2, PARTITION)
+    (call,) = executor.start(len, ["argument"])
+    (commands / "queue").write_text(f"41 {state}")
+    monkeypatch.setattr("submitit.core.core._time", SimpleNamespace(time=time.time))  # without sleep
+    assert f"has not produced any output (state: {state})" in str(call.exception())
 
 
 def test_jobs_of_another_cluster_are_not_cancelled(tmp_path, commands):
