@@ -15,6 +15,7 @@ FORK = "......\n####.#"  # two ends, as far from the left: five tiles are shared
 RING = "...\n.#.\n..."  # each of four pairs of opposite tiles is joined by two paths
 APART = "..#.."
 BENT = "..#.\n####\n...."  # only the lower path is a diameter
+OPEN = "...\n...\n...\n..."
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,8 @@ BENT = "..#.\n####\n...."  # only the lower path is a diameter
         (APART, "11010", 1),
         (BENT, "1111\n1111\n1111", 1),
         (BENT, "1111\n1111\n1110", 0),
+        (OPEN, "110\n010\n010\n011", 1),
+        (OPEN, "110\n010\n010\n110", 0),  # as long, between corners that are not as far apart
     ],
 )
 def test_diameters_within_lit_tiles(level, lit, count):
@@ -64,18 +67,23 @@ def test_counts_are_those_of_all_shortest_paths_between_all_pairs(family, n):
 
 
 @pytest.mark.parametrize(
-    ("on_path", "elsewhere", "counted"),
+    ("on_path", "elsewhere", "in_a_wall", "counted"),
     [
-        (1.0, 0.0, (False, False, False, True)),
-        (0.8, 0.3, (False, True, False, True)),
-        (0.3, 0.3, (False, True, False, False)),
-        (1.0, 1.0, (True, True, True, False)),
+        (1.0, 0.0, 0.0, (False, False, False, True)),
+        (1.0, 0.0, 1.0, (False, False, True, False)),
+        (0.8, 0.3, 0.0, (False, True, False, True)),
+        (0.3, 0.3, 0.3, (False, True, False, False)),
+        (1.0, 1.0, 0.0, (True, True, True, False)),
     ],
 )
-def test_the_table_counts_outputs_on_levels_with_two_diameters(on_path, elsewhere, counted, monkeypatch, capsys):
+def test_the_table_counts_outputs_on_levels_with_two_diameters(
+    on_path, elsewhere, in_a_wall, counted, monkeypatch, capsys
+):
     def draw(policy, tiles, n_steps):
         assert n_steps == 181
-        return np.where(diameter(tiles), on_path, elsewhere) * (tiles != Tile.WALL)
+        path = np.where(diameter(tiles), on_path, elsewhere) * (tiles != Tile.WALL)
+        path[:, 0, 0] = in_a_wall
+        return path
 
     monkeypatch.setattr(tied_diameters, "find_paths", draw)
     n = sum(len(optimal_diameters(tiles)) > 1 for tiles in test_levels("random", 16, "diameter", 64).tiles)
