@@ -15,10 +15,8 @@ from rich.progress import track
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.rollouts import default_steps, find_paths, label
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.solvers import count_shortest_paths, distances, eccentricities
-from maze_nca_gym.tables import Table
+from maze_nca_gym.mazes import Tile, Tiles, count_shortest_paths, distances, eccentricities, test_levels
+from maze_nca_gym.support.tables import Table
 
 POLICIES = tuple(f"nca-diameter{kind}" for kind in ("", "-general", "-lenient", "-perfect", "-hinted"))
 FAMILIES = ("random", "perfect")

@@ -7,9 +7,7 @@ import pytest
 from oracles import mask_of, optimal_diameters
 
 from experiments import tied_diameters
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.levels import Tile, parse
-from maze_nca_gym.solvers import diameter
+from maze_nca_gym.mazes import Tile, diameter, parse, test_levels
 
 FORK = "......\n####.#"  # two ends, as far from the left: five tiles are shared
 RING = "...\n.#.\n..."  # each of four pairs of opposite tiles is joined by two paths
