@@ -2,7 +2,7 @@
 
     from maze_nca_gym.mazes import generate, score, shortest_path
 
-    tiles = generate("perfect", rng, 100, (16, 16))  # (100, 18, 18) uint8, the border included
+    tiles = generate(rng, 100, 16, "perfect")  # (100, 18, 18) uint8, the border included
     paths = shortest_path(tiles)  # (100, 18, 18) bool
 
 Levels are `Tiles`, numbers of kinds of tile (`Tile`), or a `LevelSet`, which has their solutions too. A `Task` is the

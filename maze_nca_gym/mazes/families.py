@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.generation import check_size, generate
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, level_hashes
-from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.names import Registry, is_integer
 
 CHUNK = 256
@@ -131,11 +131,20 @@ def _chunk_length(size: int) -> int:
 
 
 def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> LevelSet:
-    name, most = _check_name(family, size), most_levels(size, kind)
-    n = number_of(f"the {kind} set {name}", "levels", most, n)
-    # Draw whole chunks and cut off the rest, so that a set of m levels is the first m of any larger one.
-    length, found_task = _chunk_length(size), find_task(task)
-    chunks = [_draw_chunk(kind, name, chunk, found_task) for chunk in range(-(-n // length))]
+    found, found_task = find_family(family), find_task(task)
+    if not is_integer(size, 2):
+        raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
+    name = f"{family}-{size}"
+    n = number_of(f"the {kind} set {name}", "levels", most_levels(size, kind), n)
+    # Draw whole chunks and cut off the rest, so that a set of m levels is the first m of any larger one. In a chunk the
+    # variants take turns, and each has its own seed.
+    length, n_variants, chunks = _chunk_length(size), len(found.variants), []
+    for chunk in range(-(-n // length)):
+        parts = []
+        for variant, options in enumerate(found.variants):
+            rng = np.random.default_rng(named_seed(f"{kind} {name}", chunk, variant))
+            parts.append(found_task.generate(rng, length // n_variants, size, found.generator, **options))
+        chunks.append(np.stack(parts, axis=1).reshape(length, *parts[0].shape[1:]))
     config = {"set": kind, "name": name, "family": family, "size": size, "task": task, "n": n}
     return LevelSet(np.concatenate(chunks)[:n], config)
 
@@ -159,35 +168,6 @@ def find_family(name: str) -> Family:
         ValueError: unknown name; the message lists the known ones.
     """
     return FAMILIES.find(name)
-
-
-def _check_name(family: str, size: int) -> str:
-    """Return the set's name.
-
-    Raises:
-        ValueError: unknown family, or a size that is not one integer.
-    """
-    find_family(family)
-    if not is_integer(size, 2):
-        raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
-    return f"{family}-{size}"
-
-
-def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
-    """Return a chunk of levels in which the variants take turns; each variant has its own seed."""
-    family, size = name.rsplit("-", 1)
-    length, variants = _chunk_length(int(size)), FAMILIES[family].variants
-    parts = [
-        task.generate(
-            np.random.default_rng(named_seed(f"{kind} {name}", chunk, variant)),
-            length // len(variants),
-            int(size),
-            FAMILIES[family].generator,
-            **options,
-        )
-        for variant, options in enumerate(variants)
-    ]
-    return np.stack(parts, axis=1).reshape(length, *parts[0].shape[1:])
 
 
 def named_seed(name: str, *indices: int) -> np.random.SeedSequence:

@@ -285,23 +285,20 @@ def _try_out(name: str, generator: Callable[..., Tiles]) -> None:
         raise ValueError(f"options of the generator {name} need defaults: {', '.join(needed)}")
     for border, endpoints in product((False, True), repeat=2):
         called = f"the generator {name}, called with size (12, 13), border={border} and endpoints={endpoints},"
-        first, again = (_called(called, generator, border, endpoints) for _ in range(2))
-        if first.tobytes() != again.tobytes():
+        wanted, made = (2, 12 + 2 * border, 13 + 2 * border), []
+        for _ in range(2):
+            try:
+                levels = generator(np.random.default_rng(0), 2, (12, 13), border=border, endpoints=endpoints)
+            except Exception as error:
+                raise ValueError(f"{called} fails: {type(error).__name__}: {error}") from error
+            if not isinstance(levels, np.ndarray) or levels.shape != wanted or levels.dtype != np.uint8:
+                got = f"{levels.dtype} of {levels.shape}" if isinstance(levels, np.ndarray) else repr(levels)
+                raise ValueError(f"{called} must return uint8 tiles of shape {wanted}, got {got}")
+            made.append(levels)
+        if made[0].tobytes() != made[1].tobytes():
             raise ValueError(f"{called} returns other levels for the same seed: all randomness must come from rng")
-        if not endpoints and (first == Tile.SOURCE).any():
+        if not endpoints and (made[0] == Tile.SOURCE).any():
             raise ValueError(f"{called} returns levels with a source")
-
-
-def _called(called: str, generator: Callable[..., Tiles], border: bool, endpoints: bool) -> Tiles:
-    try:
-        levels = generator(np.random.default_rng(0), 2, (12, 13), border=border, endpoints=endpoints)
-    except Exception as error:
-        raise ValueError(f"{called} fails: {type(error).__name__}: {error}") from error
-    wanted = (2, 12 + 2 * border, 13 + 2 * border)
-    if not isinstance(levels, np.ndarray) or levels.shape != wanted or levels.dtype != np.uint8:
-        got = f"{levels.dtype} of {levels.shape}" if isinstance(levels, np.ndarray) else repr(levels)
-        raise ValueError(f"{called} must return uint8 tiles of shape {wanted}, got {got}")
-    return levels
 
 
 GENERATORS: Registry[Callable[..., Tiles]] = Registry(

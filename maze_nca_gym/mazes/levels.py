@@ -262,20 +262,14 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
     """
     levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
     n, height, width = levels.shape
-    keys = _place_keys(height, width)
+    # A key for every eight tiles of levels of this shape.
+    shape = scramble(np.array([height << 32 | width], np.uint64))
+    keys = scramble(np.arange(-(-height * width // _WORD.itemsize), dtype=np.uint64) * GAMMA + shape)
     # The padding looks like empty tiles; the shape, which is part of the keys, keeps such levels apart.
     padded = np.zeros((n, keys.nbytes), np.uint8)
     padded[:, : height * width] = levels.reshape(n, height * width)
     words = padded.view(_WORD) + keys
     return scramble(words).sum(axis=1, dtype=np.uint64)
-
-
-@cache
-def _place_keys(height: int, width: int) -> NDArray[np.uint64]:
-    """Return a key for every eight tiles of levels of this shape."""
-    n_words = -(-height * width // _WORD.itemsize)
-    shape = scramble(np.array([height << 32 | width], np.uint64))
-    return scramble(np.arange(n_words, dtype=np.uint64) * GAMMA + shape)
 
 
 @dataclass(frozen=True, eq=False)

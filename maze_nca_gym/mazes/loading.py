@@ -78,34 +78,10 @@ def load_levels(
     """
     if isinstance(levels, LevelSet):
         return levels
-    if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
-        return _find_levels(levels, letters, task)
-    tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
-    return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
-
-
-def levels_path(path: str | Path) -> Path:
-    """Return the path of a file of levels, with `.npz` added unless `save_levels` writes its suffix."""
-    return Path(path) if Path(path).suffix.lower() in (TEXT, CSV, NPZ) else npz_path(path)
-
-
-def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
-    """Write levels to a file for `load_levels`, by its suffix: `.csv`, `.txt` or `.npz`; return `levels_path`.
-
-    Only `.npz` keeps the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
-
-    Raises:
-        ValueError: a `.csv` file cannot hold the levels; see `exchange.save_csv`.
-        OSError: the file could not be written.
-    """
-    path = levels_path(path)
-    if path.suffix.lower() == TEXT:
-        return save_text(levels, path, letters)
-    return save_csv(levels, path) if path.suffix.lower() == CSV else levels.save(path)
-
-
-def _find_levels(name: str | Path, letters: str, task: str) -> LevelSet:
-    """Return the levels of a prefab, of a pack, of a test or benchmark set or in a file."""
+    if not isinstance(levels, Path) and (not isinstance(levels, str) or "\n" in levels):
+        tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
+        return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
+    name = levels
     if name in list_prefabs():
         return LevelSet(prefab(str(name))[None], {"prefab": name})
     if name in list_packs():
@@ -133,3 +109,23 @@ def _find_levels(name: str | Path, letters: str, task: str) -> LevelSet:
     raise ValueError(
         with_known(wrong, did_you_mean(name, known + [each for each in near if find_test_set(each)]), names)
     )
+
+
+def levels_path(path: str | Path) -> Path:
+    """Return the path of a file of levels, with `.npz` added unless `save_levels` writes its suffix."""
+    return Path(path) if Path(path).suffix.lower() in (TEXT, CSV, NPZ) else npz_path(path)
+
+
+def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
+    """Write levels to a file for `load_levels`, by its suffix: `.csv`, `.txt` or `.npz`; return `levels_path`.
+
+    Only `.npz` keeps the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
+
+    Raises:
+        ValueError: a `.csv` file cannot hold the levels; see `exchange.save_csv`.
+        OSError: the file could not be written.
+    """
+    path = levels_path(path)
+    if path.suffix.lower() == TEXT:
+        return save_text(levels, path, letters)
+    return save_csv(levels, path) if path.suffix.lower() == CSV else levels.save(path)

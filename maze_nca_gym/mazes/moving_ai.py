@@ -97,10 +97,31 @@ def load_scenarios(path: str | Path) -> LevelSet:
             f"{MOST_IN_ALL:,} are read: split the file",
         )
     scaled = scale(read_map(map_path), (rows, cols))
-    for number, scenario in enumerate(scenarios, 2):
-        _check(path, number, scenario, scenarios[0], scaled)
-    map_tiles = tiles_of(scaled)
-    _check_lengths(path, scenarios, map_tiles)
+    sizes = [f"{each.shape[0]} x {each.shape[1]}" for each in scenarios]
+    for number, (scenario, size) in enumerate(zip(scenarios, sizes, strict=True), 2):
+        if (scenario.map, size) != (scenarios[0].map, sizes[0]):
+            raise _error(
+                path,
+                number,
+                f"all scenarios of a file are of one map and size, {scenarios[0].map} of {sizes[0]} here, got "
+                f"{scenario.map} of {size}",
+            )
+        for name, place in (("start", scenario.start), ("goal", scenario.goal)):
+            kind = str(scaled[place])
+            where = f"the {name} at x, y {place[1]}, {place[0]} is {kind}"
+            if kind in WATER:
+                raise _error(path, number, f"{where}: water is passable from water only, and a level is of land alone")
+            if kind in BLOCKED:
+                raise _error(path, number, f"{where}, which is blocked; passable are {' '.join(PASSABLE)}")
+    map_tiles, lengths = tiles_of(scaled), np.empty(len(scenarios))
+    places = np.array([(each.start, each.goal) for each in scenarios], np.int64)
+    starts, goals = np.ascontiguousarray((places @ (cols, 1)).T)
+    kernels.octile_lengths(map_tiles, starts, goals, lengths)
+    for number, (scenario, length) in enumerate(zip(scenarios, lengths.tolist(), strict=True), 2):
+        if length < 0:
+            raise _error(path, number, "no way leads from start to goal on this map")
+        if not isclose(scenario.length, length, **ROUNDING):
+            raise _error(path, number, f"optimal length is {length:.8g} on this map, got {scenario.length:.8g}")
     tiles = np.repeat(map_tiles[None], len(scenarios), axis=0)
     for level, scenario in zip(tiles, scenarios, strict=True):
         level[scenario.start], level[scenario.goal] = Tile.SOURCE, Tile.TARGET
@@ -146,7 +167,32 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
         raise _error(path, 1, f"the first line is 'version 1', got {lines[0] if lines else ''!r}")
     if len(lines) == 1:
         raise _error(path, 2, "a file has at least one scenario")
-    return [_read_scenario(path, number, line) for number, line in enumerate(lines[1:], 2)]
+    scenarios = []
+    for number, line in enumerate(lines[1:], 2):
+        words = line.split("\t")
+        if len(words) != len(FIELDS):
+            raise _error(path, number, f"a scenario has {len(FIELDS)} fields separated by tabs, got {len(words)}")
+        given = dict(zip(FIELDS, (word.strip() for word in words), strict=True))
+        counted = [field for field in FIELDS if field not in ("map", "optimal length")]
+        for field in counted:
+            if not re.fullmatch(r"\d{1,6}", given[field]):
+                raise _error(path, number, f"{field} is a number from 0 on, got {given[field]!r}")
+        # The fields are in the order of `FIELDS`, x before y; a level has rows before columns.
+        bucket, width, height, x, y, goal_x, goal_y = (int(given[field]) for field in counted)
+        if width < 1 or height < 1:
+            raise _error(path, number, f"map width and map height are at least 1, got {width} and {height}")
+        if max(x, goal_x) >= width or max(y, goal_y) >= height:
+            raise _error(path, number, f"x is below the map width {width} and y below the map height {height}")
+        if (x, y) == (goal_x, goal_y):
+            raise _error(path, number, f"start and goal are two tiles in a level, and both are at x, y {x}, {y}")
+        try:
+            length = float(given["optimal length"])
+        except ValueError:
+            length = -1.0
+        if not isfinite(length) or length < 0:
+            raise _error(path, number, f"optimal length is a number from 0 on, got {given['optimal length']!r}")
+        scenarios.append(Scenario(bucket, given["map"], (height, width), (y, x), (goal_y, goal_x), length))
+    return scenarios
 
 
 def tiles_of(terrain: NDArray[np.str_]) -> Tiles:
@@ -167,85 +213,6 @@ def _lines(path: str | Path, complaint: str) -> list[str]:
     while lines and not lines[-1].strip():
         lines.pop()
     return lines
-
-
-def _read_scenario(path: str | Path, number: int, line: str) -> Scenario:
-    words = line.split("\t")
-    if len(words) != len(FIELDS):
-        raise _error(path, number, f"a scenario has {len(FIELDS)} fields separated by tabs, got {len(words)}")
-    given = dict(zip(FIELDS, (word.strip() for word in words), strict=True))
-    for field in FIELDS:
-        if field not in ("map", "optimal length") and not re.fullmatch(r"\d{1,6}", given[field]):
-            raise _error(path, number, f"{field} is a number from 0 on, got {given[field]!r}")
-    # The fields are in the order of `FIELDS`, x before y; a level has rows before columns.
-    bucket, width, height, *places = (int(given[field]) for field in FIELDS if field not in ("map", "optimal length"))
-    if width < 1 or height < 1:
-        raise _error(path, number, f"map width and map height are at least 1, got {width} and {height}")
-    if max(places[0], places[2]) >= width or max(places[1], places[3]) >= height:
-        raise _error(path, number, f"x is below the map width {width} and y below the map height {height}")
-    start, goal = (places[1], places[0]), (places[3], places[2])
-    if start == goal:
-        raise _error(
-            path, number, f"start and goal are two tiles in a level, and both are at x, y {start[1]}, {start[0]}"
-        )
-    length = _read_length(path, number, given["optimal length"])
-    return Scenario(bucket, given["map"], (height, width), start, goal, length)
-
-
-def _read_length(path: str | Path, number: int, word: str) -> float:
-    try:
-        length = float(word)
-    except ValueError:
-        length = -1.0
-    if not isfinite(length) or length < 0:
-        raise _error(path, number, f"optimal length is a number from 0 on, got {word!r}")
-    return length
-
-
-def _check(path: Path, number: int, scenario: Scenario, first: Scenario, terrain: NDArray[np.str_]) -> None:
-    """Check that a scenario has the map of the first one, and that its start and goal are on land.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if (scenario.map, scenario.shape) != (first.map, first.shape):
-        raise _error(
-            path,
-            number,
-            f"all scenarios of a file are of one map and size, {first.map} of {_size(first)} here, got {scenario.map} "
-            f"of {_size(scenario)}",
-        )
-    for name, place in (("start", scenario.start), ("goal", scenario.goal)):
-        kind = str(terrain[place])
-        where = f"the {name} at x, y {place[1]}, {place[0]} is {kind}"
-        if kind in WATER:
-            raise _error(path, number, f"{where}: water is passable from water only, and a level is of land alone")
-        if kind in BLOCKED:
-            raise _error(path, number, f"{where}, which is blocked; passable are {' '.join(PASSABLE)}")
-
-
-def _check_lengths(path: Path, scenarios: list[Scenario], tiles: Tiles) -> None:
-    """Check that a path leads from every start to its goal, with the length that the file states.
-
-    Raises:
-        ValueError: there is none, or it is not.
-    """
-    width = tiles.shape[1]
-    starts, goals = (
-        np.array([row * width + col for row, col in places], np.int64)
-        for places in zip(*((scenario.start, scenario.goal) for scenario in scenarios), strict=True)
-    )
-    lengths = np.empty(len(scenarios))
-    kernels.octile_lengths(tiles, starts, goals, lengths)
-    for number, (scenario, length) in enumerate(zip(scenarios, lengths.tolist(), strict=True), 2):
-        if length < 0:
-            raise _error(path, number, "no way leads from start to goal on this map")
-        if not isclose(scenario.length, length, **ROUNDING):
-            raise _error(path, number, f"optimal length is {length:.8g} on this map, got {scenario.length:.8g}")
-
-
-def _size(scenario: Scenario) -> str:
-    return f"{scenario.shape[0]} x {scenario.shape[1]}"
 
 
 def _error(path: str | Path, line: int, rule: str) -> ValueError:

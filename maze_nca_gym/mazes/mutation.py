@@ -46,10 +46,6 @@ class Parents(NamedTuple):
     margins: NDArray[np.int64]
     has_endpoints: bool
 
-    def take(self, which: NDArray[np.int64]) -> Parents:
-        """Return the parents at these (K,) indices."""
-        return Parents(self.tiles[which], self.margins[which], self.has_endpoints)
-
 
 class Mutation(Protocol):
     """A way to draw one offspring of each parent."""
@@ -256,27 +252,40 @@ def offspring(
     mutation = find_mutation(kind, options)
     own = None if task is None or TASKS.ships(task.name) else task
     marked = None if own is None or own.is_plain else own
-    parents = _as_parents(tiles) if marked is None else _as_parents_of(marked, tiles)
-    keys = _as_seeds(seeds, len(parents.tiles))
+    parents, keys = _as_parents(tiles, marked), np.asarray(seeds)
     levels = parents.tiles.copy()
-    pending = np.arange(len(levels))
-    n_words = mutation.n_words(levels.shape[1] * levels.shape[2]) + 1
+    n, height, width = levels.shape
+    if keys.shape != (n,) or (n and (keys.dtype.kind not in "iu" or keys.min() < 0 or int(keys.max()) >= MAX_SEED)):
+        raise ValueError(f"seeds must be {n} integers in [0, 2**63), got {keys.dtype} of shape {keys.shape}")
+    keys, pending, n_words = keys.astype(np.int64), np.arange(n), mutation.n_words(height * width) + 1
     for attempt in range(PATIENCE):
         if not len(pending):
             break
         # Each attempt has numbers of its own in the stream of the seed, so that no attempt depends on those before.
         noise = words(keys[pending], attempt * n_words, n_words)
-        chosen, uniforms = parents.take(pending), _uniforms(noise[:, 0])
+        chosen = Parents(parents.tiles[pending], parents.margins[pending], parents.has_endpoints)
+        uniforms = _uniforms(noise[:, 0])
         drawn = mutation.draw(chosen, noise[:, 1:])
         last = attempt == PATIENCE - 1
-        if marked is None:
-            solvable = _solvable(drawn, parents.has_endpoints, uniforms, mutation.moves_target or last)
-            if last:
-                for i in np.flatnonzero(~solvable):
-                    _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
-                    solvable[i] = True
-        else:
+        if marked is not None:
             solvable = (_ends(drawn) == _ends(chosen.tiles)).all(axis=0)
+        elif parents.has_endpoints:
+            solvable = np.empty(len(drawn), np.bool_)
+            kernels.join_endpoints(drawn, uniforms, mutation.moves_target or last, solvable)
+        else:
+            solvable = _any_tile(drawn != Tile.WALL)
+        for i in np.flatnonzero(~solvable) if last and marked is None else ():
+            margin = chosen.margins[i]
+            inner = drawn[i, margin : height - margin, margin : width - margin]
+            if parents.has_endpoints:  # a tile beside the enclosed source becomes the target
+                ((row, col),) = np.argwhere(inner == Tile.SOURCE)
+                beside = [(row - 1, col), (row, col - 1), (row + 1, col), (row, col + 1)]
+                beside = [(row, col) for row, col in beside if 0 <= row < inner.shape[0] and 0 <= col < inner.shape[1]]
+                inner[inner == Tile.TARGET] = Tile.EMPTY
+                inner[beside[int(uniforms[i] * len(beside))]] = Tile.TARGET
+            else:
+                inner.flat[int(uniforms[i] * inner.size)] = Tile.EMPTY
+            solvable[i] = True
         if own is not None:
             if solvable.any():
                 solvable[solvable] = own.is_answer(own.solve(drawn[solvable]))
@@ -332,32 +341,25 @@ def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
     return level
 
 
-def _as_parents(tiles: ArrayLike) -> Parents:
-    levels = as_tiles(tiles, ndim=(3,))
-    n, height, width = levels.shape
-    places = np.flatnonzero(levels >= Tile.SOURCE)
-    has_endpoints = bool(len(places))
-    kinds, which = levels.reshape(-1)[places], places // (height * width)
-    n_sources, n_targets = (np.bincount(which[kinds == kind], minlength=n) for kind in (Tile.SOURCE, Tile.TARGET))
-    wrong = (n_sources != has_endpoints) | (n_targets != has_endpoints)
-    if wrong.any():
-        i = int(np.argmax(wrong))
+def _as_parents(tiles: ArrayLike, task: Task | None) -> Parents:
+    """Return levels of a task with kinds or marks of its own, or of one of the package's; see `offspring`."""
+    levels = as_tiles(tiles, ndim=(3,), n_kinds=len(Tile) if task is None else MOST_KINDS)
+    n_sources, n_targets = _ends(levels)
+    edges = (levels[:, 0], levels[:, -1], levels[:, :, 0], levels[:, :, -1])
+    margins = np.logical_and.reduce([(edge == Tile.WALL).all(axis=1) for edge in edges]).astype(np.int64)
+    if task is not None:
+        task.check_kinds(levels)
+        can_move = task.has_endpoints and bool(((n_sources == 1) & (n_targets > 0)).all())
+        return Parents(levels, margins, can_move)
+    has_endpoints = bool((n_sources + n_targets).any())
+    for i in np.flatnonzero((n_sources != has_endpoints) | (n_targets != has_endpoints))[:1]:
         raise ValueError(
             "the levels of a batch must have exactly one source and one target each, or none of them any; "
             f"level {i} has {n_sources[i]} and {n_targets[i]}"
         )
-    if not has_endpoints and not _has_free(levels).all():
-        raise ValueError(f"level {int(np.argmin(_has_free(levels)))} has no free tile")
-    return Parents(levels, _margins(levels), has_endpoints)
-
-
-def _as_parents_of(task: Task, tiles: ArrayLike) -> Parents:
-    """Return levels of a task with kinds or marks of its own; their ends move if each has one source and a target."""
-    levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
-    task.check_kinds(levels)
-    n_sources, n_targets = _ends(levels)
-    can_move = task.has_endpoints and bool(((n_sources == 1) & (n_targets > 0)).all())
-    return Parents(levels, _margins(levels), can_move)
+    for i in np.flatnonzero(~_any_tile(levels != Tile.WALL))[:1] if not has_endpoints else ():
+        raise ValueError(f"level {i} has no free tile")
+    return Parents(levels, margins, has_endpoints)
 
 
 def _ends(levels: Tiles) -> NDArray[np.int64]:
@@ -365,55 +367,12 @@ def _ends(levels: Tiles) -> NDArray[np.int64]:
     return np.stack([np.count_nonzero(levels == kind, axis=(1, 2)) for kind in (Tile.SOURCE, Tile.TARGET)])
 
 
-def _margins(levels: Tiles) -> NDArray[np.int64]:
-    edges = (levels[:, 0], levels[:, -1], levels[:, :, 0], levels[:, :, -1])
-    walled = np.logical_and.reduce([(edge == Tile.WALL).all(axis=1) for edge in edges])
-    return walled.astype(np.int64)
-
-
-def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:
-    keys = np.asarray(seeds)
-    if keys.shape != (n,) or (
-        n and (keys.dtype.kind not in "iu" or int(keys.min()) < 0 or int(keys.max()) >= MAX_SEED)
-    ):
-        raise ValueError(f"seeds must be {n} integers in [0, 2**63), got {keys.dtype} of shape {keys.shape}")
-    return keys.astype(np.int64)
-
-
 def _uniforms(noise: Words) -> NDArray[np.float64]:
     # In [0, 1), from the highest 53 bits: a float64 holds no more exactly.
     return (noise >> np.uint64(11)) * np.float64(2.0**-53)
-
-
-def _solvable(levels: Tiles, has_endpoints: bool, uniforms: NDArray[np.float64], moves_target: bool) -> Mask:
-    """Return whether each level is solvable; before, with `moves_target`, move targets out of reach, in place."""
-    if not has_endpoints:
-        return _has_free(levels)
-    joined = np.empty(len(levels), np.bool_)
-    kernels.join_endpoints(levels, uniforms, moves_target, joined)
-    return joined
-
-
-def _has_free(levels: Tiles) -> Mask:
-    return _any_tile(levels != Tile.WALL)
 
 
 def _any_tile(mask: Mask) -> Mask:
     """Return `mask.any(axis=(1, 2))`, several times faster."""
     flat: Mask = mask.reshape(len(mask), mask.shape[1] * mask.shape[2])
     return np.logical_or.reduce(flat, axis=1)
-
-
-def _repair(level: Tiles, margin: int, has_endpoints: bool, uniform: float) -> None:
-    """Make a level solvable, in place: without endpoints an inner tile becomes empty; else a tile beside the enclosed
-    source becomes the target."""
-    height, width = level.shape
-    inner = level[margin : height - margin, margin : width - margin]
-    if not has_endpoints:
-        inner.flat[int(uniform * inner.size)] = Tile.EMPTY
-        return
-    ((row, col),) = np.argwhere(inner == Tile.SOURCE)
-    beside = [(row - 1, col), (row, col - 1), (row + 1, col), (row, col + 1)]
-    beside = [(row, col) for row, col in beside if 0 <= row < inner.shape[0] and 0 <= col < inner.shape[1]]
-    inner[inner == Tile.TARGET] = Tile.EMPTY
-    inner[beside[int(uniform * len(beside))]] = Tile.TARGET

@@ -10,7 +10,7 @@ a name stores the order too: "shortest-path-DLRU" is the task "shortest-path" wi
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from maze_nca_gym.support.names import Registry
 
@@ -23,7 +23,8 @@ _CODES = {
 """Order -> the number by which kernels know it: two bits for each direction, those of the first one lowest."""
 _USUAL_CODE = _CODES[USUAL_ORDER]
 
-T = TypeVar("T", bound="Orderable")
+T = TypeVar("T", bound=Any)
+"""What can have another order of directions: it has a method `ordered`."""
 
 
 def order_code(order: str) -> int:
@@ -58,13 +59,6 @@ def split_order(name: str) -> tuple[str, str]:
     """Return a name without the order at its end, and the order: the usual one if the name ends with none."""
     usual, _, order = name.rpartition("-")
     return (usual, order) if usual and order in _CODES and order != USUAL_ORDER else (name, USUAL_ORDER)
-
-
-class Orderable(Protocol):
-    """What can have another order of directions."""
-
-    def ordered(self: T, order: str) -> T:
-        """Return the same in another order; raise ValueError if it has one only."""
 
 
 class OrderedRegistry(Registry[T]):

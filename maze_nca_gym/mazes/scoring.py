@@ -108,7 +108,15 @@ def score(
     elif is_optimal is None:
         kernels.score_paths(levels, targets, paths, table)
     else:
-        _score_by(is_optimal, levels, targets, paths, table)
+        kernels.compare_paths(as_one_map(targets), as_one_map(paths), table)
+        rounded, others = paths > 0.5, np.flatnonzero(table[:, COMPLETE] == 0)
+        if len(others):
+            others = others[np.asarray(is_optimal(levels[others], rounded[others]), np.bool_)]
+        if len(others):  # another optimum than the target is measured against its own rounding
+            measured = np.empty((len(others), 4))
+            kernels.compare_paths(as_one_map(rounded[others]), as_one_map(paths[others]), measured)
+            measured[:, COMPLETE], measured[:, OPTIMAL] = 0, 1
+            table[others] = measured
     return Scores(table)
 
 
@@ -124,27 +132,6 @@ def check_numbers(paths: NDArray[np.float32]) -> None:
     if np.isnan(paths).any():
         of_level = int(np.argmax(np.isnan(paths).any(axis=tuple(range(1, paths.ndim)))))
         raise ValueError(f"the path of level {of_level} holds NaN")
-
-
-def _score_by(
-    is_optimal: IsOptimal,
-    levels: Tiles,
-    targets: NDArray[np.bool_],
-    paths: NDArray[np.float32],
-    table: NDArray[np.float64],
-) -> None:
-    """Fill the table; a path that is another optimum than the target is measured against its own rounding."""
-    compare = kernels.compare_paths
-    compare(as_one_map(targets), as_one_map(paths), table)
-    rounded = paths > 0.5
-    others = np.flatnonzero(table[:, COMPLETE] == 0)
-    if len(others):
-        others = others[np.asarray(is_optimal(levels[others], rounded[others]), np.bool_)]
-    if len(others):
-        measured = np.empty((len(others), 4))
-        compare(as_one_map(rounded[others]), as_one_map(paths[others]), measured)
-        measured[:, COMPLETE], measured[:, OPTIMAL] = 0, 1
-        table[others] = measured
 
 
 def answer_of(state: Any, target: Any) -> Any:

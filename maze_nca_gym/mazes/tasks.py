@@ -339,14 +339,10 @@ def _takes_order(function: Callable[..., Any]) -> bool:
     return "order" in inspect.signature(function).parameters
 
 
-def _shorter_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return ranks of lines from source to target, (N,): the fewer tiles, the higher."""
-    return np.where(solvers.is_valid(tiles, paths), 1 + (~paths).sum(axis=(1, 2)), 0)
-
-
-def _longer_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return ranks of paths that are shortest between their own ends, (N,): the more tiles, the higher."""
-    return np.where(solvers.is_valid(tiles, paths), paths.sum(axis=(1, 2)), 0)
+def _rank(tiles: Tiles, paths: NDArray[np.bool_], longer: bool) -> NDArray[np.int64]:
+    """Return ranks of paths between source and target or, if `longer` is better, between their own ends, (N,)."""
+    better = paths.sum(axis=(1, 2)) if longer else 1 + (~paths).sum(axis=(1, 2))
+    return np.where(solvers.is_valid(tiles, paths), better, 0)
 
 
 SHORTEST_PATH = Task(
@@ -358,7 +354,7 @@ SHORTEST_PATH = Task(
     found="shortest path found",
     guidance=first_steps,
     guided=tuple(STEPS),
-    rank=_shorter_is_better,
+    rank=partial(_rank, longer=False),
     default_steps=96,  # two for each tile of the longest solution: a flood there and a path back
 )
 """The shortest path from source to target (paper, "Computing the shortest path")."""
@@ -372,7 +368,7 @@ DIAMETER = Task(
     found="longest shortest path found",
     guidance=branches,
     guided=tuple(f"{what}_{step}" for what in ("centre", "branch") for step in STEPS),
-    rank=_longer_is_better,
+    rank=partial(_rank, longer=True),
     default_steps=240,  # four for each tile: there and back, twice
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
