@@ -184,7 +184,12 @@ def _named(name: str, draw: Callable[[str, int], Tiles]) -> Callable[[str, int],
 
 _ALL = (
     BenchmarkSet(
-        name="maze-unique-30", stands_for=_UNIQUE, source=_EQR, n=unique.SPLIT, side=30, draw=unique.test_levels
+        name="maze-unique-30",
+        stands_for=_UNIQUE,
+        source=_EQR,
+        n=unique.SPLIT,
+        side=30,
+        draw=partial(unique.split_levels, 1),
     ),
     BenchmarkSet(
         name="maze-unique-train-30",
@@ -192,7 +197,7 @@ _ALL = (
         source=_EQR,
         n=unique.SPLIT,
         side=30,
-        draw=unique.train_levels,
+        draw=partial(unique.split_levels, 0),
         for_training=True,
     ),
     _original("maze-hard-30", "test"),

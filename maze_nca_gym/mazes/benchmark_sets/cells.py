@@ -80,7 +80,18 @@ def news_levels(side: int, name: str, n: int) -> Tiles:
     that is drawn for each level opens, the outermost excepted, and so does the goal. GPPN's policies are asked for the
     first move from every tile; the source here is any tile from which there is a way, so the mean is the same.
     """
-    return np.stack([_news(rng, side) for rng in rngs(name, n)])
+    cells, levels = side // 2, np.full((n, side, side), Tile.WALL, np.uint8)
+    for rng, level in zip(rngs(name, n), levels, strict=True):
+        while (level == Tile.SOURCE).sum() == 0:  # a goal within walls has no sources, and the maze is drawn anew
+            level[:] = Tile.WALL
+            level[1 : 2 * cells, 1 : 2 * cells] = _carve(rng.random((1, cells**2)), np.zeros(1, np.intp), cells)[0]
+            level[1:-1, 1:-1][rng.random((side - 2, side - 2)) < rng.random()] = Tile.EMPTY
+            goal = tuple(rng.integers(1, side - 1, 2))
+            level[goal] = Tile.EMPTY
+            sources = np.argwhere(distances(level, goal) > 0)
+            if len(sources):
+                level[tuple(rng.choice(sources))], level[goal] = Tile.SOURCE, Tile.TARGET
+    return levels
 
 
 def from_every_tile(tiles: Tiles) -> Tiles:
@@ -89,25 +100,10 @@ def from_every_tile(tiles: Tiles) -> Tiles:
     Returns:
         (M, H, W) uint8, the levels of the first maze first, row by row.
     """
-    return np.concatenate([_from_every_tile(level) for level in tiles])
-
-
-def _from_every_tile(level: Tiles) -> Tiles:
-    row, col = np.nonzero(distances(level, np.argwhere(level == Tile.TARGET)[0]) > 0)
-    levels = np.repeat(np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level)[None], len(row), axis=0)
-    levels[np.arange(len(row)), row, col] = Tile.SOURCE
-    return levels
-
-
-def _news(rng: np.random.Generator, side: int) -> Tiles:
-    cells = side // 2
-    while True:
-        level = np.full((side, side), Tile.WALL, np.uint8)
-        level[1 : 2 * cells, 1 : 2 * cells] = _carve(rng.random((1, cells**2)), np.zeros(1, np.intp), cells)[0]
-        level[1:-1, 1:-1][rng.random((side - 2, side - 2)) < rng.random()] = Tile.EMPTY
-        goal = tuple(rng.integers(1, side - 1, 2))
-        level[goal] = Tile.EMPTY
-        sources = np.argwhere(distances(level, goal) > 0)
-        if len(sources):  # a goal within walls has none, and the maze is drawn anew
-            level[tuple(rng.choice(sources))], level[goal] = Tile.SOURCE, Tile.TARGET
-            return level
+    levels = []
+    for level in tiles:
+        row, col = np.nonzero(distances(level, np.argwhere(level == Tile.TARGET)[0]) > 0)
+        started = np.repeat(np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level)[None], len(row), axis=0)
+        started[np.arange(len(row)), row, col] = Tile.SOURCE
+        levels.append(started)
+    return np.concatenate(levels)

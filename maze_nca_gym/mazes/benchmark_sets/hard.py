@@ -13,7 +13,6 @@ from functools import cache
 from importlib import resources
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import named_seed
 from maze_nca_gym.mazes.levels import Tile, Tiles
@@ -63,7 +62,14 @@ def draw_hard(split: str, candidate: int) -> Tiles | None:
     free = np.flatnonzero(tiles == Tile.EMPTY)
     pairs = free[rng.integers(len(free), size=(PAIRS, 2))]
     level = tiles.reshape(SIDE, SIDE)
-    pairs = pairs[_may_be_far(level, pairs, least)]
+    # A single search rules most pairs out: two tiles are no farther apart than the detour through a third one, here a
+    # free tile near the middle. If neither is connected to it, their path has no more tiles than the others that are
+    # not.
+    places = np.argwhere(level == Tile.EMPTY)
+    reach = distances(level, places[np.abs(places - (SIDE - 1) / 2).sum(axis=1).argmin()]).reshape(SIDE * SIDE)
+    detours, n_others = reach[pairs], len(places) - np.count_nonzero(reach >= 0)
+    together = (detours >= 0).all(axis=1) & (detours.sum(axis=1) >= least)
+    pairs = pairs[together | ((detours < 0).all(axis=1) & (n_others > least))]
     if not len(pairs):
         return None
     starts = np.stack(np.divmod(pairs[:, 0], SIDE), axis=1)
@@ -73,17 +79,3 @@ def draw_hard(split: str, candidate: int) -> Tiles | None:
         return None
     tiles[pairs[far[0]]] = Tile.SOURCE, Tile.TARGET
     return level
-
-
-def _may_be_far(level: Tiles, pairs: NDArray[np.intp], least: int) -> NDArray[np.bool_]:
-    """Return which of (K, 2) pairs may be at least so many moves apart; a single search rules most of them out.
-
-    Two tiles are no farther apart than the detour through a third one, here a free tile near the middle. If neither is
-    connected to that tile, their path has no more tiles than the others that are not.
-    """
-    free = np.argwhere(level == Tile.EMPTY)
-    hub = free[np.abs(free - (SIDE - 1) / 2).sum(axis=1).argmin()]
-    reach = distances(level, hub).reshape(SIDE * SIDE)
-    detours, n_others = reach[pairs], len(free) - np.count_nonzero(reach >= 0)
-    together = (detours >= 0).all(axis=1) & (detours.sum(axis=1) >= least)
-    return together | ((detours < 0).all(axis=1) & (n_others > least))

@@ -27,19 +27,20 @@ _TRIES = 200
 """Number of starts tried on one maze, on which no goal may be that far away, before another maze is carved."""
 _CELL_STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 """Neighbours of a cell in the order that a draw indexes: down, up, right, left."""
+_IN_A_ROW = range(CELLS)
+_NEIGHBOURS = {
+    (row, col): [
+        (row + down, col + right) for down, right in _CELL_STEPS if row + down in _IN_A_ROW and col + right in _IN_A_ROW
+    ]
+    for row in _IN_A_ROW
+    for col in _IN_A_ROW
+}
+"""The neighbours of each cell."""
 
 
-def train_levels(n: int) -> Tiles:
-    """Return the first `n` of the 1,000 levels for training, (n, 30, 30) uint8."""
-    return _all_levels()[:SPLIT][:n].copy()
-
-
-def test_levels(n: int) -> Tiles:
-    """Return the first `n` of the 1,000 levels of the test, (n, 30, 30) uint8."""
-    return _all_levels()[SPLIT:][:n].copy()
-
-
-test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every function of such a name for a test
+def split_levels(part: int, n: int) -> Tiles:
+    """Return the first `n` of the 1,000 levels for training, part 0, or of the test, part 1; (n, 30, 30) uint8."""
+    return _all_levels()[part * SPLIT :][: min(n, SPLIT)].copy()
 
 
 @cache
@@ -74,10 +75,9 @@ def _carve(rng: np.random.Generator) -> Tiles:
     row, col = int(rng.integers(CELLS)), int(rng.integers(CELLS))
     level[2 * row + 1, 2 * col + 1] = Tile.EMPTY
     walk, seen = [(row, col)], {(row, col)}
-    neighbours = _neighbours()
     while walk:
         row, col = walk[-1]
-        fresh = [cell for cell in neighbours[row, col] if cell not in seen]
+        fresh = [cell for cell in _NEIGHBOURS[row, col] if cell not in seen]
         if not fresh:
             walk.pop()
             continue
@@ -87,11 +87,3 @@ def _carve(rng: np.random.Generator) -> Tiles:
         walk.append(cell)
         seen.add(cell)
     return level
-
-
-@cache
-def _neighbours() -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """Return the neighbours of each cell."""
-    cells = [(row, col) for row in range(CELLS) for col in range(CELLS)]
-    around = {(row, col): [(row + down, col + right) for down, right in _CELL_STEPS] for row, col in cells}
-    return {cell: [other for other in others if other in around] for cell, others in around.items()}
