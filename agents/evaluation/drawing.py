@@ -338,7 +338,7 @@ def strip(
 
     Args:
         path: the file, whose suffix is one of `FIGURE_FORMATS`.
-        pictures: (H, W, 3) uint8 each.
+        pictures: (H, W, 3) uint8 each; those in a row that are the same are drawn once.
         captions: one for each.
         title: a line above them.
         printed: width in print, where they take as many rows as they need.
@@ -347,10 +347,14 @@ def strip(
         ValueError: another suffix.
         OSError: the file could not be written.
     """
-    with figure(path, 2.7 * len(pictures), 3.3, title, dpi=110, printed=printed) as drawn:
-        shown = panels(drawn, len(pictures), len(pictures), 1.0)
-        for axes, picture, caption in zip(shown, pictures, captions, strict=True):
+    runs: list[tuple[NDArray[Any], list[str]]] = []
+    for picture, caption in zip(pictures, captions, strict=True):
+        if not runs or not np.array_equal(runs[-1][0], picture):
+            runs.append((picture, []))
+        runs[-1][1].append(caption)
+    with figure(path, 2.7 * len(runs), 3.3, title, dpi=110, printed=printed) as drawn:
+        for axes, (picture, words) in zip(panels(drawn, len(runs), len(runs), 1.0), runs, strict=True):
             axes.imshow(picture, interpolation="nearest")
-            axes.set_title(caption, fontsize="medium")
+            axes.set_title(",\n".join(words), fontsize="medium")
             axes.set_axis_off()
     return Path(path)

@@ -181,6 +181,6 @@ def _rows(config: TrainingConfig) -> Batch:
         sources = [with_solutions(tiles, config.task) for tiles in of_families]
     n_each, chosen = -(-ROWS // len(sources)), []
     for levels in sources:
-        order = lengths_of(levels.target).argsort(kind="stable")
-        chosen.append(levels[order[np.arange(1, n_each + 1) * len(order) // n_each - 1]])
+        order, n = lengths_of(levels.target).argsort(kind="stable"), min(n_each, len(levels))
+        chosen.append(levels[order[np.arange(1, n + 1) * len(order) // n - 1]])
     return concatenate(chosen)

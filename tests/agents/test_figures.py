@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from tables import for_each
 
@@ -117,6 +118,15 @@ def test_axes_of_fractions_counts_and_sizes_and_groups_of_bars(tmp_path):
 def test_a_strip_has_a_panel_and_a_caption_for_each_picture(tmp_path):
     pictures = [np.zeros((4, 4, 3), np.uint8)] * 3
     assert strip(tmp_path / "strip.png", pictures, ["a", "b", "c"], "title").stat().st_size > 1000
+
+
+def test_a_strip_draws_what_is_the_same_picture_once(tmp_path, monkeypatch):
+    one, other = (np.full((4, 4, 3), colour, np.uint8) for colour in (0, 200))
+    drawn = []
+    monkeypatch.setattr(Axes, "imshow", lambda axes, picture, **_: drawn.append((axes, picture)))
+    strip(tmp_path / "strip.png", [one, one.copy(), other, one], ["1 iteration", "2", "3", "solution"], "title")
+    assert [axes.get_title() for axes, _ in drawn] == ["1 iteration,\n2", "3", "solution"]
+    assert [picture.max() for _, picture in drawn] == [0, 200, 0]
 
 
 def test_lines_to_labels_cross_no_label(tmp_path):
