@@ -64,7 +64,7 @@ class TensorState(NamedTuple):
     wanted: Tensor
 
 
-class DeviceBackend:
+class DeviceBackend(NumpyBackend):
     """The dynamics in torch, on one device."""
 
     def __init__(self, device: torch.device) -> None:

@@ -14,14 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.dynamics import State, StepResult
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import (
-    check_action,
-    check_fps,
-    check_options,
-    check_seed,
-    observation_space,
-    state_space,
-)
+from maze_nca_gym.envs.spaces import check_action, check_fps, check_options, check_seed, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles

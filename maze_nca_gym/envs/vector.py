@@ -13,15 +13,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.envs.backend import Backend, NumpyBackend, host_array
+from maze_nca_gym.envs.backend import NumpyBackend, host_array
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import (
-    check_options,
-    check_seed,
-    is_sequence,
-    observation_space,
-    state_space,
-)
+from maze_nca_gym.envs.spaces import check_options, check_seed, is_sequence, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
@@ -285,7 +279,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._state
 
 
-def make_backend(device: Any, output: str) -> Backend:
+def make_backend(device: Any, output: str) -> NumpyBackend:
     """Return the backend for a device, a name or a `torch.device`, and the arrays that the user wants.
 
     Raises:

@@ -15,11 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maze_nca_gym.mazes.benchmark_sets import (
-        BenchmarkSet,
-        find_benchmark_set,
-        list_benchmark_sets,
-    )
+    from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet, find_benchmark_set, list_benchmark_sets
     from maze_nca_gym.mazes.exchange import (
         from_jaxued,
         from_maze_dataset,
@@ -28,24 +24,9 @@ if TYPE_CHECKING:
         to_maze_dataset,
         to_minigrid,
     )
-    from maze_nca_gym.mazes.families import (
-        FAMILIES,
-        Family,
-        register_family,
-        test_levels,
-        validation_levels,
-    )
-    from maze_nca_gym.mazes.generation import (
-        GENERATORS,
-        generate,
-        register_generator,
-    )
-    from maze_nca_gym.mazes.guidance import (
-        STEPS,
-        Guidance,
-        branches,
-        first_steps,
-    )
+    from maze_nca_gym.mazes.families import FAMILIES, Family, register_family, test_levels, validation_levels
+    from maze_nca_gym.mazes.generation import GENERATORS, generate, register_generator
+    from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
     from maze_nca_gym.mazes.levels import (
         KINDS,
         Kind,
@@ -60,34 +41,12 @@ if TYPE_CHECKING:
         prefab,
         to_text,
     )
-    from maze_nca_gym.mazes.loading import (
-        list_packs,
-        load_levels,
-        save_levels,
-    )
-    from maze_nca_gym.mazes.moving_ai import (
-        Scenario,
-        load_map,
-        load_scenarios,
-    )
-    from maze_nca_gym.mazes.mutation import (
-        MUTATIONS,
-        mutate,
-    )
-    from maze_nca_gym.mazes.orders import (
-        USUAL_ORDER,
-        with_order,
-    )
-    from maze_nca_gym.mazes.population import (
-        BreedingSchedule,
-        LevelPopulation,
-        PopulationConfig,
-    )
-    from maze_nca_gym.mazes.scoring import (
-        Scores,
-        paper_accuracy,
-        score,
-    )
+    from maze_nca_gym.mazes.loading import list_packs, load_levels, save_levels
+    from maze_nca_gym.mazes.moving_ai import Scenario, load_map, load_scenarios
+    from maze_nca_gym.mazes.mutation import MUTATIONS, mutate
+    from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+    from maze_nca_gym.mazes.population import BreedingSchedule, LevelPopulation, PopulationConfig
+    from maze_nca_gym.mazes.scoring import Scores, paper_accuracy, score
     from maze_nca_gym.mazes.solvers import (
         best_path,
         count_shortest_paths,
@@ -100,15 +59,7 @@ if TYPE_CHECKING:
         shortest_path,
         shortest_paths_from,
     )
-    from maze_nca_gym.mazes.tasks import (
-        DIAMETER,
-        SHORTEST_PATH,
-        TASKS,
-        Task,
-        find_task,
-        of_each,
-        register_task,
-    )
+    from maze_nca_gym.mazes.tasks import DIAMETER, SHORTEST_PATH, TASKS, Task, find_task, of_each, register_task
 
 __all__ = [
     "DIAMETER",

@@ -15,16 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tiles, write_csv
-from maze_nca_gym.mazes.levels import (
-    GLYPHS,
-    LevelSet,
-    Tile,
-    Tiles,
-    as_tiles,
-    read_tiles,
-    stack_levels,
-    to_text,
-)
+from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, read_tiles, stack_levels, to_text
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.files import atomic_write, read_text, validated_read
 from maze_nca_gym.support.options import check

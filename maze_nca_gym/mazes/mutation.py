@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,21 +45,6 @@ class Parents(NamedTuple):
     tiles: Tiles
     margins: NDArray[np.int64]
     has_endpoints: bool
-
-
-class Mutation(Protocol):
-    """A way to draw one offspring of each parent."""
-
-    @property
-    def moves_target(self) -> bool:
-        """Whether a target out of reach is moved into reach; otherwise the level is drawn again."""
-
-    def n_words(self, area: int) -> int:
-        """Return the number of random numbers needed to change a level of `area` tiles."""
-
-    def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Return (N, H, W) offspring, which need not be solvable; exactly one source and at most one target if parents
-        have both."""
 
 
 @dataclass(frozen=True)
@@ -176,13 +161,20 @@ class Swaps:
         return flat.reshape(n, height, width)
 
 
+Mutation: TypeAlias = Flip | Edits | Swaps
+"""A way to draw one offspring of each parent.
+
+`n_words` is the number of random numbers for a level of so many tiles. `draw` returns (N, H, W) offspring, which need
+not be solvable; with one source and at most one target if parents have both. `moves_target` says whether a target out
+of reach is moved into reach; otherwise the level is drawn again.
+"""
 MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits, "swaps": Swaps}
 """Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
 
 
 def mutation_options(kind: str) -> list[str]:
     """Return the names of the options of a mutation in `MUTATIONS`."""
-    return [field.name for field in fields(MUTATIONS[kind])]  # type: ignore[arg-type] # a protocol is no dataclass
+    return [field.name for field in fields(MUTATIONS[kind])]
 
 
 def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:

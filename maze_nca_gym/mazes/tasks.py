@@ -15,16 +15,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.generation import Size, generate
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
-from maze_nca_gym.mazes.levels import (
-    KINDS,
-    MOST_KINDS,
-    Kind,
-    Tile,
-    Tiles,
-    clear_endpoints,
-    read_tiles,
-    to_text,
-)
+from maze_nca_gym.mazes.levels import KINDS, MOST_KINDS, Kind, Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
 from maze_nca_gym.support.names import check_count

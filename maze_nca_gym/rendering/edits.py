@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,22 +21,6 @@ DAMAGE_RADIUS = 2
 """Number of tiles to each side of the pointer that damage reaches."""
 
 
-class Edit(Protocol):
-    """One change; `apply` leaves its arguments as they are."""
-
-    def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the changed tiles and state.
-
-        Args:
-            tiles: (H, W) uint8.
-            channels: (C, H, W) float32.
-            rng: the source of random draws.
-
-        Raises:
-            ValueError: the change is not allowed; the message says why in a few words.
-        """
-
-
 @dataclass(frozen=True)
 class Paint:
     """Walls that are drawn, or removed, along a stroke; source, target and a closed border stay.
@@ -50,7 +34,7 @@ class Paint:
     kind: Tile
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the changed (H, W) uint8 tiles and the same state; see `Edit.apply`.
+        """Return the changed (H, W) uint8 tiles and the same state; see `Edit`.
 
         Raises:
             ValueError: no tile under the stroke may change.
@@ -80,7 +64,7 @@ class MoveEnd:
     last: Place | None = None
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the changed (H, W) uint8 tiles and the same state; see `Edit.apply`.
+        """Return the changed (H, W) uint8 tiles and the same state; see `Edit`.
 
         Raises:
             ValueError: the place is not free.
@@ -110,13 +94,19 @@ class Damage:
     place: Place
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the same tiles and the changed (C, H, W) float32 state; see `Edit.apply`."""
+        """Return the same tiles and the changed (C, H, W) float32 state; see `Edit`."""
         rows, cols = (slice(max(0, at - DAMAGE_RADIUS), at + DAMAGE_RADIUS + 1) for at in self.place)
         damaged = channels.copy()
         hit = damaged[:, rows, cols]
         donors = rng.integers(tiles.size, size=hit.shape[1:])
         hit[...] = channels.reshape(len(channels), -1)[:, donors]
         return tiles, damaged
+
+
+Edit: TypeAlias = Paint | MoveEnd | Damage
+"""One change. `apply` takes (H, W) uint8 tiles, the (C, H, W) float32 state and the source of random draws, leaves them
+as they are, and returns the changed tiles and state; it raises a ValueError that says in a few words why a change is
+not allowed."""
 
 
 class Tool(Enum):

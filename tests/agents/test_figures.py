@@ -116,7 +116,7 @@ def test_axes_of_fractions_counts_and_sizes_and_groups_of_bars(tmp_path):
 
 
 def test_a_strip_has_a_panel_and_a_caption_for_each_picture(tmp_path):
-    pictures = [np.zeros((4, 4, 3), np.uint8)] * 3
+    pictures = [np.full((4, 4, 3), 9 * i, np.uint8) for i in range(3)]
     assert strip(tmp_path / "strip.png", pictures, ["a", "b", "c"], "title").stat().st_size > 1000
 
 
