@@ -17,6 +17,7 @@ from tables import for_each
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, loop, preset
+from maze_nca_gym.agents.training.options import MODEL_OPTIONS, options_of_model
 from maze_nca_gym.cli import main
 
 pytestmark = pytest.mark.usefixtures("command_line", "without_pictures")
@@ -187,11 +188,14 @@ class TestOptions:
         monkeypatch.setenv("COLUMNS", "90")
         assert main(["train", name, "--help"]) == 0
         out = re.sub(r"[│|\s]+", " ", capsys.readouterr().out)
+        of_model = {**MODEL_OPTIONS, **options_of_model(preset(name).model.model)}
         for option, value in preset(name).flat().items():
             found = re.search(rf" --{option.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
             assert found is not None, option
             shown = " ".join(map(str, value if isinstance(value, tuple) else [value]))
-            assert found[1].removesuffix(" for flip").removesuffix(" for edits") == shown
+            if value is None and option in of_model:
+                shown = of_model[option].style.default  # that of the constructor
+            assert re.sub(" for (flip|edits|swaps)$", "", found[1]) == shown, option
 
     @for_each("words", ["paper-diameter --seed 3", "--seed 3 paper-diameter"])
     def test_the_preset_may_stand_anywhere(self, words):

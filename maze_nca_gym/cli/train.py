@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from maze_nca_gym.agents import train
 from maze_nca_gym.agents.evaluation.figure_options import FigureFormat, FigureWidth
@@ -14,9 +14,6 @@ from maze_nca_gym.cli import sweep
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, tell
 from maze_nca_gym.support.options import check, flag, options_of_call
 from maze_nca_gym.support.tables import Table, percent
-
-if TYPE_CHECKING:
-    from maze_nca_gym.agents import Policy
 
 
 def run(
@@ -37,9 +34,15 @@ def run(
         figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
     """
     if seeds != 1:
-        return _sweep(preset, out, seeds, options, format=format, figure_width=figure_width)
+        own = {name: options.pop(name) for name in options_of_call(train).keys() & options.keys()}
+        refused = own.keys() - {"device", "tensorboard"}
+        check(not refused, f"with --seeds there is no {', '.join(map(flag, sorted(refused)))}")
+        what = {"preset": preset, "options": options, "seeds": seeds}
+        return sweep.run(what=what, out=out, format=format, figure_width=figure_width, **own)
     check(format == "png" and figure_width is None, "--format and --figure-width are for the sweep of several --seeds")
-    from maze_nca_gym.agents.training import Diverged
+    from maze_nca_gym.agents.runs import DESCRIPTION, METRICS, duration, read_metrics
+    from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged
+    from maze_nca_gym.agents.training.reports import CURVES, ROLLOUTS
 
     first = os.environ.get("RANK", "0") == "0"  # only one of torchrun's processes prints the result
     try:
@@ -50,24 +53,9 @@ def run(
         return INTERRUPTED if isinstance(end, KeyboardInterrupt) else FAILED
     except ImportError as error:
         raise JobError(str(error)) from error
-    if first:
-        _summarise(policy, folder_of(preset, out))
-    return 0
-
-
-def _sweep(preset: str, out: Path | None, seeds: int, options: dict[str, Any], **figures: Any) -> int:
-    own = {name: options.pop(name) for name in options_of_call(train).keys() & options.keys()}
-    refused = own.keys() - {"device", "tensorboard"}
-    check(not refused, f"with --seeds there is no {', '.join(map(flag, sorted(refused)))}")
-    return sweep.run(what={"preset": preset, "options": options, "seeds": seeds}, out=out, **own, **figures)
-
-
-def _summarise(policy: Policy, folder: Path) -> None:
-    """Print what came out, and where it is."""
-    from maze_nca_gym.agents.runs import DESCRIPTION, METRICS, duration, read_metrics
-    from maze_nca_gym.agents.training import LEVELS, MODEL
-    from maze_nca_gym.agents.training.reports import CURVES, ROLLOUTS
-
+    if not first:
+        return 0
+    folder = folder_of(preset, out)
     lines = read_metrics(folder / METRICS)
     facts = {
         "policy": f"{type(policy).__name__}, {policy.task}, {policy.n_weights:,} weights",
@@ -87,3 +75,4 @@ def _summarise(policy: Policy, folder: Path) -> None:
         paths = [str(folder / name) for name in names if (folder / name).exists()]
         if paths:
             tell(f"{label}: {', '.join(paths)}")
+    return 0

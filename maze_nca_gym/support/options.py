@@ -220,17 +220,17 @@ class Option:
         Raises:
             ValueError: it is of another type, or breaks a rule.
         """
-        plain = _plain(value, self.type)
-        if not _is_of(plain, self.type):
-            if self.accepts is not None and _is_of(value, self.accepts):
+        stored = _stored(value, self.type)
+        if stored is _WRONG:
+            if self.accepts is not None and _stored(value, self.accepts) is not _WRONG:
                 return value
             raise ValueError(f"{self.name} must be of type {type_name(self.accepts or self.type)}, got {value!r}")
-        for rule in self.rules:
-            for each in plain if isinstance(plain, tuple) else (plain,):
-                broken = None if each is None else rule.broken_by(self, each)
-                if broken is not None:
+        for each in value if isinstance(stored, tuple) and isinstance(value, _ROWS) else (value,):
+            plain = each.item() if isinstance(each, np.generic) else each
+            for rule in self.rules if plain is not None else ():
+                if broken := rule.broken_by(self, plain):
                     raise ValueError(broken)
-        return _as_float(plain, self.type)
+        return stored
 
     def read(self, words: Sequence[str]) -> Any:
         """Return the value that words of a command line give, checked.
@@ -238,24 +238,22 @@ class Option:
         Raises:
             ValueError: they are no value of its type, or one that is not allowed.
         """
-        return replace(self, name=flag(self.name)).check(self._read(words))
-
-    def _read(self, words: Sequence[str]) -> Any:
         kinds = _kinds(self.type)
-        several = next((kind for kind in kinds if get_origin(kind) is tuple), None)
+        items = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
         try:
             if self.style.read is not None:
-                return self.style.read(words)
-            if several is None or (list(words) == ["None"] and self.optional):
-                return _word(words[0], kinds)
-            items = get_args(several)
-            if items[-1] is not Ellipsis:
-                return tuple(_word(word, _kinds(item)) for word, item in zip(words, items, strict=True))
-            if items[0] in (int, float) or any(isinstance(rule, OneOf) for rule in self.rules):
-                words = [part for word in words for part in word.split(",") if part]
-            return tuple(_word(word, _kinds(items[0])) for word in words)
+                value = self.style.read(words)
+            elif items is None or (list(words) == ["None"] and self.optional):
+                value = _word(words[0], kinds)
+            elif items[-1] is not Ellipsis:
+                value = tuple(_word(word, _kinds(item)) for word, item in zip(words, items, strict=True))
+            else:
+                if items[0] in (int, float) or any(isinstance(rule, OneOf) for rule in self.rules):
+                    words = [part for word in words for part in word.split(",") if part]
+                value = tuple(_word(word, _kinds(items[0])) for word in words)
         except ValueError as error:
             raise ValueError(f"{flag(self.name)}: {error}") from error
+        return replace(self, name=flag(self.name)).check(value)
 
 
 def options_of(kind: Any) -> dict[str, Option]:
@@ -499,46 +497,35 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
-def _plain(value: Any, hint: Any) -> Any:
-    """Return a value without NumPy's types, and as a tuple if several are allowed."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    tuples = [kind for kind in _kinds(hint) if get_origin(kind) is tuple]
-    if not tuples:
-        return value
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return tuple(each.item() if isinstance(each, np.generic) else each for each in value)
-    item = get_args(tuples[0])[0]
-    return (value,) if get_args(tuples[0])[-1] is Ellipsis and _is_of(value, item) else value
+_WRONG: Any = object()
+_ROWS = (list, tuple, np.ndarray)
 
 
-def _as_float(value: Any, hint: Any) -> Any:
-    if isinstance(value, tuple) and get_origin(hint) is tuple:
-        items = get_args(hint)
-        items = items[:1] * len(value) if items[-1] is Ellipsis else items
-        return tuple(map(_as_float, value, items))
+def _stored(value: Any, hint: Any) -> Any:
+    """Return a value of a type as it is stored, or `_WRONG`: an integer counts as a float, a bool not as a number."""
+    value = value.item() if isinstance(value, np.generic) else value
     kinds = _kinds(hint)
-    return float(value) if float in kinds and int not in kinds and type(value) is int else value
-
-
-def _is_of(value: Any, hint: Any) -> bool:
-    """Return whether a value is of a type; an integer counts as a float, a bool not as a number."""
-    kinds, origin = _kinds(hint), get_origin(hint)
+    origin: Any = get_origin(hint)
     if len(kinds) > 1:
-        return any(_is_of(value, kind) for kind in kinds)
+        first = sorted(kinds, key=lambda kind: (not get_args(kind), kind is float))
+        return next((found for kind in first if (found := _stored(value, kind)) is not _WRONG), _WRONG)
     if hint is Any:
-        return True
+        return value
     if hint in (int, float):
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+        is_one = isinstance(value, (int, hint)) and not isinstance(value, bool)
+        return _WRONG if not is_one else float(value) if hint is float else value
     if origin is Literal:
-        return value in get_args(hint)
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        items = get_args(hint)
-        items = items[:1] * len(value) if items[-1] is Ellipsis else items
-        return len(items) == len(value) and all(map(_is_of, value, items))
-    return isinstance(value, origin or (type(None) if hint is None else hint))
+        return value if value in get_args(hint) else _WRONG
+    if origin is not tuple:
+        return value if isinstance(value, origin or (type(None) if hint is None else hint)) else _WRONG
+    items = get_args(hint)
+    if items[-1] is Ellipsis:
+        value = value if isinstance(value, _ROWS) else (value,)
+        items = items[:1] * len(value)
+    if not isinstance(value, _ROWS) or len(items) != len(value):
+        return _WRONG
+    found = tuple(map(_stored, value, items))
+    return _WRONG if any(each is _WRONG for each in found) else found
 
 
 _WORDS: dict[Any, Callable[[str], Any]] = {int: int, float: float, str: str, Path: Path}
