@@ -25,7 +25,8 @@ from .scores import Batch, batches, encode, label, path_of, score_paths
 
 _ASK_EVERY = 32
 """Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
-
+_AT_ONCE = 8
+"""Number of steps in one rollout, which encodes the mazes once and waits for a GPU once; `_ASK_EVERY` is a multiple."""
 
 Report = Callable[[int], Any]
 """A function that receives the number of iterations of a level since the last call."""
@@ -43,26 +44,6 @@ class SolveResult(NamedTuple):
     solved: NDArray[np.bool_]
     limited: NDArray[np.bool_]
     steps: NDArray[np.int64]
-
-
-class _Episodes(NamedTuple):
-    """The episodes of a batch that still run.
-
-    Attributes:
-        rows: (B,) their indices in the batch.
-        levels: the B levels.
-        maze: (B, T, H, W) float32, on the policy's device.
-        state: (B, C, H, W) float32, on the policy's device.
-    """
-
-    rows: NDArray[np.intp]
-    levels: Batch
-    maze: Tensor
-    state: Tensor
-
-    def keep(self, mask: NDArray[np.bool_]) -> _Episodes:
-        where = upload(np.flatnonzero(mask), self.state.device)
-        return _Episodes(self.rows[mask], self.levels[mask], self.maze[where], self.state[where])
 
 
 def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
@@ -223,31 +204,27 @@ def run_until_solved(
 def _run_batch(policy: Policy, levels: Batch, n_steps: int, report: Callable[[int], Any]) -> SolveResult:
     n = len(levels)
     result = SolveResult(np.zeros(n, np.bool_), np.ones(n, np.bool_), np.full(n, n_steps))
-    maze = encode(policy, levels.tiles)
+    rows, drawn, maze = np.arange(n), find_task(policy.task).drawn, encode(policy, levels.tiles)
     state = maze.new_zeros(n, policy.n_channels, *maze.shape[2:])
-    episodes = _Episodes(np.arange(n), levels, maze, state)
-    for step in range(1, n_steps + 1):
-        state = rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1)
-        episodes = episodes._replace(state=state)
-        solved, over = _ended(policy, episodes, step, last=step == n_steps)
-        ended = solved | over
-        if not ended.any():
-            report(0)
-            continue
-        rows = episodes.rows[ended]
-        result.solved[rows], result.limited[rows], result.steps[rows] = solved[ended], False, step
-        report(len(rows))
-        episodes = episodes.keep(~ended)
-        if not len(episodes.rows):
-            return result
-    report(len(episodes.rows))
+    for begin in range(0, n_steps, _AT_ONCE):
+        n_more = min(_AT_ONCE, n_steps - begin)
+        states = rollout(policy, maze, range(1, n_more + 1), state, start_step=begin)
+        paths = read_back(torch.stack([each[:, drawn] for each in states]).float())
+        state, left = states[-1], np.arange(len(rows))
+        for step, path in enumerate(paths, begin + 1):
+            ended = score_paths(policy, levels, path[left])[:, OPTIMAL] != 0
+            result.solved[rows[left[ended]]] = True
+            if step % _ASK_EVERY == 0 or step == n_steps:
+                ended |= read_back(finished(policy, maze, state, step))[left]
+            gone = rows[left[ended]]
+            result.limited[gone], result.steps[gone] = False, step
+            report(len(gone))
+            if len(gone):
+                left, levels = left[~ended], levels[~ended]
+            if not len(left):
+                return result
+        if len(left) < len(rows):
+            where = upload(left, state.device)
+            rows, maze, state = rows[left], maze[where], state[where]
+    report(len(rows))
     return result
-
-
-def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which episodes are solved, and in which the policy is known to have finished, (B,) bool each."""
-    scores = score_paths(policy, episodes.levels, path_of(policy, episodes.state))
-    solved = scores[:, OPTIMAL] != 0
-    if step % _ASK_EVERY and not last:
-        return solved, np.zeros_like(solved)
-    return solved, read_back(finished(policy, episodes.maze, episodes.state, step))
