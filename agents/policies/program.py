@@ -47,11 +47,6 @@ class Program(NamedTuple):
         flat[:, :, list(self.taps)] = self.weight
         return flat.view(*flat.shape[:2], self.kernel_size, self.kernel_size)
 
-    @property
-    def same_at_every_step(self) -> bool:
-        """Whether all iterations are the same, so that files need no step; a ReLU missing in the last one is added."""
-        return self.sees_inputs and not self.pool_before_activation
-
 
 def rectified(
     convolved: Tensor,

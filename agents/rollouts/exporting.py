@@ -228,7 +228,7 @@ def to_onnx(policy: Policy, name: str) -> bytes:
 def is_convolution(policy: Policy) -> bool:
     """Return whether every iteration is the same convolution, followed by activations with a name."""
     program = policy.program()
-    return program is not None and program.same_at_every_step
+    return program is not None and program.sees_inputs and not program.pool_before_activation
 
 
 def stays_the_same(policy: Policy) -> bool:

@@ -152,7 +152,7 @@ class Network:
                 for component in components:
                     mask = mask_of(component.signals) & reads.signals
                     fits = component.states & mask == code & mask
-                    values = np.where(fits, sign * self._of_states(tap, component)[side, :, row], -np.inf)
+                    values = np.where(fits, sign * self._of_states(tap, component)[side][:, row], -np.inf)
                     total, tile = total + values.max(), tile | int(component.states[values.argmax()])
                 found.append((float(total), tile))
             worst.append(max(found)[1])
@@ -188,9 +188,10 @@ class Network:
             of_kind = {code: self._of_kinds[:, tap, self.automaton.kinds.index(kind)][:, rows]}
             for component in components:
                 # states with the same bits read have the same result, so only their extremes matter
-                (low, high), codes = self._of_states(tap, component)[:, :, rows], component.states & reads.signals
+                low, high = (values[:, rows] for values in self._of_states(tap, component))
+                codes = component.states & reads.signals
                 alike = {
-                    int(code): np.stack([low[codes == code].min(axis=0), high[codes == code].max(axis=0)])
+                    int(code): np.array([low[codes == code].min(axis=0), high[codes == code].max(axis=0)])
                     for code in np.unique(codes)
                 }
                 # components are independent, so codes are joined, and bounds added
@@ -198,8 +199,10 @@ class Network:
                 of_kind = {code | other: some + more for (code, some), (other, more) in parts}
             # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
             for code, some in of_kind.items():
-                known = found.get(code, some)
-                found[code] = np.stack([np.minimum(known[0], some[0]), np.maximum(known[1], some[1])])
+                known = found.get(code)
+                if known is not None:
+                    some = np.array([np.minimum(known[0], some[0]), np.maximum(known[1], some[1])])
+                found[code] = some
         return found
 
     def _parts(self, weight: Doubles) -> tuple[Doubles, Doubles]:
@@ -240,9 +243,10 @@ class Network:
         """Return the signals that are on in a component's states, (N, S)."""
         return signals_of(self.automaton, component.states).astype(np.float64)
 
-    def _of_states(self, tap: int, component: Component) -> Doubles:
-        """Return the least and the most that each state of a component can add at a tap, (2, N, R)."""
-        return np.stack([self._on(component) @ side[tap] for side in self._of_signals])
+    def _of_states(self, tap: int, component: Component) -> list[Doubles]:
+        """Return the least and the most that each state of a component can add at a tap, (N, R) each."""
+        on = self._on(component)
+        return [on @ side[tap] for side in self._of_signals]
 
 
 def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:

@@ -139,7 +139,14 @@ class HandcodedNCA(Policy):
                 f"on mazes of {state.shape[2]} x {state.shape[3]} tiles this automaton counts to {largest}, "
                 f"but {state.dtype} states are exact only up to {limit:.0f}"
             )
-        if self._follows_table(encoded, state):
+        # reading them as attributes of a module would be slow
+        weight, bias = (cast(Tensor, self._parameters[name]) for name in ("weight", "bias"))
+        gradients = torch.is_grad_enabled()
+        plain = all(
+            each.is_cpu and each.dtype == torch.float32 and not (gradients and each.requires_grad)
+            for each in (encoded, state, weight, bias)
+        )
+        if plain and torch.equal(weight, self._table_weight) and torch.equal(bias, self._table_bias):
             return self.step_by_table(encoded, state)
         return self.activate(self.convolve(encoded, state), state, encoded)
 
@@ -153,16 +160,6 @@ class HandcodedNCA(Policy):
         """Return the next state, (B, C, H, W), from the table's weights only, for float32 on a CPU without
         gradients."""
         return self.activate(convolve(static, state, self.table.taps), state, static)
-
-    def _follows_table(self, static: Tensor, state: Tensor) -> bool:
-        """Return whether `step_by_table` may replace the convolution: a CPU, no gradients, the weights of the table."""
-        # reading them as attributes of a module would be slow
-        weight, bias = (cast(Tensor, self._parameters[name]) for name in ("weight", "bias"))
-        differentiable = torch.is_grad_enabled()
-        for tensor in (static, state, weight, bias):
-            if not tensor.is_cpu or tensor.dtype != torch.float32 or (differentiable and tensor.requires_grad):
-                return False
-        return torch.equal(weight, self._table_weight) and torch.equal(bias, self._table_bias)
 
 
 Activation: TypeAlias = Callable[[Tensor, Tensor], Tensor]

@@ -175,12 +175,12 @@ def _on_threads(work: Callable[[range], None], groups: Sequence[range]) -> None:
         for group in groups:
             work(group)
     else:
-        for _ in _threads(n_threads, os.getpid()).map(work, groups):  # re-raises what a thread raised
+        for _ in executor(n_threads, os.getpid()).map(work, groups):  # re-raises what a thread raised
             pass
 
 
 @cache
-def _threads(n_threads: int, process: int) -> ThreadPoolExecutor:
+def executor(n_threads: int, process: int) -> ThreadPoolExecutor:
     """Return an executor for each process, since a forked child has none of its parent's threads."""
     return ThreadPoolExecutor(n_threads, "maze_nca_gym rollouts")
 
