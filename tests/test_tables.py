@@ -8,7 +8,7 @@ import io
 import pytest
 from tables import for_each
 
-from maze_nca_gym.support.tables import Table, percent
+from maze_nca_gym.support.tables import Table, names_in, percent
 
 TABLE = Table(
     ("policy", "mean ± sd"), [("a_b", "1.0 ± 0.1"), ("c", "<50 %\n0 to 90")], numbers=("mean ± sd",), title="T"
@@ -107,3 +107,8 @@ def test_a_narrow_terminal_shows_names_whole_and_other_texts_in_lines(width: int
 )
 def test_only_all_is_100_percent_and_only_none_is_0(fraction: float, text: str):
     assert percent(fraction, digits=1) == text
+
+
+def test_names_keep_the_order_of_each_record():
+    records = [dict.fromkeys(text) for text in ("rab", "rkab", "rzka", "c", "abd")]
+    assert "".join(names_in(records)) == "rzkabcd"

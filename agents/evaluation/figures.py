@@ -64,7 +64,7 @@ def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWi
                     curve(axes, *_columns(points, metric), color=colour, end=5, linestyle=dash)
                     if result.stability is not None:
                         steps, values, *_ = _columns([points[-1], *result.stability.curve], metric)
-                        style = {"linestyle": RUNNING_ON, "linewidth": 1.4, "alpha": 0.8}
+                        style: dict[str, Any] = {"linestyle": RUNNING_ON, "linewidth": 1.4, "alpha": 0.8}
                         curve(axes, steps, values, color=colour, **style)
             row[0].set_ylabel(metric)
             fraction_axis(row[0])

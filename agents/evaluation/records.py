@@ -13,7 +13,7 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.support.files import write_all
-from maze_nca_gym.support.tables import Table, Tabular, as_latex, as_markdown
+from maze_nca_gym.support.tables import Table, Tabular, as_latex, as_markdown, names_in
 
 from ..runs import RESULTS, write_json
 from .statistics import deviation, standard_error, student
@@ -35,7 +35,7 @@ IN_TILES = ("length",)
 
 
 class Number(Protocol):
-    """A number with what is known of its spread: an `Estimate` over levels, a `Pooled` one over seeds, an `Effect`."""
+    """A number with what is known of its spread: an `Estimate` over levels, or a `Pooled` one over seeds."""
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
         """Return it as a table shows it, times a factor."""
@@ -100,12 +100,10 @@ class Results(Tabular, Sequence[R]):
 
 
 def table_of(
-    lines: Sequence[tuple[Mapping[str, str], Mapping[str, Number]]], title: str = "", digits: int = 2
+    lines: Sequence[tuple[Mapping[str, str], Mapping[str, Number | Effect]]], title: str = "", digits: int = 2
 ) -> Table:
     """Return a table of texts and numbers; what a line lacks is a dash."""
-    heads = list(dict.fromkeys(name for texts, _ in lines for name in texts))
-    measures = list(dict.fromkeys(name for _, cells in lines for name in cells))
-    rows = []
+    heads, measures, rows = names_in(texts for texts, _ in lines), names_in(cells for _, cells in lines), []
     for texts, cells in lines:
         shown = (cells[name].text(digits, factor_of(name)) if name in cells else NOTHING for name in measures)
         rows.append((*(texts.get(name, NOTHING) for name in heads), *shown))
@@ -201,8 +199,8 @@ class Record:
     @property
     def n_weights(self) -> float | None:
         """Number of weights, the mean if the row pools networks; None without a finished run."""
-        counts = [result["n_weights"] for result in self.found.values()]
-        return float(np.mean(counts)) if counts else None
+        counts: list[int] = [result["n_weights"] for result in self.found.values()]
+        return None if not counts else counts[0] if len({*counts}) == 1 else float(np.mean(counts))
 
     @property
     def state(self) -> str:
@@ -391,7 +389,7 @@ class SweepResults(Results[Record]):
     @property
     def measures(self) -> list[str]:
         """Names of all that was measured or published of some row."""
-        return list(dict.fromkeys(name for row in self.rows for name in row.measures))
+        return names_in(row.cells for row in self.rows)
 
     @property
     def failures(self) -> list[Failure]:
@@ -403,17 +401,16 @@ class SweepResults(Results[Record]):
         made = []
         for section in dict.fromkeys(row.section for row in self.rows):
             rows = [row for row in self.rows if row.section == section]
-            pairs = {(name, as_text(value)) for row in rows for name, value in row.options.items()}
-            same = {
-                name for name, n in Counter(name for name, _ in pairs).items() if n == 1 and name not in self.always
-            }
-            texts = [{name: text for name, text in row.texts.items() if name not in same} for row in rows]
+            values = {(name, as_text(value)) for row in rows for name, value in row.options.items()}
+            differ = {name for name, n in Counter(name for name, _ in values).items() if n > 1 or name in self.always}
+            hidden = {name for row in rows for name in row.options} - differ
+            texts = [{name: text for name, text in row.texts.items() if name not in hidden} for row in rows]
             made.append(table_of([*zip(texts, (row.cells for row in rows), strict=True)], section))
         return made
 
     def effects_table(self, prefix: str = "") -> Table:
         """Return a table of the effects on measurements whose names begin so, in percentage points or tiles."""
-        cells: dict[str, dict[str, Number]] = {}
+        cells: dict[str, dict[str, Effect]] = {}
         for effect in self.effects:
             if effect.measure.startswith(prefix):
                 cells.setdefault(effect.name, {})[effect.measure.removeprefix(prefix)] = effect
@@ -427,15 +424,12 @@ class SweepResults(Results[Record]):
         """Return rows and effects on each set of levels in turn, narrow enough for a terminal."""
         made = []
         for name in dict.fromkeys(measure.split(" ", 1)[0] for measure in self.measures or [""]):
-            lines = []
-            for row in self.rows:
-                cells = {
-                    measure.removeprefix(f"{name} "): it
-                    for measure, it in row.cells.items()
-                    if measure.startswith(f"{name} ")
-                }
-                lines.append(({"row": row.name, "runs": row.state}, cells))
-            for table in (table_of(lines, name), replace(self.effects_table(f"{name} "), title=name)):
+            own, start = [measure for measure in self.measures if measure.split(" ", 1)[0] == name], f"{name} "
+            lines = [
+                ({"row": row.name, "runs": row.state}, {each.removeprefix(start): row.cell(each) for each in own})
+                for row in self.rows
+            ]
+            for table in (table_of(lines, name), replace(self.effects_table(start), title=name)):
                 rows = [(row[0], *(text.replace("(", "").replace(")", "") for text in row[1:])) for row in table.rows]
                 made += [replace(table, rows=rows)] if rows else []
         return made

@@ -181,7 +181,7 @@ def measure_stability(
         for (kind, name), table in whole.items()
         if kind == "fresh"
     }
-    pairs = {name: [Metrics.of(whole[kind, name]) for kind in ("fresh", "continued")] for name in lags}
+    fresh, continued = ({n: Metrics.of(whole[kind, n]) for n in lags} for kind in ("fresh", "continued"))
     return Stability(
         n_levels=len(labelled),
         n_steps=n_steps,
@@ -191,7 +191,7 @@ def measure_stability(
         state=Habit.of(whole["period", "state"]),
         path=Habit.of(whole["period", "path"]),
         corruption=tuple(Corruption(f, Metrics.of(whole["corrupted", f])) for f in FRACTIONS),
-        edits=tuple(Edited(name, len(lag), *pairs[name], proportion(lag)) for name, lag in lags.items()),
+        edits=tuple(Edited(n, len(lag), fresh[n], continued[n], proportion(lag)) for n, lag in lags.items()),
         hysteresis=proportion(np.concatenate(list(lags.values()))) if lags else None,
     )
 

@@ -18,7 +18,6 @@ from maze_nca_gym.support.tables import Table, percent
 if TYPE_CHECKING:
     from maze_nca_gym.agents.evaluation.cells import Result
     from maze_nca_gym.agents.evaluation.stability import Stability
-    from maze_nca_gym.agents.evaluation.statistics import Estimate
 
 
 def run(
@@ -78,91 +77,69 @@ def _print_results(results: Sequence[Result], details: bool) -> None:
         print("accuracy: of each level, against its nearest optimum; --details prints the")
         print("paper's accuracy, agreement with exact search, and stability")
         return
-    _print_rows(results, "accuracy after the last step, ours and the paper's", _accuracies)
+
+    def accuracies(result: Result) -> dict[str, str]:
+        n, final = result.evaluation.n_levels, result.metrics
+        found = {"accuracy": (final.accuracy, n), "paper's": (final.paper_accuracy, n // MINIBATCH)}
+        halves = {name: f" ± {(it.high - it.low) / 2:.4f}" * (of > 1) for name, (it, of) in found.items()}
+        return {name: f"{it.value:.4f}{halves[name]}" for name, (it, _) in found.items()}
+
+    def agreement(result: Result) -> dict[str, str]:
+        kinds = result.evaluation.agreement.items()
+        return {
+            kind.replace(" ", "\n").replace("canonical", "canon-\nical"): _short(fraction) for kind, fraction in kinds
+        }
+
+    def long_run(result: Result) -> dict[str, str]:
+        from maze_nca_gym.agents.evaluation.stability import LONGER
+
+        found = _stability_of(result)
+        return {
+            "n": f"{found.n_levels:,}",
+            "usual": _short(found.before.complete.value),
+            f"{LONGER} x\nsteps": _short(found.after.complete.value),
+            **{f"{c.fraction * 100:g} %\ncorrupt": _short(c.after.complete.value) for c in found.corruption},
+        }
+
+    def habits(result: Result) -> dict[str, str]:
+        path = _stability_of(result).path
+        return {name: _short(getattr(path, name)) for name in ("fixed_point", "limit_cycle", "aperiodic")}
+
+    def hysteresis(result: Result) -> dict[str, str]:
+        found = _stability_of(result)
+        edits = {e.edit: f"{_short(e.hysteresis.value)} of {e.n_levels:,}" for e in found.edits}
+        return edits | ({} if found.hysteresis is None else {"all": _short(found.hysteresis.value)})
+
+    _print_rows(results, "accuracy after the last step, ours and the paper's", accuracies)
     agreeing = [result for result in results if result.evaluation.agreement]
-    _print_rows(agreeing, "% of paths by how they agree with exact search", _agreement)
+    _print_rows(agreeing, "% of paths by how they agree with exact search", agreement)
     disturbed = [result for result in results if result.stability is not None]
-    _print_rows(disturbed, "% complete, running on or with a corrupted state", _stability)
-    _print_rows(disturbed, "% of levels on which the path, in the long run", _habits)
-    _print_rows(disturbed, "% hysteresis: levels that only a fresh start solves, edited on the way", _hysteresis)
+    _print_rows(disturbed, "% complete, running on or with a corrupted state", long_run)
+    _print_rows(disturbed, "% of levels on which the path, in the long run", habits)
+    _print_rows(disturbed, "% hysteresis: levels that only a fresh start solves, edited on the way", hysteresis)
     print("accuracy: of each level, against its nearest optimum; paper's: of minibatches of 64, as published")
 
 
 def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Result], Mapping[str, str]]) -> None:
     """Print a table for each policy, whose title names it: there is no room for long names beside the columns."""
     for name in dict.fromkeys(result.policy for result in results):
-        own = [result for result in results if result.policy == name]
-        described = [describe(result) for result in own]
-        columns = list(dict.fromkeys(column for cells in described for column in cells))
-        rows = [
-            (f"{result.family}-{result.size}", *(cells.get(column, "-") for column in columns))
-            for result, cells in zip(own, described, strict=True)
-        ]
+        own = {f"{r.family}-{r.size}": describe(r) for r in results if r.policy == name}
+        columns = list(dict.fromkeys(column for cells in own.values() for column in cells))
+        rows = [(levels, *(cells.get(column, "-") for column in columns)) for levels, cells in own.items()]
         Table(("levels", *columns), rows, columns, f"{name}: {title}").print()
 
 
 def _metrics(result: Result) -> dict[str, str]:
-    found = result.evaluation
+    found, final = result.evaluation, result.metrics
     used = found.curve[-1].step  # fewer than were allowed if the last level finished earlier
-    return {
+    shown = {
         "n": f"{found.n_levels:,}",
         "steps": f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}",
-        "complete": _with_interval(found.final.complete),
-        "optimal": _with_interval(found.final.optimal),
-        "accuracy": f"{found.final.accuracy.value:.4f}",
     }
-
-
-def _accuracies(result: Result) -> dict[str, str]:
-    found = result.evaluation
-    return {
-        "accuracy": _with_spread(found.final.accuracy, found.n_levels),
-        "paper's": _with_spread(found.final.paper_accuracy, found.n_levels // MINIBATCH),
-    }
-
-
-def _with_spread(estimate: Estimate, n: int) -> str:
-    """Return a mean and, if it is of several numbers, half the width of its interval."""
-    return f"{estimate.value:.4f}" + (f" ± {(estimate.high - estimate.low) / 2:.4f}" if n > 1 else "")
-
-
-def _with_interval(estimate: Estimate) -> str:
-    return f"{percent(estimate.value)}\n{100 * estimate.low:.2f} to {100 * estimate.high:.2f}"
-
-
-def _agreement(result: Result) -> dict[str, str]:
-    headings = {
-        kind: kind.replace(" ", "\n").replace("canonical", "canon-\nical") for kind in result.evaluation.agreement
-    }
-    return {headings[kind]: _short(fraction) for kind, fraction in result.evaluation.agreement.items()}
-
-
-def _stability(result: Result) -> dict[str, str]:
-    from maze_nca_gym.agents.evaluation.stability import LONGER
-
-    found = _stability_of(result)
-    return {
-        "n": f"{found.n_levels:,}",
-        "usual": _short(found.before.complete.value),
-        f"{LONGER} x\nsteps": _short(found.after.complete.value),
-        **{f"{c.fraction * 100:g} %\ncorrupt": _short(c.after.complete.value) for c in found.corruption},
-    }
-
-
-def _habits(result: Result) -> dict[str, str]:
-    path = _stability_of(result).path
-    return {
-        "fixed_point": _short(path.fixed_point),
-        "limit_cycle": _short(path.limit_cycle),
-        "aperiodic": _short(path.aperiodic),
-    }
-
-
-def _hysteresis(result: Result) -> dict[str, str]:
-    found = _stability_of(result)
-    return {e.edit: f"{_short(e.hysteresis.value)} of {e.n_levels:,}" for e in found.edits} | (
-        {} if found.hysteresis is None else {"all": _short(found.hysteresis.value)}
-    )
+    for name in ("complete", "optimal"):
+        it = getattr(final, name)
+        shown[name] = f"{percent(it.value)}\n{100 * it.low:.2f} to {100 * it.high:.2f}"
+    return {**shown, "accuracy": f"{final.accuracy.value:.4f}"}
 
 
 def _stability_of(result: Result) -> Stability:

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -55,7 +55,7 @@ class Table:
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Table:
         """Return a table with a row for each record and a column for each name in any; what is missing is empty."""
-        columns = list(dict.fromkeys(name for record in records for name in record))
+        columns = names_in(records)
         texts = ({name: "" if value is None else str(value) for name, value in record.items()} for record in records)
         return cls(columns, [[row.get(column, "") for column in columns] for row in texts])
 
@@ -164,7 +164,7 @@ class Tabular(ABC):
             import pandas
         except ImportError as error:
             raise DependencyNotInstalled("to_frame needs pandas: run `pip install pandas`") from error
-        return pandas.DataFrame(self.records())
+        return pandas.DataFrame(self.records(), columns=names_in(self.records()))
 
     def csv(self) -> str:
         """Return the records as comma-separated values."""
@@ -182,6 +182,19 @@ class Tabular(ABC):
 
     def _repr_html_(self) -> str:
         return self.table().html()
+
+
+def names_in(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names in any of the records, each before those that follow it in the first record that has it."""
+    names: list[str] = []
+    for record in records:
+        place = len(names)
+        for name in reversed([*record]):
+            if name in names:
+                place = names.index(name)
+            else:
+                names.insert(place, name)
+    return names
 
 
 def as_latex(text: str) -> str:

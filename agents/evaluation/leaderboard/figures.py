@@ -7,8 +7,6 @@ from math import ceil, log10
 from pathlib import Path
 from typing import Any
 
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
@@ -46,19 +44,46 @@ def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path, width: Fi
     heights = [2.2 + 0.13 * len(found) for found in sets.values()]
     lines = [line for found in sets.values() for line, _ in found]
     weights = [line.entry.weights for line in lines if line.entry.weights]
-    unstated = 10.0 ** (ceil(log10(max(weights, default=1000))) + 0.7)
-    scale = 0.7 if width else 1.0
+    least, unstated = min(weights, default=600) / 2, 10.0 ** (ceil(log10(max(weights, default=1000))) + 0.7)
+    ticks = {10.0**i: f"{10 ** (i % 3)}{'kMG'[i // 3 - 1] if i >= 3 else ''}" for i in range(12)}
+    ticks = {x: name for x, name in ticks.items() if least < x < unstated / 3} | {unstated: "not\nstated"}
+    percentages, scale = (0, 50, 80, 90, 95, 98, 99, 100), 0.7 if width else 1.0
     with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10 * scale}, printed=width) as drawn:
         drawn.set_figheight(drawn.get_figheight() * max(1.0, WIDTHS["page"] / drawn.get_figwidth()))  # room for names
         shown = panels(drawn, len(sets), 1, height_ratios=heights)
         for axes, (title, found) in zip(shown, sets.items(), strict=True):
             axes.set_title(title, loc="left", color=INK)
             for line, value in found:
-                axes.plot(line.entry.weights or unstated, _height(value), **_mark(line, scale), clip_on=False)
-            _weights_axis(axes, min(weights, default=600) / 2, unstated)
-            _percent_axis(axes, min(value for _, value in found))
+                ring = bool(line.entry.search)  # around whatever lies on the same place
+                size, edge = (7.5 if line.is_ours else 6.0) + 4.5 * ring, 1.4 if ring else 1.6
+                look: dict[str, Any] = {
+                    "marker": "o" if line.is_ours else "D",
+                    "color": COLOURS[line.entry.supervision],
+                    **({"markerfacecolor": "none"} if ring else {}),
+                    "markersize": scale * size,
+                    "markeredgewidth": scale * edge,
+                }
+                place = line.entry.weights or unstated, _height(value)
+                axes.plot(*place, linestyle="none", zorder=3, clip_on=False, **look)
+            axes.set(xscale="log", xlim=(least, unstated * 3))
+            axes.set_xticks(list(ticks), ticks.values())
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.axvspan(unstated / 3, unstated * 3, color=GREY, alpha=0.1, linewidth=0)
+            axes.set_yticks([_height(tick) for tick in percentages], [f"{tick} %" for tick in percentages])
+            axes.set_ylim(max(-0.08, _height(min(value for _, value in found)) - 0.3), 2.45)
+            axes.axhline(_height(100), color=GREY, linewidth=0.8, zorder=0)
         shown[-1].set_xlabel("weights")
-        legend(drawn, _key(lines))
+        used = {line.entry.supervision for line in lines}
+        samples: dict[str, dict[str, Any]] = {
+            f"learns from {name}" if name != "by hand" else name: {"color": COLOURS[name]}
+            for name in COLOURS
+            if name in used
+        }
+        samples["measured here"] = {"marker": "o"}
+        samples["published"] = {"marker": "D", "markersize": 6}
+        samples["searches"] = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.6}
+        usual = {"linestyle": "none", "marker": "s", "color": GREY, "markersize": 8}
+        legend(drawn, {label: Line2D([], [], **{**usual, **own}) for label, own in samples.items()})
         for axes, found in zip(shown, sets.values(), strict=True):
             label_points(drawn, axes, [f"{line.name}  {value:.4g}" for line, value in found])
     return path
@@ -67,44 +92,3 @@ def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path, width: Fi
 def _height(percent: float) -> float:
     """Return where a percentage is drawn, from 0 to 2: each step towards 100 that halves the failures is as high."""
     return -log10(1.01 - percent / 100)
-
-
-def _percent_axis(axes: Axes, least: float) -> None:
-    ticks = (0, 50, 80, 90, 95, 98, 99, 100)
-    axes.set_yticks([_height(tick) for tick in ticks], [f"{tick} %" for tick in ticks])
-    axes.set_ylim(max(-0.08, _height(least) - 0.3), 2.45)
-    axes.axhline(_height(100), color=GREY, linewidth=0.8, zorder=0)
-
-
-def _mark(line: Line, scale: float) -> dict[str, Any]:
-    ring = bool(line.entry.search)  # around whatever lies on the same place
-    look = {"marker": "o" if line.is_ours else "D", "color": COLOURS[line.entry.supervision], "linestyle": "none"}
-    size, edge = (7.5 if line.is_ours else 6.0) + 4.5 * ring, 1.4 if ring else 1.6
-    face = {"markerfacecolor": "none"} if ring else {}
-    return {**look, **face, "markersize": scale * size, "markeredgewidth": scale * edge, "zorder": 3}
-
-
-def _weights_axis(axes: Axes, least: float, unstated: float) -> None:
-    ticks = {10.0**i: f"{10 ** (i % 3)}{'kMG'[i // 3 - 1] if i >= 3 else ''}" for i in range(12)}
-    shown = {x: name for x, name in ticks.items() if least < x < unstated / 3} | {unstated: "not\nstated"}
-    axes.set(xscale="log", xlim=(least, unstated * 3))
-    axes.set_xticks(list(shown), shown.values())
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.axvspan(unstated / 3, unstated * 3, color=GREY, alpha=0.1, linewidth=0)
-
-
-def _key(lines: Sequence[Line]) -> dict[str, Artist]:
-    """Return label -> mark of what the lines show."""
-
-    def sample(**options: Any) -> Line2D:
-        look: dict[str, Any] = {"linestyle": "none", "marker": "s", "color": GREY, "markersize": 8, **options}
-        return Line2D([], [], **look)
-
-    used = {line.entry.supervision for line in lines}
-    colours = {f"learns from {name}" if name != "by hand" else name: name for name in COLOURS if name in used}
-    return {
-        **{label: sample(color=COLOURS[name]) for label, name in colours.items()},
-        "measured here": sample(marker="o"),
-        "published": sample(marker="D", markersize=6),
-        "searches": sample(marker="o", markerfacecolor="none", markeredgewidth=1.6),
-    }

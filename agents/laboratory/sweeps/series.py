@@ -58,9 +58,13 @@ class Progress:
         """Return an estimate of the time until all is done, from the runs' own metrics; None before the first."""
         lines = {job: line for job in (*self.finished, *self.running) if (line := self.latest_metrics(job)) is not None}
         parts = {job: line["update"] / job.config.n_updates for job, line in lines.items()}
-        done = sum(self._effort(job) * part for job, part in parts.items())
+        for job in self.jobs:  # trials differ in the seed alone
+            if job.name not in self._efforts:
+                self._efforts[job.name] = effort(job.config)
+        of = self._efforts
+        done = sum(of[job.name] * part for job, part in parts.items())
         spent = sum(line["seconds"] for line in lines.values())
-        rest = sum(self._effort(j) * (1 - parts.get(j, 0)) for j in self.jobs if j not in self.finished | self.failed)
+        rest = sum(of[j.name] * (1 - parts.get(j, 0)) for j in self.jobs if j not in self.finished | self.failed)
         return rest * spent / done / max(1, len(self.running)) if done else None
 
     def latest_metrics(self, job: Job) -> Line | None:
@@ -71,11 +75,6 @@ class Progress:
         if job in self.finished:
             self._last[job] = line
         return line
-
-    def _effort(self, job: Job) -> float:
-        if job.name not in self._efforts:  # once for all trials, which differ in the seed alone
-            self._efforts[job.name] = effort(job.config)
-        return self._efforts[job.name]
 
 
 def effort(config: TrainingConfig) -> float:
@@ -120,7 +119,10 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
                 started |= zip(next_ones, executor.start(attempt, next_ones), strict=True)
             ended = [job for job, call in started.items() if call.done()]
             for job in ended:
-                error = _error_of(started.pop(job))
+                call = started.pop(job)
+                died = call.exception()  # `attempt` raises nothing but KeyboardInterrupt: else its process has died
+                told, in_time = f"{type(died).__name__}: {died}", not isinstance(died, OutOfTime)
+                error: Error | None = call.result() if died is None else Error(told, is_failure=in_time)
                 attempts[job] += error is None or error.is_failure
                 if error is not None and not error.is_failure:
                     saved[job] = [*saved[job], job.saved_update()][-ATTEMPTS - 1 :]
@@ -148,12 +150,3 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
     finally:
         executor.close()
-
-
-def _error_of(call: Pending) -> Error | None:
-    """Return what ended a call of `attempt` early, or None."""
-    died = call.exception()  # `attempt` raises nothing but KeyboardInterrupt: else its process has died
-    if died is not None:
-        return Error(f"{type(died).__name__}: {died}", is_failure=not isinstance(died, OutOfTime))
-    error: Error | None = call.result()
-    return error

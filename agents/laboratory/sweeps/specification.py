@@ -174,17 +174,6 @@ class Description:
                 options = {"preset": self.preset, **self.options, **own, **varied}
                 yield ", ".join(words) or self.preset, options
 
-    def all_seeds(self) -> tuple[int, ...]:
-        """Return the seeds.
-
-        Raises:
-            ValueError: fewer than one, a negative one, or the same seed twice.
-        """
-        given = list(range(self.seeds)) if type(self.seeds) is int else self.seeds
-        seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(given)
-        check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {self.seeds}")
-        return seeds
-
 
 def as_folder(name: str) -> str:
     """Return the name of the folder of a row."""
@@ -203,14 +192,7 @@ def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
     """
     if isinstance(what, Mapping):
         return _sweep(what)
-    content = _read(Path(what))
-    try:
-        return _sweep(content)
-    except ValueError as error:
-        raise ValueError(f"{what}: {error}") from error
-
-
-def _read(path: Path) -> Mapping[str, Any]:
+    path = Path(what)
     check(path.suffix in (".toml", ".json"), f"a sweep is described by a file *.toml or *.json, got {path}")
     check(path.is_file(), f"there is no file {path}")
     with validated_read(path, "cannot be read"):
@@ -224,64 +206,51 @@ def _read(path: Path) -> Mapping[str, Any]:
                 import tomli as tomllib
             content = tomllib.loads(text)
         check(isinstance(content, Mapping), f"it must have keys and values, got {content!r:.60}")
-    return dict(content)
+    try:
+        return _sweep(content)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
 
 
 def _sweep(content: Mapping[str, Any]) -> Sweep:
+    from ...training.config import DEFAULTS, changed, preset_values
+    from ...training.data import LevelStream, validation_batch
+    from ...training.options import options_of_model
+
     check_known(content, options_of(Description), "a sweep")
     given = Description(**content)
     for module in given.modules:
         import_own(module, "a sweep")
-    _check_names(given)
-    combined = dict(given.combined())
-    configs = {name: _configuration(name, dict(options)) for name, options in combined.items()}
-    varied = dict.fromkeys(name for place, names in given.places.items() if place != "options" for name in names)
-    all_values = {name: {**configs[name].to_json(), "preset": options["preset"]} for name, options in combined.items()}
-    rows = (Record(name, {o: own[o] for o in varied if o in own}, (name,)) for name, own in all_values.items())
-    measure = Measures.read(given.measure, configs.values())
-    return Sweep(configs, given.all_seeds(), measure, tuple(rows), to_json(given))
-
-
-def _check_names(given: Description) -> None:
-    """Check the names of rows and options.
-
-    Raises:
-        ValueError: a name twice, or an unknown option or preset.
-    """
-    from ...training.config import DEFAULTS, preset_values
-    from ...training.options import options_of_model
-
-    named = Counter(as_folder(name) for name, _ in given.combined())
-    twice = [name for name, _ in given.combined() if named[as_folder(name)] > 1]
-    check(not twice, f"two rows are named {', '.join(map(repr, dict.fromkeys(twice)))}")
-    long = next((name for name, _ in given.combined() if not 0 < len(as_folder(name).encode()) <= LONGEST), None)
-    check(long is None, f"the name of a row, which is that of a folder, must have 1 to {LONGEST} bytes, got {long!r}")
+    rows, folders = [*given.combined()], Counter(as_folder(name) for name, _ in given.combined())
+    twice = dict.fromkeys(repr(name) for name, _ in rows if folders[as_folder(name)] > 1)
+    check(not twice, f"two rows are named {', '.join(twice)}")
     known = {*DEFAULTS, "preset"}
-    for name, options in given.combined():
-        is_name = isinstance(options["preset"], str)
-        check(is_name, f"row {name!r}: preset must be the name of one, got {options['preset']!r}")
-        known |= {*options_of_model(options.get("model", preset_values(options["preset"])["model"]))}
+    for name, options in rows:
+        is_short, preset = 0 < len(as_folder(name).encode()) <= LONGEST, options["preset"]
+        check(is_short, f"the name of a row, which is that of a folder, must have 1 to {LONGEST} bytes, got {name!r}")
+        check(isinstance(preset, str), f"row {name!r}: preset must be the name of one, got {preset!r}")
+        known |= {*options_of_model(options.get("model", preset_values(preset)["model"]))}
     for place, names in given.places.items():
         check("seed" not in names, f"{place} has a seed, but seeds are given by `seeds`")
         check_known(names, known, place)
         both = sorted(given.vary.keys() & names.keys() if place.startswith("row ") else ())
         check(not both, f"{', '.join(both)} is in vary, and in {place}")
-
-
-def _configuration(name: str, options: dict[str, Any]) -> TrainingConfig:
-    """Return the configuration of a row, with seed 0.
-
-    Raises:
-        ValueError: a bad value, options that contradict each other, or levels that are missing.
-    """
-    from ...training.config import changed
-    from ...training.data import LevelStream, validation_batch
-
-    try:
-        config = changed(options.pop("preset"), **options)
-        LevelStream(config)
-        if config.levels.validation_set is not None:
-            validation_batch(config)
-    except ValueError as error:
-        raise ValueError(f"row {name!r}: {error}") from error
-    return config
+    varied = dict.fromkeys(name for place, names in given.places.items() if place != "options" for name in names)
+    configs: dict[str, TrainingConfig] = {}
+    records = []
+    for name, options in rows:
+        try:
+            config = changed(options["preset"], **{key: value for key, value in options.items() if key != "preset"})
+            LevelStream(config)
+            if config.levels.validation_set is not None:
+                validation_batch(config)
+        except ValueError as error:
+            raise ValueError(f"row {name!r}: {error}") from error
+        values = {**config.to_json(), "preset": options["preset"]}
+        configs[name] = config
+        records.append(Record(name, {option: values[option] for option in varied if option in values}, (name,)))
+    measure = Measures.read(given.measure, configs.values())
+    wanted = list(range(given.seeds)) if type(given.seeds) is int else given.seeds
+    seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)
+    check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {given.seeds}")
+    return Sweep(configs, seeds, measure, tuple(records), to_json(given))
