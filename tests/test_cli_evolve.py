@@ -16,8 +16,8 @@ from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.laboratory.evolution.loop import first_levels
-from maze_nca_gym.agents.laboratory.evolution.measure import EvaluatedPolicy, Regret
+from maze_nca_gym.agents.laboratory.evolution.measure import Regret
+from maze_nca_gym.agents.laboratory.evolution.run import different_levels
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli import main
@@ -160,10 +160,10 @@ class TestTestLevels:
             return pool[rng.integers(3, size=n)]
 
         reserved = level_hashes(pool[:1])
-        found = first_levels(draw, 0, 2, reserved)
+        found = different_levels(draw, 0, 2, reserved)
         assert set(level_hashes(found).tolist()) == set(level_hashes(pool[1:]).tolist())
         with pytest.raises(ValueError, match="hardly 3 different levels of this kind"):
-            first_levels(draw, 0, 3, reserved)
+            different_levels(draw, 0, 3, reserved)
 
 
 class TestGoingOn:
@@ -221,7 +221,7 @@ class TestDamage:
 
 class TestRegret:
     def test_no_levels(self):
-        measure = Regret([EvaluatedPolicy(load("shortest-path-bfs"), 4)], "accuracy", None, lambda: None)
+        measure = Regret([(load("shortest-path-bfs"), 4)], "accuracy", None, lambda: None)
         regret, complete = measure(np.zeros((0, 8, 8), np.uint8), np.zeros((0, 8, 8), bool))
         assert regret.shape == complete.shape == (0,)
 
@@ -233,9 +233,9 @@ class TestRegret:
             if len(pauses) == 2:
                 raise KeyboardInterrupt
 
-        measure = Regret([EvaluatedPolicy(load("model.safetensors"), 1000)], "accuracy", None, pause)
+        measure = Regret([(load("model.safetensors"), 1000)], "accuracy", None, pause)
         with pytest.raises(KeyboardInterrupt):
-            measure.paths(EvaluatedPolicy(load("model.safetensors"), 1000), load_levels("FourRooms").tiles)
+            measure.paths(load_levels("FourRooms").tiles)
 
 
 class TestFamilies:

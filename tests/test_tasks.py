@@ -17,8 +17,8 @@ import maze_nca_gym
 from maze_nca_gym import register_environment
 from maze_nca_gym.agents import Policy, load, make_env, train
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.laboratory.evolution.loop import first_levels
-from maze_nca_gym.agents.laboratory.evolution.measure import EvaluatedPolicy, Regret
+from maze_nca_gym.agents.laboratory.evolution.measure import Regret
+from maze_nca_gym.agents.laboratory.evolution.run import different_levels
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.rollouts import run_until_solved
@@ -222,9 +222,9 @@ class TestATaskOfOnesOwn:
     def test_levels_evolve_against_a_policy(self):
         model = NCA(2, 2, task="dead-ends")
         population = LevelPopulation(PopulationConfig(task="dead-ends", capacity=12))
-        regret = Regret([EvaluatedPolicy(model, 4)], "accuracy", None, lambda: None)
+        regret = Regret([(model, 4)], "accuracy", None, lambda: None)
         reserved = np.empty(0, np.uint64)
-        first = first_levels(lambda rng, n: generate(rng, n, 5, endpoints=False), 0, 12, reserved)
+        first = different_levels(lambda rng, n: generate(rng, n, 5, endpoints=False), 0, 12, reserved)
         fresh = population.fresh(first)
         population.insert(fresh, *regret(fresh.tiles, fresh.targets))
         for seed in range(4):

@@ -69,22 +69,16 @@ def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
 
 def own_modules() -> tuple[str, ...]:
     """Return the modules that registered anything in this process, which others import to know the same names."""
-    return tuple(dict.fromkeys(map(_importable, Registry.modules())))
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    script = "__main__" if file is None else Path(str(file)).stem if spec is None else str(spec.name)
+    return tuple(dict.fromkeys(script if module == "__main__" else module for module in Registry.modules()))
 
 
 def import_option() -> dict[str, str]:
     """Return the option that imports these modules, if there are any."""
     modules = own_modules()
     return {"import": ",".join(modules)} if modules else {}
-
-
-def _importable(module: str) -> str:
-    """Return the name under which a module can be imported; for a script, that of its file."""
-    main = sys.modules["__main__"]
-    if module != "__main__" or getattr(main, "__file__", None) is None:
-        return module
-    spec = getattr(main, "__spec__", None)
-    return str(spec.name) if spec is not None else Path(str(main.__file__)).stem
 
 
 @contextmanager

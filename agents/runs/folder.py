@@ -13,12 +13,16 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial, validated_read
+
+from .stopping import asked_to_stop
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,8 +42,10 @@ class RunFolder:
 
         run = RunFolder.open(path, configuration)
         run.begin({"command": "..."})
-        run.log({"update": 1, "loss": 0.5})
-        run.save({"update": 1}, {"model": model.state_dict()})
+        with run.loop(lambda: run.save({"update": update}, {"model": model.state_dict()}), every=60) as between:
+            for update in range(1, 1001):
+                run.log({"update": update, "loss": make_update(model)})
+                between()
         run.finish()
 
     Attributes:
@@ -96,52 +102,45 @@ class RunFolder:
                 description, or a line of metrics that cannot be read (a last line that was cut off is fine).
             OSError: the folder cannot be written.
         """
-        folder = cls(path, configuration, files, counter, writes)
+        run = cls(path, configuration, files, counter, writes)
         if overwrite is None:
-            folder.ways_out = "choose another --out"
+            run.ways_out = "choose another --out"
+        about = path / DESCRIPTION
         if writes:
-            folder._prepare(bool(overwrite))
-        folder._find(resume, grows)
-        return folder
-
-    def _prepare(self, overwrite: bool) -> None:
-        """Make the folder and delete half-written files of killed runs; remove the run in it if asked to."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            for name in (DESCRIPTION, *self._files):
-                remove_partial(self.path / name)
-            if overwrite:
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+                for name in (DESCRIPTION, *run._files):
+                    remove_partial(path / name)  # what killed runs have written half
                 # the description first: if this is interrupted, what is left is no run that could go on
-                for path in (self.path / DESCRIPTION, *self._present()):
-                    path.unlink(missing_ok=True)
-        except OSError as error:
-            raise OSError(f"cannot write in {self.path}: {error}") from error
-
-    def _find(self, resume: bool, grows: str | None) -> None:
-        if not (self.path / DESCRIPTION).exists():
-            present = sorted({path.name for path in self._present()})
+                for each in (about, *run._present()) if overwrite else ():
+                    each.unlink(missing_ok=True)
+            except OSError as error:
+                raise OSError(f"cannot write in {path}: {error}") from error
+        if not about.exists():
+            present = sorted({each.name for each in run._present()})
             if present:
-                raise ValueError(f"{self.path} has {', '.join(present)}, but no {DESCRIPTION}; {self.ways_out}")
-            return
+                raise ValueError(f"{path} has {', '.join(present)}, but no {DESCRIPTION}; {run.ways_out}")
+            return run
         if not resume:
-            raise ValueError(f"{self.path} has a run; {self.ways_out}")
+            raise ValueError(f"{path} has a run; {run.ways_out}")
         try:
-            with validated_read(self.path / DESCRIPTION, "does not describe a run"):
-                found: dict[str, Any] = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
-                there, here = dict(found["configuration"]), self.configuration
+            with validated_read(about, "does not describe a run"):
+                found: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
+                there, here, is_finished = dict(found["configuration"]), run.configuration, bool(found.get("finished"))
         except ValueError as error:
-            raise ValueError(f"{error}; {self.ways_out}") from error
+            raise ValueError(f"{error}; {run.ways_out}") from error
         names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
         is_more = names == [grows] and there[names[0]] < here[names[0]]
-        self.continues = is_more and bool(found.get("finished"))
-        if names and not self.continues:
+        run.continues = is_more and is_finished
+        if names and not run.continues:
             differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
             first = f"finish it with {grows} {there[names[0]]} first, " if is_more else ""
-            raise ValueError(f"{self.path} has a run of another configuration ({differences}); {first}{self.ways_out}")
-        self.found, self.lines = found, read_metrics(self.path / METRICS, self._counter)
-        if found.get("finished") and self.writes:
+            raise ValueError(f"{path} has a run of another configuration ({differences}); {first}{run.ways_out}")
+        run.found, run.lines = found, read_metrics(path / METRICS, counter)
+        if is_finished and writes:
             # it was killed between the two steps of `finish`, or of those with which it continued
-            (self.path / CHECKPOINT).unlink(missing_ok=True)
+            (path / CHECKPOINT).unlink(missing_ok=True)
+        return run
 
     @property
     def is_finished(self) -> bool:
@@ -167,6 +166,49 @@ class RunFolder:
         if self.writes and (self.path / METRICS).exists():
             with atomic_write(self.path / METRICS) as file:
                 file.write("".join(map(_to_text, self.lines)).encode())
+
+    @contextmanager
+    def loop(
+        self, save: Callable[[], object], every: float, agree: Callable[[bool], bool] = bool
+    ) -> Iterator[Callable[..., None]]:
+        """Save the run at the beginning and the end of a block, and between its steps; end it early if asked to.
+
+        Ctrl-C and schedulers' signals (`stopping.SIGNALS`) end it between two steps. An error, or a second Ctrl-C, ends
+        it at once: the last checkpoint is the one before.
+
+        Args:
+            save: writes the checkpoint, and whatever else the run leaves; called where the state is whole.
+            every: least number of seconds between two saves.
+            agree: receives whether this process was asked to stop; returns whether all that share the run stop.
+
+        Yields:
+            A function to call between two steps, and within long ones where the state is whole. It saves if it is time,
+            unless its argument is false.
+
+        Raises:
+            KeyboardInterrupt: asked to stop, after saving; the message names the checkpoint, if there is one.
+            OSError: a file could not be written.
+        """
+        saved_at = time.monotonic()
+
+        def between(saves: bool = True) -> None:
+            nonlocal saved_at
+            stops = agree(stop.is_set())
+            if stops or (saves and time.monotonic() - saved_at > every):
+                save()
+                saved_at = time.monotonic()
+            if stops:
+                raise KeyboardInterrupt
+
+        try:
+            with asked_to_stop() as stop:
+                save()
+                yield between
+                save()
+        except KeyboardInterrupt:
+            checkpoint = self.path / CHECKPOINT
+            place = f" from {checkpoint}" if checkpoint.exists() else ""
+            raise KeyboardInterrupt(f"interrupted; the same command goes on{place}") from None
 
     def _describe(self, facts: Mapping[str, Any]) -> None:
         self._facts = {**facts, "configuration": self.configuration, "versions": versions()}
@@ -280,10 +322,18 @@ def read_metrics(path: Path, counter: str = "update") -> list[Line]:
         return []
     with validated_read(path, "has no lines of metrics"):
         texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    lines = [_from_text(text, counter) for text in texts]
-    if None in lines[:-1]:
-        raise ValueError(f"{path}, line {lines.index(None) + 1} is no line of metrics; mend or remove the file")
-    return [line for line in lines if line is not None]
+    lines = list[Line]()
+    for number, text in enumerate(texts, 1):
+        try:
+            values: Any = json.loads(text)
+            is_line = type(values[counter]) is int and all(map(math.isfinite, filter(None, values.values())))
+        except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
+            is_line = False
+        if is_line:
+            lines.append({name: math.nan if value is None else value for name, value in values.items()})
+        elif number < len(texts):
+            raise ValueError(f"{path}, line {number} is no line of metrics; mend or remove the file")
+    return lines
 
 
 def read_last(path: Path) -> Line:
@@ -295,17 +345,6 @@ def read_last(path: Path) -> Line:
 def _to_text(line: Line) -> str:
     """Return a line as JSON. Values that are not finite, which JSON lacks, become null."""
     return json.dumps({name: value if math.isfinite(value) else None for name, value in line.items()}) + "\n"
-
-
-def _from_text(text: str, counter: str) -> Line | None:
-    """Return the metrics of a line, with NaN for null; None if the text is no line of metrics."""
-    try:
-        values: Any = json.loads(text)
-        line = {name: math.nan if value is None else value for name, value in values.items()}
-        is_line = type(line[counter]) is int and all(map(math.isfinite, filter(None, values.values())))
-    except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
-        return None
-    return line if is_line else None
 
 
 def versions() -> dict[str, str]:

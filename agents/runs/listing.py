@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -83,19 +83,24 @@ def list_runs(
     taken = ("run", "kind", "state", *scores)  # `loss` is an option of training too
     headings = [f"option {name}" if name in taken else name for name in differing]
     columns = ("run", "kind", "state", *headings, *scores)
+
+    def shown(value: Any) -> str:
+        return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
     rows = [
         (
             run.name,
             run.kind,
             run.progress,
-            *(_text(run.options[name]) if name in run.options else "" for name in differing),
+            *(shown(run.options[name]) if name in run.options else "" for name in differing),
             *(f"{run.scores[name]:.4f}" if name in run.scores else "" for name in scores),
         )
         for run in runs
     ]
     if sort is not None:
         check(sort in columns, f"there is no column {sort!r} to sort by; there are {', '.join(columns)}")
-        rows.sort(key=_order(columns.index(sort)))
+        place = columns.index(sort)
+        rows.sort(key=lambda row: _order(row[place]))
     return Table(columns, [[text.replace("\n", r"\n") for text in row] for row in rows], scores)
 
 
@@ -128,18 +133,9 @@ def _read(path: Path, folder: Path) -> _Run:
     return _Run(name, kind, "begun", "".join(done) or "begun", options, scores)
 
 
-def _text(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _order(place: int) -> Callable[[tuple[str, ...]], tuple[int, float, str]]:
-    """Return the key that sorts rows by a column: numbers, then words, then what is missing."""
-
-    def key(row: tuple[str, ...]) -> tuple[int, float, str]:
-        text = row[place]
-        try:
-            return 0, float(text), ""
-        except ValueError:
-            return 1 if text else 2, 0.0, text
-
-    return key
+def _order(text: str) -> tuple[int, float, str]:
+    """Return the key that sorts cells: numbers, then words, then what is missing."""
+    try:
+        return 0, float(text), ""
+    except ValueError:
+        return 1 if text else 2, 0.0, text

@@ -120,11 +120,6 @@ class EvolvingLevels:
             )
             self.n_rounds += 1
 
-    def line(self) -> dict[str, float]:
-        """Return the metrics of the evolution, for a line of the run."""
-        own = {"evolution_seconds": self.seconds, "n_rounds": float(self.n_rounds)}
-        return own | self.population.statistics()
-
     @contextmanager
     def _timed(self) -> Iterator[None]:
         began = time.perf_counter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from maze_nca_gym.mazes.scoring import score
@@ -14,7 +15,7 @@ from ..policies.policy import Policy
 from ..policies.precision import tf32
 from ..policies.weights import save_model
 from ..rollouts import Batch, default_steps, find_paths
-from ..runs import Line, RunFolder, asked_to_stop
+from ..runs import Line, RunFolder
 from .data import LevelStream, made_ahead, validation_batch
 from .processes import Workers
 from .state import MODEL, TrainingState
@@ -44,20 +45,11 @@ class Intervals:
         log: updates between two lines of metrics.
         validate: updates between two validations, a multiple of `log`.
         save: least number of seconds between two checkpoints.
-
-    Raises:
-        ValueError: `log` below 1, `validate` that is no multiple of it, or `save` below 0.
     """
 
     log: int = 25
     validate: int = 250
     save: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.log < 1 or self.validate < 1 or self.validate % self.log:
-            raise ValueError(f"validate must be a multiple of log, both at least 1, got {self.validate} and {self.log}")
-        if not self.save >= 0:
-            raise ValueError(f"save must be at least 0 seconds, got {self.save}")
 
 
 def run_updates(
@@ -89,38 +81,29 @@ def run_updates(
     stream, held_out = LevelStream(config, all_sizes=bool(state.continued)), validation_batch(config)
     if state.update < config.n_updates:
         stream.batch(state.update)  # raises where there are no such levels, before anything is written
-    with asked_to_stop() as stop, tf32(False):  # but for the products of the network, see `updates.backward`
-        saved_at = save(state, run)
-        with made_ahead(stream, state.update) as batches:
-            for batch in batches:
-                began = time.perf_counter()
-                update(state, batch, stream, workers)
-                is_last = state.update == config.n_updates
-                is_due = is_last or state.update % intervals.log == 0
-                if is_due:
-                    read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
-                state.spend(time.perf_counter() - began)
-                if is_due:
-                    policy = state.best_model if is_last or state.update % intervals.validate == 0 else None
-                    if run.writes:
-                        report(metrics(state) | ({} if policy is None else validate(policy, held_out)), policy)
-                    state.start_line()
-                    if time.monotonic() - saved_at > intervals.save:
-                        saved_at = save(state, run)
-                if _asked_to_end(stop.is_set(), workers, is_due):
-                    break
-        save(state, run)
-    if state.update < config.n_updates:
-        raise KeyboardInterrupt
-
-
-def _asked_to_end(asked: bool, workers: Workers, at_line: bool) -> bool:
-    """Return whether any worker was asked to end.
-
-    To agree on it, GPUs would have to be waited for. So several workers with GPUs ask only after a line of metrics.
-    """
-    waits = workers.size > 1 and workers.device.type != "cpu"
-    return workers.any(asked) if at_line or not waits else False
+    # to agree on whether to end, GPUs have to be waited for: several workers with GPUs ask only after a line of metrics
+    asks_always = workers.size == 1 or workers.device.type == "cpu"
+    with (
+        run.loop(partial(save, state, run), intervals.save, workers.any) as between,
+        tf32(False),  # but for the products of the network, see `updates.backward`
+        made_ahead(stream, state.update) as batches,
+    ):
+        for batch in batches:
+            began = time.perf_counter()
+            update(state, batch, stream, workers)
+            is_last = state.update == config.n_updates
+            is_due = is_last or state.update % intervals.log == 0
+            if is_due:
+                read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
+            seconds = time.perf_counter() - began
+            state.seconds, state.line_seconds = state.seconds + seconds, state.line_seconds + seconds
+            if is_due:
+                policy = state.best_model if is_last or state.update % intervals.validate == 0 else None
+                if run.writes:
+                    report(metrics(state) | ({} if policy is None else validate(policy, held_out)), policy)
+                state.losses, state.line_seconds = [], 0.0
+            if not is_last and (is_due or asks_always):
+                between(is_due)  # saves after a line of metrics
 
 
 def metrics(state: TrainingState) -> dict[str, float]:
@@ -133,18 +116,20 @@ def metrics(state: TrainingState) -> dict[str, float]:
         "learning_rate": state.optimiser.param_groups[0]["lr"],
         "levels_per_second": n_levels / max(state.line_seconds, 1e-9),
     }
-    return line if state.evolution is None else line | state.evolution.line()
+    if (evolution := state.evolution) is not None:
+        line |= {"evolution_seconds": evolution.seconds, "n_rounds": float(evolution.n_rounds)}
+        line |= evolution.population.statistics()
+    return line
 
 
-def save(state: TrainingState, run: RunFolder) -> float:
-    """Write the checkpoint, the model and, after the last update, the population; return the monotonic time."""
+def save(state: TrainingState, run: RunFolder) -> None:
+    """Write the checkpoint, the model and, after the last update, the population."""
     read_losses(state)
     if run.writes:
         if state.evolution is not None and state.update == state.config.n_updates:
             state.evolution.population.save(run.path / LEVELS)  # first: whoever finds the last checkpoint finds it too
         state.save(run)
         save_model(state.best_model, run.path / MODEL)
-    return time.monotonic()
 
 
 def validate(policy: Policy, batch: Batch) -> dict[str, float]:

@@ -72,15 +72,23 @@ def run_session(
     """
     workers = find_workers(device)
     check_compile(config.compile, workers.device)
+    if threads is None:  # this process's part of the usable cores, which all workers on this machine share
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        threads = max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
-    with torch_threads(_cores() if threads is None else threads), asked_to_stop():
+    with torch_threads(threads), asked_to_stop():
         fresh = TrainingState.start(config, workers.device)
         # what can fail must fail before an older run in the folder is overwritten
         LevelStream(config)
         validation_batch(config)
         if tensorboard:
             find_tensorboard()
-        run = _open(folder, config, workers, overwrite)
+        opened = partial(RunFolder.open, folder, config.to_json(), FILES, grows="n_updates", writes=not workers.rank)
+        try:
+            first = None if workers.rank else opened(overwrite=overwrite)
+        finally:
+            workers.any(False)  # a barrier: the others wait until the folder is ready, or has been rejected
+        run = opened() if first is None else first
         if run.is_finished:
             if run.writes:
                 print(
@@ -100,25 +108,20 @@ def run_session(
         if state is fresh and not run.continues:
             _compile(state, workers, config.compile)
         run.begin(_describe(name, state, workers), state.update)
-        _make_updates(run, state, workers, intervals, tensorboard, on_update)
+        checkpoint = run.path / CHECKPOINT
+        try:
+            if run.writes:
+                with reporting(run, config, state.update, on_update, tensorboard=tensorboard) as report:
+                    run_updates(state, run, workers, intervals, report)
+            else:
+                run_updates(state, run, workers, intervals)
+        except Diverged as error:
+            advice = "try a lower --learning-rate, with another --out"
+            raise Diverged(f"training diverged: {error}; {checkpoint} is from before; {advice}") from error
+        except OSError as error:
+            raise OSError(f"{error}; {checkpoint} is intact, and the same command goes on from it") from error
         run.finish()
     return copy.deepcopy(state.best_model).eval().cpu()  # a copy is not compiled: it may run on any size
-
-
-def _cores() -> int:
-    """Return this process's part of the usable cores, which all workers on this machine share."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-
-
-def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: bool) -> RunFolder:
-    """Return the run's folder, which the first process creates or resumes before the others open it."""
-    opened = partial(RunFolder.open, folder, config.to_json(), FILES, grows="n_updates", writes=not workers.rank)
-    try:
-        run = None if workers.rank else opened(overwrite=overwrite)
-    finally:
-        workers.any(False)  # a barrier: the others wait until the folder is ready, or has been rejected
-    return opened() if run is None else run
 
 
 def _compile(state: TrainingState, workers: Workers, wanted: bool | Literal["auto", "reduce-overhead"]) -> None:
@@ -132,75 +135,44 @@ def _compile(state: TrainingState, workers: Workers, wanted: bool | Literal["aut
 
 
 def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str, object]:
-    config, continued = replace(state.config, compile=state.compiled), state.continued
+    config, continued, levels = replace(state.config, compile=state.compiled), state.continued, state.config.levels
     base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
     # a run that was continued is made by several commands, one after the other
     parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
+    if levels.level_set is not None:
+        data = f"the levels of {levels.level_set} alone{', turned and mirrored' if levels.dihedral else ''}"
+    else:
+        kind = "fresh at every update" if levels.n_levels is None else f"{levels.n_levels:,} fixed ones"
+        kind = "the first of a population that evolves" if config.evolve else kind
+        sizes = ", ".join(f"{size}x{size}" for size in levels.sizes)
+        data = f"{', '.join(levels.families)} levels at {sizes}, {kind}, none of any test or validation set"
+    start = config.to_json()["start_from"]
+    hints = ", with guidance at every tile" if config.loss.guidance else ""
     return {
         "command": " && ".join(command_line(["train", base], {**import_option(), **part}) for part in parts),
         "continued": list(continued),
         "compiled": state.compiled,
         "preset": name,
-        "data": _data(config),
+        "data": data + hints + ("" if start is None else f", from the weights of {start}"),
         "device": str(workers.device),
         "processes": workers.size,
         "threads": torch.get_num_threads(),
     }
 
 
-def _data(config: TrainingConfig) -> str:
-    """Describe the levels that a run learns from, in words."""
-    levels, start = config.levels, config.to_json()["start_from"]
-    hints = ", with guidance at every tile" if config.loss.guidance else ""
-    hints += "" if start is None else f", from the weights of {start}"
-    if levels.level_set is not None:
-        return f"the levels of {levels.level_set} alone{', turned and mirrored' if levels.dihedral else ''}{hints}"
-    kind = "fresh at every update" if levels.n_levels is None else f"{levels.n_levels:,} fixed ones"
-    kind = "the first of a population that evolves" if config.evolve else kind
-    sizes = ", ".join(f"{size}x{size}" for size in levels.sizes)
-    return f"{', '.join(levels.families)} levels at {sizes}, {kind}, none of any test or validation set{hints}"
-
-
 def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
-    config, n = state.config, state.config.n_updates
+    config = state.config
     print(
-        f"{printable(str(run.path))}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} "
-        f"updates of {config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
+        f"{printable(str(run.path))}: {type(state.model).__name__} of {state.model.n_weights:,} weights, "
+        f"{config.n_updates:,} updates of {config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
     )
     if state.update == state.begin > 0:
-        print(f"the run was finished after {state.update:,} updates; {_afresh(config)}")
+        schedule = config.optimiser.schedule
+        rate = "a constant learning rate" if schedule == "constant" else f"the schedule {schedule} from its start"
+        kept = " and ".join(["optimiser", *["pool"] * bool(config.pool.pool_size), *["population"] * config.evolve])
+        print(
+            f"the run was finished after {state.update:,} updates; it goes on from its weights, with a fresh {kept}, "
+            f"and {rate}"
+        )
     elif state.update:
         print(f"going on after update {state.update:,} and {duration(state.seconds)} of training")
-
-
-def _afresh(config: TrainingConfig) -> str:
-    """Say with what a run that was finished goes on."""
-    schedule = config.optimiser.schedule
-    rate = "a constant learning rate" if schedule == "constant" else f"the schedule {schedule} from its start"
-    kept = ["pool"] * bool(config.pool.pool_size) + ["population"] * config.evolve
-    return f"it goes on from its weights, with a fresh {' and '.join(['optimiser', *kept])}, and {rate}"
-
-
-def _make_updates(
-    run: RunFolder,
-    state: TrainingState,
-    workers: Workers,
-    intervals: Intervals,
-    tensorboard: bool,
-    on_update: Callable[[Line], object],
-) -> None:
-    """Make the remaining updates; an error that ends them early says how to go on."""
-    checkpoint = run.path / CHECKPOINT
-    try:
-        if run.writes:
-            with reporting(run, state.config, state.update, on_update, tensorboard=tensorboard) as report:
-                run_updates(state, run, workers, intervals, report)
-        else:
-            run_updates(state, run, workers, intervals)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; the same command goes on from {checkpoint}") from None
-    except Diverged as error:
-        advice = "try a lower --learning-rate, with another --out"
-        raise Diverged(f"training diverged: {error}; {checkpoint} is from before; {advice}") from error
-    except OSError as error:
-        raise OSError(f"{error}; {checkpoint} is intact, and the same command goes on from it") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -106,15 +106,6 @@ class TrainingState:
         """The model to save: the average, if there is one."""
         return self.model if self.average is None else self.average
 
-    def spend(self, seconds: float) -> None:
-        """Add the time of an update."""
-        self.seconds += seconds
-        self.line_seconds += seconds
-
-    def start_line(self) -> None:
-        """Start collecting for the next line of metrics."""
-        self.losses, self.line_seconds = [], 0.0
-
     def save(self, run: RunFolder) -> None:
         """Write the checkpoint of a run.
 
@@ -171,19 +162,14 @@ class TrainingState:
         state.model.load_state_dict(parts["model"])
         if state.average is not None:
             state.average.load_state_dict(parts["average"])
-        state._load_optimiser(parts)
+        on_device = state.optimiser.defaults.get("capturable", False)
+        for key, parameter in state.model.named_parameters() if state.update > state.begin else ():
+            names = OPTIMISERS[config.optimiser.optimiser].empty(parameter)
+            kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
+            step = torch.tensor(float(state.update - state.begin), device=parameter.device if on_device else None)
+            state.optimiser.state[parameter] = {"step": step, **kept}
         for size in numbers["pools"]:
             state.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], config, device)
         if config.evolve:
             state.evolution = EvolvingLevels.from_tensors(numbers["evolution"], parts[POPULATION])
         return state
-
-    def _load_optimiser(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
-        if self.update == self.begin:
-            return
-        on_device = self.optimiser.defaults.get("capturable", False)
-        for key, parameter in self.model.named_parameters():
-            names = OPTIMISERS[self.config.optimiser.optimiser].empty(parameter)
-            kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
-            step = torch.tensor(float(self.update - self.begin), device=parameter.device if on_device else None)
-            self.optimiser.state[parameter] = {"step": step, **kept}

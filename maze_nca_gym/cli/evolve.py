@@ -12,14 +12,14 @@ from maze_nca_gym.support.tables import Table, percent
 
 def run(*, out: Path = Path("runs/evolve"), **options: Any) -> int:
     """Print how the levels changed, and where the files are."""
-    from maze_nca_gym.agents.laboratory.evolution.loop import CURVES, HARDEST, POPULATION, ROUND, hardest
+    from maze_nca_gym.agents.laboratory.evolution.record import CURVES, HARDEST, POPULATION
     from maze_nca_gym.agents.runs import METRICS, read_metrics
     from maze_nca_gym.mazes.population import LevelPopulation
 
     evolve(out=out, **options)
-    lines = read_metrics(out / METRICS, ROUND)
+    lines = read_metrics(out / METRICS, "round")
     population, first, last = LevelPopulation.load(out / POPULATION), lines[0], lines[-1]
-    (worst,) = hardest(population, 1)
+    (worst,) = population.hardest(1)
     Table.of_facts(
         {
             "levels": f"{len(population):,} of {' x '.join(map(str, population.tiles.shape[1:]))} tiles, "

@@ -49,7 +49,7 @@ def run(
         policy = train(preset, out=out, **options)
     except (KeyboardInterrupt, Diverged) as end:
         if first:
-            complain(str(end) if isinstance(end, KeyboardInterrupt) else f"error: {end}")
+            complain((str(end) or "interrupted") if isinstance(end, KeyboardInterrupt) else f"error: {end}")
         return INTERRUPTED if isinstance(end, KeyboardInterrupt) else FAILED
     except ImportError as error:
         raise JobError(str(error)) from error

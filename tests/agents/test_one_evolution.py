@@ -13,8 +13,8 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import evolve, load
-from maze_nca_gym.agents.laboratory.evolution.loop import Evolution
-from maze_nca_gym.agents.laboratory.evolution.measure import EvaluatedPolicy, Regret
+from maze_nca_gym.agents.laboratory.evolution import figures
+from maze_nca_gym.agents.laboratory.evolution.measure import Regret
 from maze_nca_gym.agents.laboratory.evolution.run import options_of_evolution
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed
@@ -53,7 +53,7 @@ SMALL: dict[str, Any] = {"n": 12, "rounds": 1, "size": 5, "steps": 3, "picture_e
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Evolution, "draw", lambda *_: None)
+    monkeypatch.setattr(figures, "draw", lambda *_: None)
 
 
 def bare(**options: Any) -> MazeEnv:
@@ -109,7 +109,7 @@ class TestRegret:
     def everywhere(self, monkeypatch, measure: str, path: np.ndarray) -> list[tuple[float, float]]:
         target = shortest_path(FORK[None])
         monkeypatch.setattr(Regret, "paths", lambda *_: path)
-        regret = Regret([EvaluatedPolicy(load("shortest-path-bfs"), 1)], measure, None, lambda: None)
+        regret = Regret([(load("shortest-path-bfs"), 1)], measure, None, lambda: None)
         against_policies = regret(FORK[None], target)
         in_training = measured_by(PopulationConfig(score=measure), torch.from_numpy(path), Batch(FORK[None], target))
         found = [

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_gif
 from maze_nca_gym.rendering.palette import Frame
 
 from ...evaluation.drawing import COLOURS, count_axis, curve, figure, fraction_axis, panels
-from ...runs import Line
+from ...runs import Line, RunFolder
+from .record import CURVES, HARDEST, Snapshot
 
 PANELS = {
     "mean_fitness": ("mean regret", "{:.3g}"),
@@ -32,24 +29,25 @@ GAP = 12
 """Pixels between the levels and around them."""
 
 
-Snapshot: TypeAlias = dict[str, NDArray[Any]]
-"""The hardest levels after a round: `round` (), `tiles` (n, H, W), `paths` (n, H, W) uint8 from 0 to 255, and
-`regret` (n,)."""
+def draw(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, title: str) -> None:
+    """Write the files `CURVES`, statistics against rounds, and `HARDEST`, the hardest levels after some of the rounds.
 
-
-def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
-    """Write mean regret, mean solution length and the share completed against rounds as a PNG file; returns its path.
+    There the path of the first policy is blue, and the exact solution outlined in orange.
 
     Args:
-        lines: at least one, in the order of rounds.
-        title: the title above the panels.
-        path: the file.
+        run: the folder, with a line for each round.
+        snapshots: at least one, all with the same number of levels of one size.
+        task: the task of the levels.
+        title: the title above the curves.
+
+    Raises:
+        OSError: a file could not be written.
     """
-    rounds = [line["round"] for line in lines]
-    with figure(path, 12, 4, title) as drawn:
+    rounds = [line["round"] for line in run.lines]
+    with figure(run.path / CURVES, 12, 4, title) as drawn:
         shown = panels(drawn, len(PANELS), len(PANELS))
         for axes, colour, (name, (label, written)) in zip(shown, COLOURS, PANELS.items(), strict=False):
-            values = [line[name] for line in lines]
+            values = [line[name] for line in run.lines]
             curve(axes, rounds, values, color=colour, end=7, linewidth=2)
             ends = (written.format(value).replace("%", " %") for value in (values[0], values[-1]))
             axes.set_title(f"{label}: {' to '.join(ends)}", fontsize=12)
@@ -58,33 +56,17 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         fraction_axis(shown[-1])
         for axes in shown[:-1]:
             axes.set_ylim(bottom=0)
-    return path
-
-
-def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], task: Task, path: Path) -> Path:
-    """Write the hardest levels after each of some rounds as a GIF file; return its path.
-
-    The path of the first policy is blue, and the exact solution outlined in orange.
-
-    Args:
-        snapshots: at least one, all with the same number of levels of one size.
-        lines: the statistics of every round.
-        task: the task of the levels.
-        path: the file.
-    """
-    by_round = {line["round"]: line for line in lines}
+    by_round = dict(zip(rounds, run.lines, strict=True))
     frames = [_frame(snapshot, by_round[int(snapshot["round"])], task) for snapshot in snapshots]
-    return save_gif(path, frames + [frames[-1]] * (LAST_FRAME - 1), FPS)
+    save_gif(run.path / HARDEST, frames + [frames[-1]] * (LAST_FRAME - 1), FPS)
 
 
 def _frame(snapshot: Snapshot, line: Line, task: Task) -> Frame:
-    tiles = snapshot["tiles"]
+    tiles, pictures = snapshot["tiles"], []
     parts = zip(tiles, snapshot["paths"] / np.float32(255), task.solve_all(tiles), snapshot["regret"], strict=True)
-    sheet = contact_sheet([_level(task, *part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=GAP)
+    for level, path, solution, regret in parts:
+        picture = draw_level(level, path, max(LEAST_CELL, SIDE // max(level.shape)), solution, kinds=task.kinds)
+        pictures.append(captioned(picture, f"regret {regret:.3g}", f"{int(solution.sum())} tiles", size=13))
+    sheet = contact_sheet(pictures, columns=math.ceil(math.sqrt(len(tiles))), gap=GAP)
     facts = f"regret {line['mean_fitness']:.3g}, {line['mean_solution_length']:.1f} tiles"
     return captioned(sheet, f"round {line['round']:,}", facts, size=18, margin=GAP)
-
-
-def _level(task: Task, tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_], regret: float) -> Frame:
-    picture = draw_level(tiles, path, max(LEAST_CELL, SIDE // max(tiles.shape)), solution, kinds=task.kinds)
-    return captioned(picture, f"regret {regret:.3g}", f"{int(solution.sum())} tiles", size=13)

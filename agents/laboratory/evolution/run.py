@@ -1,15 +1,29 @@
-"""`evolve`: levels that evolve against policies."""
+"""`evolve`: levels that evolve against policies (paper, section "Adversarial data generation").
+
+Every round has its own random generator, seeded by its number. So a population that was saved continues as if it had
+never stopped. Its clock counts the rounds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from maze_nca_gym.mazes.generation import GENERATORS
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.benchmark_sets import held_out_levels
+from maze_nca_gym.mazes.families import is_reserved, reserved_hashes
+from maze_nca_gym.mazes.generation import GENERATORS, check_size
+from maze_nca_gym.mazes.levels import Tiles, level_hashes
 from maze_nca_gym.mazes.mutation import MUTATIONS
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import (
     Between,
     Further,
@@ -24,24 +38,34 @@ from maze_nca_gym.support.options import (
     options_of,
     options_of_call,
 )
+from maze_nca_gym.support.random_streams import rng_for
 
 from ...rollouts.levels import SIZE, generator_options
-from ...runs import check_folder, naming_memory
+from ...runs import ProgressBar, RunFolder, check_folder, command_line, import_option, naming_memory
 
 if TYPE_CHECKING:
     from maze_nca_gym.mazes.population import LevelPopulation
 
     from ...policies.policy import Policy
 
+Draw: TypeAlias = Callable[[np.random.Generator, int], Tiles]
+"""rng, n -> (n, H, W) tiles."""
+
+OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options_of(mutation))
+"""Options of all mutations."""
+PATIENCE = 100
+"""Largest number of attempts to replace first levels that were rejected."""
+LEAST_SIZE = 4
+"""Smallest inner size for which there are test sets."""
 ROUNDS = ("n_offspring", "parents")
 """Options of a `BreedingSchedule` that apply here. The others say when a round is due, and here every round is."""
 
 
 def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
     """Return the options of the generator, the population, its mutation and its rounds by name."""
-    population = {name: option for name, option in options_of(PopulationConfig).items() if name != "task"}
+    population = {name: each for name, each in options_of(PopulationConfig).items() if name != "task"}
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
-    rounds = {name: option for name, option in options_of(BreedingSchedule).items() if name in ROUNDS}
+    rounds = {name: each for name, each in options_of(BreedingSchedule).items() if name in ROUNDS}
     mutations = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
     return {**generator_options(given), **rounds, **population, **mutations}
 
@@ -103,17 +127,137 @@ def evolve(
         OSError: a file could not be written.
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
-    from .job import prepare, run
+    from maze_nca_gym.envs.backend_torch import find_device
 
-    further = options_of_evolution({})
+    from ...policies.policy import common_task
+    from ...policies.registry import named_policies
+    from ...rollouts import default_steps, try_out
+    from .measure import Regret
+    from .record import FILES, load, note, save
+
     options = {name: value for name, value in options.items() if value is not None}
-    check_known(options, {*given, *further}, "evolve")
+    check_known(options, {*given, *options_of_evolution({})}, "evolve")
     schedule = BreedingSchedule(**{name: options.pop(name) for name in ROUNDS if name in options})
     given |= {name: getattr(schedule, name) for name in ROUNDS}
     check(options.get("capacity", n) >= n, f"capacity must be at least n {n}, got {options.get('capacity')}")
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
-        kinds = (evolve, PopulationConfig, BreedingSchedule)  # all others are in the configuration only if given
-        usual = {n: each.default for n, each in {**further, **options_of_call(evolve)}.items() if each.group in kinds}
-        job = prepare(policies, given, options, usual)
-        return run(job)
+        found = {name: policy.to(find_device(device)) for name, policy in named_policies(policies).items()}
+        task = find_task(common_task(found))
+        task.check_one_channel("its levels cannot evolve")
+        names = (options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
+        own, of_mutation, of_generator = ({name: options[name] for name in some if name in options} for some in names)
+        config = PopulationConfig(**{"capacity": n, **own, "task": task.name, "mutation_options": of_mutation})
+        shape = check_size(size)
+        reserved = _reserved((shape[0],) if shape[0] == shape[1] >= LEAST_SIZE else (), task.name)
+        drawn = partial(task.generate, size=shape, generator=generator, **of_generator)
+        levels = different_levels(drawn, seed, n, reserved)
+        n_steps, unsolved = dict[str, int](), np.zeros(levels[:1].shape, np.bool_)
+        for name, policy in found.items():
+            # enough for any level of this size: solutions may get longer than those of the first levels
+            bound = policy.guarantees.enough_steps(*levels.shape[1:]) if policy.max_steps is None else None
+            usual = default_steps(policy, unsolved) if bound is None else bound
+            n_steps[name] = usual if steps is None else steps
+            try_out(policy, levels, n_steps[name], name)
+        configuration, command = _described(found, n_steps, given, options, config)
+        run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
+        population, snapshots = load(run, config)
+        if population.clock <= rounds:
+            run.begin({"command": command}, population.clock if len(population) else -1)
+        against, shown = ", ".join(found), printable(str(out))
+        if run.lines and run.lines[-1]["round"] == population.clock >= rounds and len(population) >= n:
+            print(f"{shown} is finished; more --rounds go on, --overwrite starts a new one")
+        else:
+            how = f"{rounds:,} rounds of {schedule.n_offspring:,} offspring against {against} on {device}"
+            print(f"{shown}: {n:,} levels, {how}; Ctrl-C saves and ends")
+            if len(population):
+                print(f"going on with {len(population):,} levels after round {population.clock:,}")
+            with run.loop(partial(save, run, population, snapshots), save_every) as between:
+                evaluated = [(policy, n_steps[name]) for name, policy in found.items()]
+                regret = Regret(evaluated, config.measure, batch, between)
+                noted = partial(note, run, population, snapshots, picture_every, regret.paths)
+                with ProgressBar(f"measuring {n:,} levels", n, len(population)) as bar:
+                    for start in range(len(population), n, schedule.n_offspring):
+                        fresh = population.fresh(levels[start : start + schedule.n_offspring])
+                        population.insert(fresh, *regret(fresh.tiles, fresh.targets))
+                        bar.advance(len(fresh))
+                        between()
+                noted()
+                with ProgressBar("rounds", rounds, population.clock) as bar:
+                    for index in range(population.clock, rounds):
+                        rng = rng_for(seed, "offspring", index)
+                        population.breed(rng, schedule.n_offspring, schedule.parents, regret, reserved, ticks=1)
+                        noted()
+                        bar.advance(1)
+                        between()
+        from .figures import draw  # here, as it loads matplotlib
+
+        draw(run, snapshots, task, f"evolved against {against}")
+        return population
+
+
+@cache
+def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
+    return reserved_hashes(held_out_levels(sizes, task))
+
+
+def different_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) -> Tiles:
+    """Return (n, H, W) uint8 levels that all differ, none of them reserved.
+
+    Args:
+        draw: generates levels.
+        seed: the seed of the generator.
+        n: the number of levels, at least 1.
+        reserved: hashes from `families.reserved_hashes`.
+
+    Raises:
+        ValueError: there are hardly `n` different levels of this kind.
+    """
+    rng = rng_for(seed, "first levels")
+    levels = draw(rng, n)
+    for _ in range(PATIENCE):
+        firsts = np.sort(np.unique(level_hashes(levels), return_index=True)[1])
+        kept = levels[firsts]
+        kept = kept[~is_reserved(kept, reserved)]
+        if len(kept) == n:
+            return kept
+        levels = np.concatenate([kept, draw(rng, n - len(kept))])
+    raise ValueError(f"there are hardly {n:,} different levels of this kind outside of the test sets; ask for fewer")
+
+
+def _described(
+    policies: Mapping[str, Policy],
+    n_steps: Mapping[str, int],
+    given: Mapping[str, Any],
+    options: Mapping[str, Any],
+    config: PopulationConfig,
+) -> tuple[dict[str, Any], str]:
+    """Return everything that determines a run's levels, JSON-serialisable, and the command that evolves the same."""
+    from maze_nca_gym.support.transfer import read_back
+
+    rows, cols = check_size(given["size"])
+    size = str(rows) if rows == cols else f"{rows}x{cols}"
+    weights = {name: b"".join(read_back(p).tobytes() for p in policy.parameters()) for name, policy in policies.items()}
+    configuration = {
+        "policies": [
+            {"policy": name, "iterations": n_steps[name], "sha256": hashlib.sha256(weights[name]).hexdigest()}
+            for name in policies
+        ],
+        **{name: given[name] for name in ("n", "n_offspring", "seed", "batch", "picture_every")},
+        "levels": {
+            "generator": given["generator"],
+            "size": size,
+            **{name: options.get(name) for name in generator_options({})},
+        },
+        "parents": given["parents"],
+        "population": asdict(config),
+    }
+    kinds = (evolve, PopulationConfig, BreedingSchedule)  # all others are in the configuration only if given
+    known = {**options_of_evolution({}), **options_of_call(evolve)}
+    usual = {name: each.default for name, each in known.items() if each.group in kinds}
+    changed = {
+        name: value
+        for name, value in {**given, "size": size, **options}.items()
+        if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
+    }
+    return configuration, command_line(["evolve", *policies], {**import_option(), **changed})

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.mazes.population.config import MEASURES
 from maze_nca_gym.mazes.scoring import IsOptimal, Scores, score
-from maze_nca_gym.support.names import unknown_name
 
 MEMBER = np.dtype(
     [
@@ -58,14 +56,9 @@ class Candidates:
     def take(self, indices: ArrayLike) -> Candidates:
         """Return the candidates at these (K,) indices, in that order."""
         which = np.asarray(indices, np.int64)
-        return Candidates(
-            self.tiles[which],
-            self.targets[which],
-            self.parents[which],
-            self.generations[which],
-            self.seeds[which],
-            tuple(self.edits[i] for i in which.tolist()),
-        )
+        names = ("tiles", "targets", "parents", "generations", "seeds")
+        taken: dict[str, Any] = {name: getattr(self, name)[which] for name in names}
+        return Candidates(**taken, edits=tuple(self.edits[i] for i in which.tolist()))
 
 
 class Measurements(NamedTuple):
@@ -102,10 +95,8 @@ def measure(
         scores: what `scoring.score` returns for these arguments, if it is known already.
 
     Raises:
-        ValueError: an unknown name, or the same errors as from `scoring.score`.
+        ValueError: the same errors as from `scoring.score`.
     """
-    if name not in MEASURES:
-        raise ValueError(unknown_name("measure", name, MEASURES))
     if scores is None or name == "loss":
         scores = score(tiles, path, target, is_optimal, canonical=name == "loss")
     lacking = 1.0 - scores.accuracy if name == "accuracy" else scores.loss

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from tables import for_each
 from training_runs import ACCEL, ALONE, EVOLVING, POOL, content, loaded, make_updates, opened, started, train_in
 
 from maze_nca_gym.agents.policies.weights import load_model
@@ -132,19 +131,6 @@ def test_training_on_a_full_disk_ends_with_the_reason(tmp_path):
     with files_end_at(2000), pytest.raises(OSError, match="File too large"):
         run_updates(state, run, ALONE, Intervals())
     assert [path.name for path in tmp_path.iterdir()] == [DESCRIPTION]
-
-
-@for_each(
-    ("values", "message"),
-    [
-        *(({"log": log, "validate": 25}, "multiple of log, both at least 1, got 25 and") for log in (0, 10)),
-        ({"validate": 0}, "multiple of log, both at least 1, got 0 and 25"),
-        *(({"save": save}, "save must be at least 0 seconds, got") for save in (-1, float("nan"))),
-    ],
-)
-def test_the_intervals_are_checked(values, message):
-    with pytest.raises(ValueError, match=message):
-        Intervals(**values)
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):
