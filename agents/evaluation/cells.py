@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +12,12 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.mazes.families import most_levels
-from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.mazes.levels import LevelSet, has_border
 from maze_nca_gym.mazes.tasks import find_task
 
 from ..policies.environments import border_warning
 from ..policies.policy import Policy
 from ..rollouts import Batch, default_steps, label, try_out
-from ..rollouts.levels import describe_source, first_levels
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability
@@ -113,19 +111,6 @@ class Result:
             **asdict(self.evaluation),
             "stability": None if self.stability is None else asdict(self.stability),
         }
-
-
-def own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None) -> LevelSet:
-    """Return the first `n` levels, prepared for the task and described like a test set.
-
-    Raises:
-        ValueError: no such levels, or fewer than `n`.
-    """
-    name, given = describe_source(levels), first_levels(levels, n, task=task)
-    tiles = find_task(task).prepare(given.tiles)
-    size = max(tiles.shape[1:]) - (2 if has_border(tiles).all() else 0)
-    known = {} if "family" in given.config else {"name": name, "family": name, "size": size}
-    return LevelSet(tiles, {**given.config, **known})
 
 
 def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, Policy]:

@@ -220,7 +220,10 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
         drawn: the figure.
         handles: label -> what has it; by default all that has a label in any panel, each label once.
     """
-    found = dict(handles) if handles is not None else _labelled(drawn)
+    found = dict(handles or {})
+    for axes in drawn.axes if handles is None else ():
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
     if not found:
         return
     labels = [wrapped(label, drawn.get_figwidth() - 0.8) or " " for label in found]
@@ -234,14 +237,6 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
             break
         made.remove()
     drawn.set_figheight(drawn.get_figheight() + box.height / drawn.dpi)
-
-
-def _labelled(drawn: Figure) -> dict[str, Artist]:
-    found: dict[str, Artist] = {}
-    for axes in drawn.axes:
-        handles, labels = axes.get_legend_handles_labels()
-        found |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in found}
-    return found
 
 
 def wrapped(text: str, inches: float, size: float | None = None) -> str:

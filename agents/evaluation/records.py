@@ -173,7 +173,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Record:
+class SweepRow:
     """A row: what runs, and what was measured of it.
 
     Attributes:
@@ -308,7 +308,7 @@ class Effect:
 
 
 def find_effects(
-    rows: Sequence[Record], comparisons: Sequence[tuple[str, Any, Any]] | None = None, where: str = ""
+    rows: Sequence[SweepRow], comparisons: Sequence[tuple[str, Any, Any]] | None = None, where: str = ""
 ) -> list[Effect]:
     """Return the effects of options, where there are pairs of rows of a section that differ in the option alone.
 
@@ -366,7 +366,7 @@ def as_text(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class SweepResults(Results[Record]):
+class SweepResults(Results[SweepRow]):
     """The results of a sweep, or of the paper's tables.
 
     Attributes:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.mazes.families import FAMILIES, most_levels, test_levels
-from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
 
 from ..policies.registry import named_policies
@@ -82,7 +83,8 @@ def evaluate(
         KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
     """
     from ..policies.policy import common_task
-    from .cells import measure_cell, on_device, own_levels, prepare
+    from ..rollouts.levels import describe_source, first_levels
+    from .cells import measure_cell, on_device, prepare
     from .iterations import keep_iterations
     from .results import EvaluationResults
 
@@ -101,7 +103,11 @@ def evaluate(
         counts = {size: min(n or DEFAULT_N, most_levels(size)) for size in inner}
         sets = [test_levels(kind, size, task, counts[size]) for kind in kinds for size in inner]
     else:
-        sets = [own_levels(levels, task, n)]
+        name, drawn = describe_source(levels), first_levels(levels, n, task=task)
+        tiles = find_task(task).prepare(drawn.tiles)
+        size = max(tiles.shape[1:]) - (2 if has_border(tiles).all() else 0)
+        about = {} if "family" in drawn.config else {"name": name, "family": name, "size": size}
+        sets = [LevelSet(tiles, {**drawn.config, **about})]
         chosen = {"levels": sets[0].config["name"]}
     configuration = {
         "policies": list(found),

@@ -25,7 +25,7 @@ from tables import for_each
 from test_reproduction import Here
 
 from maze_nca_gym.agents import list_runs, sweep, train
-from maze_nca_gym.agents.evaluation.records import Pooled, Record, find_effects
+from maze_nca_gym.agents.evaluation.records import Pooled, SweepRow, find_effects
 from maze_nca_gym.agents.evaluation.statistics import student
 from maze_nca_gym.agents.laboratory.sweeps import jobs
 from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
@@ -401,7 +401,7 @@ class TestListing:
 
 def row(name, options, values):
     found = {seed: {"figures": {"m": value}, "n_weights": 1, "seconds": 1} for seed, value in values.items()}
-    return Record(name, options, (name,), n_runs=len(values), found=found)
+    return SweepRow(name, options, (name,), n_runs=len(values), found=found)
 
 
 class TestStatistics:

@@ -16,7 +16,7 @@ from ...runs import versions
 from ..figure_options import FigureFormat, FigureWidth
 from ..records import Results
 from .answers import CANONICAL, EXACT
-from .rows import SUPERVISIONS, Line, Measured, lines_of, published, published_beside, scores_of
+from .rows import SUPERVISIONS, Measured, Standing, lines_of, published, published_beside, scores_of
 
 BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard"
 _HEAD = """# Leaderboard
@@ -107,7 +107,7 @@ class Board(Results[Measured]):
         check(bool(self.rows), "there is nothing to draw: the leaderboard has no rows")
         same = [each for each in published() if each.mazes == "same"]
         fair = {name: (rows, [each for each in same if each.set == name]) for name, rows in self.by_set().items()}
-        panels: dict[str, list[tuple[Line, float]]] = {}
+        panels: dict[str, list[tuple[Standing, float]]] = {}
         for name, (rows, others) in ({name: sides for name, sides in fair.items() if sides[1]} or fair).items():
             lines = lines_of(rows, others)
             for score in dict.fromkeys(each.score for each in others) or scores_of(rows, others)[-1:]:

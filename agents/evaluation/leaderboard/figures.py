@@ -23,13 +23,13 @@ from ..drawing import (
     panels,
 )
 from ..figure_options import WIDTHS, FigureWidth
-from .rows import SUPERVISIONS, Line
+from .rows import SUPERVISIONS, Standing
 
 COLOURS = dict(zip(SUPERVISIONS, (ORANGE, BLUE, GREEN, PURPLE, GREY), strict=True))
 """Supervision -> colour."""
 
 
-def draw(sets: Mapping[str, Sequence[tuple[Line, float]]], path: Path, width: FigureWidth = None) -> Path:
+def draw(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width: FigureWidth = None) -> Path:
     """Write a picture with a panel for each set, and return its path.
 
     Args:

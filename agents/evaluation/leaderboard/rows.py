@@ -174,7 +174,7 @@ def published_beside(name: str) -> list[Published]:
 
 
 @dataclass(frozen=True)
-class Line:
+class Standing:
     """A row as pages and pictures show it: one policy, all seeds of a training, or one published result.
 
     Attributes:
@@ -202,7 +202,7 @@ class Line:
         return (f"{self.values[score]:{digits}}", self.spreads[score]) if score in self.values else ("", "")
 
 
-def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Line]:
+def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Standing]:
     """Return a line for each policy, training and published result of one set, best first by their highest score."""
 
     def training(entry: Entry) -> str:
@@ -224,7 +224,7 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Line
         seconds = sum(row.seconds or 0 for row in seeds) / n
         steps = "" if first.n_steps is None else f", {first.n_steps:,} iterations, {seconds:,.0f} s"
         details = f"{scores}; {about}{first.n:,} instances{steps}; {training(first)}."
-        lines.append(Line(first, name, values, spreads, details))
+        lines.append(Standing(first, name, values, spreads, details))
     for each in others:
         spread = "" if each.deviation is None else f" ± {each.deviation:g}"
         about = {None: "seeds not stated", 1: "one training"}.get(each.seeds, f"mean of {each.seeds} trainings")
@@ -234,7 +234,7 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Line
         mazes = f"the mazes of {each.set}" if each.mazes == "same" else "mazes of its own"
         facts = f"{each.score} {each.value:g}{spread}; {moment}; {about}; {mazes}; {training(each)}."
         details = f"{facts} From {each.source}; read: {each.read}."
-        lines.append(Line(each, each.name, {each.score: each.value}, {each.score: spread}, details))
+        lines.append(Standing(each, each.name, {each.score: each.value}, {each.score: spread}, details))
     return sorted(lines, key=lambda line: (-max(line.values.values()), line.entry.weights or 0))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +34,40 @@ LOWEST = -100.0
 """Accuracy, in percent, below which values are drawn at the edge of the plot: some are below -1,000."""
 
 
+def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the level at the third quartile of solution lengths: neither trivial nor extreme."""
+    order = lengths.argsort(kind="stable")
+    return int(order[3 * len(order) // 4])
+
+
+def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the level with the longest solution among those that are solved; None if none is."""
+    return int(np.where(right, lengths, -1).argmax()) if right.any() else None
+
+
+def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the wrongly solved level with the largest overlap, which has a wrong turn late on the path; None if there
+    is none."""
+    return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
+
+
+BEHAVIOURS: Mapping[
+    str,
+    tuple[str, tuple[bool, ...], Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64]], int | None]],
+] = {
+    "mlp": ("1.3", (False,), usual),
+    "gcn": ("1.2", (False,), usual),
+    "nca": ("1.5", (False,), longest_right),
+    "nca-large": ("1.5", (True,), longest_right),
+    "diameter-right": ("5.2", (True, False), longest_right),
+    "diameter-wrong-fork": ("5.2", (True, False), nearly_right),
+}
+"""Figures of behaviour by the name of their file, those of the paper's appendix: the row whose best run is shown;
+whether on the larger mazes or, with two values, on which first; and what chooses a level by (N,) lengths of solutions,
+whether paths are right, and their overlap with the solutions."""
+
+
+@torch.no_grad()
 def draw(
     results: SweepResults,
     jobs: Sequence[Job],
@@ -54,13 +87,31 @@ def draw(
         width: their width in print.
     """
     drawn = [draw_published(results, results.out / f"{PUBLISHED}.{format}", width)]
-    for name, shown in BEHAVIOURS.items():
+    for name, (of_row, on_large, choose) in BEHAVIOURS.items():
         path, most_complete = results.out / f"{name}.{format}", scale.column("test {small} pct. complete")
-        names = {run for row in results.rows if row.name == shown.row for run in row.runs}
+        names = {run for row in results.rows if row.name == of_row for run in row.runs}
         found = {job: result for job in jobs if job.name in names and (result := job.result()) is not None}
         best = max(found, key=lambda job: found[job]["figures"][most_complete], default=None)
-        if best is not None and any(_draw_one(best, shown, scale, large, path, width) for large in shown.on_large):
-            drawn.append(path)
+        for is_large in on_large:
+            if best is None:
+                break
+            policy, size = load_model(best.folder / MODEL), scale.size * (1 + is_large)
+            tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
+            task, n_steps = find_task(policy.task), n_steps_on(policy, best.config, is_large=is_large)
+            targets = task.solve(tiles)
+            last = _paths(policy, tiles, {n_steps})[0] > 0.5
+            right = np.asarray(task.is_optimal(tiles, last), np.bool_)
+            overlap = (last & targets).sum(axis=(1, 2)) / (last | targets).sum(axis=(1, 2))
+            chosen = choose(targets.sum(axis=(1, 2)), right, overlap)
+            if chosen is not None:
+                steps, level = sorted({round(part * n_steps) for part in MOMENTS}), tiles[chosen]
+                pictures = [draw_level(level, after[0]) for after in _paths(policy, level[None], set(steps))]
+                pictures.append(draw_level(level, targets[chosen]))
+                words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
+                verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
+                about = f"{best.config.model.model}, {policy.task}, {size}x{size}, seed {best.config.seed}"
+                drawn.append(strip(path, pictures, words, f"{about}: {verdict}", printed=width))
+                break
     return drawn
 
 
@@ -97,74 +148,6 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
             axes.set_visible(False)
         legend(drawn)
     return path
-
-
-@dataclass(frozen=True)
-class Behaviour:
-    """Which episode a figure shows.
-
-    Attributes:
-        row: the row whose best run is shown.
-        on_large: whether to use the larger mazes; with two values, the first for which there is a suitable level.
-        choose: (N,) lengths of solutions, whether paths are right, and their overlap with the solutions -> the index of
-            the level to show, or None if none is suitable.
-    """
-
-    row: str
-    on_large: tuple[bool, ...]
-    choose: Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64]], int | None]
-
-
-def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the level at the third quartile of solution lengths: neither trivial nor extreme."""
-    order = lengths.argsort(kind="stable")
-    return int(order[3 * len(order) // 4])
-
-
-def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the level with the longest solution among those that are solved; None if none is."""
-    return int(np.where(right, lengths, -1).argmax()) if right.any() else None
-
-
-def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the wrongly solved level with the largest overlap, which has a wrong turn late on the path; None if there
-    is none."""
-    return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
-
-
-BEHAVIOURS: Mapping[str, Behaviour] = {
-    "mlp": Behaviour("1.3", (False,), usual),
-    "gcn": Behaviour("1.2", (False,), usual),
-    "nca": Behaviour("1.5", (False,), longest_right),
-    "nca-large": Behaviour("1.5", (True,), longest_right),
-    "diameter-right": Behaviour("5.2", (True, False), longest_right),
-    "diameter-wrong-fork": Behaviour("5.2", (True, False), nearly_right),
-}
-"""Figures of behaviour by the name of their file: those of the paper's appendix."""
-
-
-@torch.no_grad()
-def _draw_one(job: Job, shown: Behaviour, scale: PaperScale, is_large: bool, path: Path, width: FigureWidth) -> bool:
-    """Write the figure of one episode; return whether there is a suitable level of that size."""
-    policy, size = load_model(job.folder / MODEL), scale.size * (1 + is_large)
-    tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
-    task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=is_large)
-    targets = task.solve(tiles)
-    last = _paths(policy, tiles, {n_steps})[0] > 0.5
-    right = np.asarray(task.is_optimal(tiles, last), np.bool_)
-    overlap = (last & targets).sum(axis=(1, 2)) / (last | targets).sum(axis=(1, 2))
-    chosen = shown.choose(targets.sum(axis=(1, 2)), right, overlap)
-    if chosen is None:
-        return False
-    steps = sorted({round(part * n_steps) for part in MOMENTS})
-    level = tiles[chosen]
-    pictures = [draw_level(level, after[0]) for after in _paths(policy, level[None], set(steps))]
-    pictures.append(draw_level(level, targets[chosen]))
-    words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
-    verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
-    title = f"{job.config.model.model}, {policy.task}, {size}x{size}, {job.label.split(', ')[-1]}: {verdict}"
-    strip(path, pictures, words, title, printed=width)
-    return True
 
 
 def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[NDArray[np.float32]]:

@@ -21,7 +21,7 @@ from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.names import unknown_name
 
-from ...evaluation.records import WEIGHTS, Record, factor_of
+from ...evaluation.records import WEIGHTS, SweepRow, factor_of
 from ..sweeps.specification import Sweep
 
 if TYPE_CHECKING:
@@ -184,10 +184,10 @@ def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int
 
 
 @cache
-def paper_tables() -> dict[str, tuple[Record, ...]]:
+def paper_tables() -> dict[str, tuple[SweepRow, ...]]:
     """Return the rows of each table by its number; of an option with a list of values, a row pools runs with each."""
     text = (resources.files(__package__) / "tables.json").read_text(encoding="utf-8")
-    tables: dict[str, tuple[Record, ...]] = {}
+    tables: dict[str, tuple[SweepRow, ...]] = {}
     for table in json.loads(text)["tables"]:
         number, rows = str(table["table"]), []
         for i, row in enumerate(table["rows"], start=1):
@@ -196,12 +196,12 @@ def paper_tables() -> dict[str, tuple[Record, ...]]:
                 mean, sd = (round(figure / factor_of(name), 6) for figure in pair)
                 published[name] = mean, sd
             section = f"Table {number}. {table['title']}"
-            rows.append(Record(f"{number}.{i}", row["options"], section=section, published=published))
+            rows.append(SweepRow(f"{number}.{i}", row["options"], section=section, published=published))
         tables[number] = tuple(rows)
     return tables
 
 
-def find_rows(words: Iterable[str]) -> list[Record]:
+def find_rows(words: Iterable[str]) -> list[SweepRow]:
     """Return the rows that words name, in the order of the tables, each once.
 
     Args:
@@ -226,7 +226,7 @@ def find_rows(words: Iterable[str]) -> list[Record]:
     return [row for rows in tables.values() for row in rows if row.name in found]
 
 
-def configurations(row: Record) -> dict[str, TrainingConfig]:
+def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
     """Return the configurations of a row at full scale, with seed 0, by name: one, or one for each pooled value.
 
     Each is the preset `paper-shortest-path` or `paper-diameter`, or its variant `-evolved`, with the paper's recipe for
@@ -252,7 +252,7 @@ def configurations(row: Record) -> dict[str, TrainingConfig]:
     return found
 
 
-def sweep_of(rows: Sequence[Record], trials: int, scale: PaperScale) -> Sweep:
+def sweep_of(rows: Sequence[SweepRow], trials: int, scale: PaperScale) -> Sweep:
     """Return what rows need: those of equal configurations share their runs. Trials have the seeds from 0 on."""
     whole = {row.name: configurations(row) for row in rows}
     configs = {name: scale.shrink(config) for own in whole.values() for name, config in own.items()}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
 from ...evaluation.drawing import (
@@ -40,6 +40,9 @@ def draw(
 ) -> list[Path]:
     """Write the figures into the folder of the sweep; return their paths.
 
+    Learning curves are means over seeds, in bands from the lowest to the highest seed. A measurement of all rows has a
+    dot for each seed, the mean and its 95 % interval.
+
     Args:
         results: what was measured.
         jobs: all runs, whose folders have the learning curves.
@@ -52,24 +55,45 @@ def draw(
         if found:
             lines.setdefault(job.name, []).append(found)
     drawn = [draw_curves(lines, results.out / f"{CURVES}.{format}", width)] if lines else []
-    paths = {name: results.out / f"{as_folder(name)}.{format}" for name in results.measures}
-    return drawn + [draw_measure(results, name, path, width) for name, path in paths.items()]
+    for name in results.measures:
+        path = results.out / f"{as_folder(name)}.{format}"
+        cells = {row.name: cell for row in results.rows if (cell := row.cell(name)).values}
+        with figure(path, 8, 1.6 + 0.45 * len(cells), name, printed=width) as picture:
+            (axes,) = panels(picture, 1, 1)
+            for place, cell in enumerate(cells.values()):
+                colour = COLOURS[place % len(COLOURS)]
+                if cell.low is not None and cell.high is not None:
+                    axes.hlines(place, cell.low, cell.high, color=colour, linewidth=5, alpha=0.35)
+                values = list(cell.values.values())
+                axes.plot(values, [place] * len(values), "o", color=colour, markeredgecolor="white")
+                axes.plot(cell.mean or 0.0, place, "|", color=INK, markersize=14, markeredgewidth=2)
+            names = [wrapped(row, 0.45 * picture.get_figwidth()) for row in cells]
+            picture.set_figheight(picture.get_figheight() * (1 + 0.35 * max(text.count("\n") for text in ["", *names])))
+            axes.set_yticks(range(len(cells)), names)
+            axes.set_ylim(len(cells) - 0.4, -0.6)
+            axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+            n_seeds = len(results.facts["seeds"])
+            about = ("dots: seeds; lines: mean" + " and 95 % interval" * (n_seeds > 2)) * (n_seeds > 1)
+            picture.supxlabel(about, fontsize="medium")
+        drawn.append(path)
+    return drawn
 
 
 def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width: FigureWidth = None) -> Path:
-    """Write the learning curves: means over seeds, in bands from the lowest to the highest seed; return the path.
-
-    Args:
-        lines: lines of metrics of each run of each row.
-        path: the file.
-        width: in print.
-    """
+    """Write the learning curves, from the lines of metrics of each run of each row; return the path."""
     several = any(len(runs) > 1 for runs in lines.values())
     with figure(path, 15, 5, printed=width) as drawn:
         for axes, (metric, title) in zip(panels(drawn, len(SHOWN), len(SHOWN)), SHOWN.items(), strict=True):
             for i, (name, runs) in enumerate(lines.items()):
-                style, colour = STYLES[i % len(STYLES)]
-                _draw_band(axes, [_curve_of(run, metric) for run in runs], label=name, color=colour, linestyle=style)
+                curves = [{line["update"]: line[metric] for line in run if metric in line} for run in runs]
+                places = sorted(set.intersection(*map(set, curves)))  # the updates that all runs have reached
+                if places:
+                    values = np.array([[each[place] for place in places] for each in curves])
+                    dash, colour = STYLES[i % len(STYLES)]
+                    style: dict[str, Any] = {"label": name, "color": colour, "linestyle": dash}
+                    marker = "o" if len(places) < 3 else ""
+                    ends = values.min(axis=0), values.max(axis=0)
+                    curve(axes, places, values.mean(axis=0), *ends, marker=marker, **style)
             axes.set_title(wrapped(title, 0.8 * panel_width(axes)))
             count_axis(axes.xaxis, 5)
             if metric == "loss":
@@ -81,39 +105,4 @@ def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width
                 fraction_axis(axes)
         drawn.supxlabel("updates" + " (means; lowest to highest seed)" * several, fontsize="medium")
         legend(drawn)
-    return path
-
-
-def _curve_of(run: Sequence[Line], metric: str) -> dict[float, float]:
-    return {line["update"]: line[metric] for line in run if metric in line}
-
-
-def _draw_band(axes: Axes, curves: Sequence[Mapping[float, float]], **style: str) -> None:
-    """Draw the mean of some curves at the updates that all of them have reached, and their band."""
-    places = sorted(set.intersection(*map(set, curves)))
-    if places:
-        values = np.array([[each[place] for place in places] for each in curves])
-        marker = "o" if len(places) < 3 else ""
-        curve(axes, places, values.mean(axis=0), values.min(axis=0), values.max(axis=0), marker=marker, **style)  # type: ignore[arg-type]
-
-
-def draw_measure(results: SweepResults, name: str, path: Path, width: FigureWidth = None) -> Path:
-    """Write one measurement of all rows: a dot for each seed, the mean and its 95 % interval; return the path."""
-    cells = {row.name: cell for row in results.rows if (cell := row.cell(name)).values}
-    with figure(path, 8, 1.6 + 0.45 * len(cells), name, printed=width) as drawn:
-        (axes,) = panels(drawn, 1, 1)
-        for place, cell in enumerate(cells.values()):
-            colour = COLOURS[place % len(COLOURS)]
-            if cell.low is not None and cell.high is not None:
-                axes.hlines(place, cell.low, cell.high, color=colour, linewidth=5, alpha=0.35)
-            axes.plot([*cell.values.values()], [place] * len(cell.values), "o", color=colour, markeredgecolor="white")
-            axes.plot(cell.mean or 0.0, place, "|", color=INK, markersize=14, markeredgewidth=2)
-        names = [wrapped(row, 0.45 * drawn.get_figwidth()) for row in cells]
-        drawn.set_figheight(drawn.get_figheight() * (1 + 0.35 * max(name.count("\n") for name in ["", *names])))
-        axes.set_yticks(range(len(cells)), names)
-        axes.set_ylim(len(cells) - 0.4, -0.6)
-        axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        n_seeds = len(results.facts["seeds"])
-        about = ("dots: seeds; lines: mean" + " and 95 % interval" * (n_seeds > 2)) * (n_seeds > 1)
-        drawn.supxlabel(about, fontsize="medium")
     return path

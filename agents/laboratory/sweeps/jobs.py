@@ -11,8 +11,8 @@ import math
 import os
 import time
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -158,9 +158,12 @@ def attempt(job: Job) -> Error | None:
     """
     from ...training.updates import Diverged
 
+    saved = os.dup(1), os.dup(2)
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
-        with _output_to(job.log):
+        with job.log.open("a", buffering=1, encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
+            os.dup2(file.fileno(), 1)  # compilers and drivers bypass sys.stdout and write to the descriptors
+            os.dup2(file.fileno(), 2)
             try:
                 run_job(job)
             except Exception:
@@ -168,22 +171,11 @@ def attempt(job: Job) -> Error | None:
                 raise
     except Exception as error:  # any error ends this run alone: the others go on, and the tables list it
         return Error(f"{type(error).__name__}: {error}", isinstance(error, Diverged))
-    return None
-
-
-@contextmanager
-def _output_to(path: Path) -> Iterator[None]:
-    """Append everything that this process prints within the block to a file, output of native code included."""
-    before = os.dup(1), os.dup(2)
-    try:
-        with path.open("a", buffering=1, encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
-            os.dup2(file.fileno(), 1)  # compilers and drivers bypass sys.stdout and write to the descriptors
-            os.dup2(file.fileno(), 2)
-            yield
     finally:
-        for number, saved in zip((1, 2), before, strict=True):
-            os.dup2(saved, number)
-            os.close(saved)
+        for number, before in zip((1, 2), saved, strict=True):
+            os.dup2(before, number)
+            os.close(before)
+    return None
 
 
 def run_job(job: Job) -> None:

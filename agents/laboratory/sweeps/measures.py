@@ -73,6 +73,8 @@ class Measures:
             ValueError: an unknown field or name, a set that is missing, or a measurement that no run can give.
         """
         check_known(content, options_of(cls), "measure")
+        from ...training.model import shapes_of
+
         configs, given = list(configs), cls(**content)
         wants_sets = given.metrics is None or not {*METRICS}.isdisjoint(given.metrics)
         families = dict.fromkeys(f for config in configs for f in config.levels.families if wants_sets)
@@ -82,23 +84,19 @@ class Measures:
             families=tuple(families) if given.families is None else given.families,
             sizes=tuple(sizes) if given.sizes is None else given.sizes,
         )
-        found._check(configs)
-        return found
-
-    def _check(self, configs: Iterable[TrainingConfig]) -> None:
-        from ...training.model import shapes_of
-
         names: set[str] = set()
         for config in configs:
-            names |= {*self.names(shapes_of(config.model, config.model_arguments))}
-            for family, size in self._sets:
-                SPLITS[self.split](family, size, config.task, 1)
-        for benchmark in self._benchmarks:
+            names |= {*found.names(shapes_of(config.model, config.model_arguments))}
+            for family, size in found._sets:
+                SPLITS[found.split](family, size, config.task, 1)
+        for benchmark in found._benchmarks:
             benchmark.levels(1)
-        for wanted in (*(self.metrics or ()), *(f"{family}-{size}" for family, size in self._sets), *self.benchmarks):
+        sets = (f"{family}-{size}" for family, size in found._sets)
+        for wanted in (*(found.metrics or ()), *sets, *found.benchmarks):
             can = any(name.startswith(f"{wanted} ") or name.endswith(f" {wanted}") for name in names)
             have = ", ".join(sorted(names)) or "nothing"
             check(can, f"measure: no run can give {wanted!r}; what runs can give: {have}")
+        return found
 
     @property
     def _sets(self) -> list[tuple[str, int]]:
@@ -118,21 +116,22 @@ class Measures:
 
     def names(self, policy: Policy) -> list[str]:
         """Return the names of all that can be measured of a policy: some read one size only, or one task."""
+
+        def reads(size: int) -> bool:
+            enough = policy.max_steps is None or self.steps is None or self.steps <= policy.max_steps
+            return policy.size in (None, (size, size)) and enough
+
         found = [
             f"{family}-{size} {metric}"
             for family, size in self._sets
-            if self._reads(policy, size)
+            if reads(size)
             for metric in (METRICS if self.metrics else USUAL)
         ]
         for benchmark in map(BENCHMARK_SETS.__getitem__, self.benchmarks):
-            if self._reads(policy, benchmark.side - 2) and split_order(policy.task)[0] == SHORTEST_PATH.name:
+            if reads(benchmark.side - 2) and split_order(policy.task)[0] == SHORTEST_PATH.name:
                 scores = scores_on(benchmark, policy.max_steps is None)
                 found += [f"{benchmark.name} {score}" for score in scores]
         return [name for name in found if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
-
-    def _reads(self, policy: Policy, size: int) -> bool:
-        enough = policy.max_steps is None or self.steps is None or self.steps <= policy.max_steps
-        return policy.size in (None, (size, size)) and enough
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
         """Return what can be measured of a trained network, on its device, by name."""

@@ -24,7 +24,7 @@ from maze_nca_gym.support.options import (
     to_json,
 )
 
-from ...evaluation.records import Failure, Record, SweepResults, as_text, find_effects
+from ...evaluation.records import Failure, SweepResults, SweepRow, as_text, find_effects
 from ...policies.registry import import_own
 from ...runs import own_modules
 from .jobs import Job, Measure
@@ -57,7 +57,7 @@ class Sweep:
     configs: Mapping[str, TrainingConfig]
     seeds: tuple[int, ...]
     measure: Measure
-    rows: tuple[Record, ...]
+    rows: tuple[SweepRow, ...]
     content: Mapping[str, Any] = field(default_factory=dict)
     title: str = "Sweep"
     comparisons: Sequence[tuple[str, Any, Any]] | None = None
@@ -106,7 +106,7 @@ class Sweep:
             found = {key[job]: result for job in own if (result := job.result()) is not None}
             failures = [Failure(job.label, error, job.log) for job in own if (error := job.failure()) is not None]
             rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures)))
-        groups: dict[str, list[Record]] = {}
+        groups: dict[str, list[SweepRow]] = {}
         for row in rows:  # figures were published for each task
             groups.setdefault("" if self.comparisons is None else row.options["task"], []).append(row)
         effects = [effect for task, some in groups.items() for effect in find_effects(some, self.comparisons, task)]
@@ -248,7 +248,7 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
             raise ValueError(f"row {name!r}: {error}") from error
         values = {**config.to_json(), "preset": options["preset"]}
         configs[name] = config
-        records.append(Record(name, {option: values[option] for option in varied if option in values}, (name,)))
+        records.append(SweepRow(name, {option: values[option] for option in varied if option in values}, (name,)))
     measure = Measures.read(given.measure, configs.values())
     wanted = list(range(given.seeds)) if type(given.seeds) is int else given.seeds
     seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)
