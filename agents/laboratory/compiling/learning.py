@@ -15,18 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from enum import IntEnum
+from typing import TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
 
 from ...policies.learned.nca import NCA
 from ..automata import Automaton
-from .bounds import Doubles
 from .certificate import certify, counterexamples
 from .config import HintConfig
 from .exact import network_of
@@ -49,34 +48,17 @@ LOG_EVERY = 100
 Log = Callable[[Mapping[str, float]], None]
 
 
-class Examples(NamedTuple):
-    """Patches as tensors, float32.
+Examples: TypeAlias = tuple[Tensor, Tensor]
+"""Patches as float32: (P, F) what sums read, kinds and signals but the path at all taps, and a 1 for the bias; and
+(P, S) the centre's next signals."""
 
-    Attributes:
-        read: (P, F) what sums read: kinds, and signals but the path, at all taps, and a 1 for the bias.
-        labels: (P, S) the centre's next signals.
-    """
 
-    read: Tensor
-    labels: Tensor
-
-    @classmethod
-    def of(cls, automaton: Automaton, patches: Codes) -> Examples:
-        """Make the examples of (P, taps) patches."""
-        kinds, signals = kinds_of(automaton, patches), signals_of(automaton, patches)[..., 1:]
-        seen = np.concatenate([kinds, signals], axis=-1).swapaxes(1, 2).reshape(len(patches), -1)
-        read = torch.from_numpy(np.pad(seen, [(0, 0), (0, 1)], constant_values=True)).float()
-        return cls(read, torch.from_numpy(labels(automaton, patches)).float())
-
-    @classmethod
-    def join(cls, parts: Sequence[Examples]) -> Examples:
-        """Join examples into one."""
-        return cls(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
-
-    def draw(self, n: int, generator: torch.Generator) -> Examples:
-        """Draw `n` of them, all with the same probability."""
-        places = torch.randint(len(self.labels), (n,), generator=generator)
-        return Examples(self.read[places], self.labels[places])
+def examples_of(automaton: Automaton, patches: Codes) -> Examples:
+    """Return (P, taps) patches as examples."""
+    kinds, signals = kinds_of(automaton, patches), signals_of(automaton, patches)[..., 1:]
+    seen = np.concatenate([kinds, signals], axis=-1).swapaxes(1, 2).reshape(len(patches), -1)
+    read = torch.from_numpy(np.pad(seen, [(0, 0), (0, 1)], constant_values=True)).float()
+    return read, torch.from_numpy(labels(automaton, patches)).float()
 
 
 def learn(config: HintConfig, log: Log, automaton: Automaton) -> NCA:
@@ -88,13 +70,16 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> NCA:
             `round` and the fields of the certificate after each round.
         automaton: one that `linear.separated` returned.
     """
-    generator, patches = torch_rng_for(config.seed, "updates"), patches_to_learn(automaton, config)
+    rng, generator = rng_for(config.seed, "levels"), torch_rng_for(config.seed, "updates")
+    seen = patches_seen(automaton, levels_to_watch(rng, automaton, config))
+    # each once: those seen, and new ones that combine their tiles
+    patches = distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
     wrong, n_done, part = patches[:0], 0, config
-    pools = [Examples.of(automaton, patches)]
-    rows = torch.zeros(len(automaton.signals), pools[0].read.shape[1])
+    pools = [examples_of(automaton, patches)]
+    rows = torch.zeros(len(automaton.signals), pools[0][0].shape[1])
     for number in range(1, 2 + config.n_rounds):
         rows = _fit(automaton, rows, pools, part, generator, n_done, log)
-        model = _whole(automaton, rows, Examples.join(pools))
+        model = network_of(automaton, _whole(automaton, rows, pools))
         n_done, part = n_done + part.n_updates, config.again()
         certificate = certify(model, automaton=automaton)
         log({"update": n_done, "round": number, **asdict(certificate)})
@@ -103,15 +88,8 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> NCA:
         wrong = distinct(automaton, [wrong, counterexamples(automaton, model, config.n_worst)])
         # they are rare among all patches, so they are a pool of their own, drawn as often as the others
         if len(wrong):
-            pools = [pools[0], Examples.of(automaton, wrong)]
+            pools = [pools[0], examples_of(automaton, wrong)]
     return model
-
-
-def patches_to_learn(automaton: Automaton, config: HintConfig) -> Codes:
-    """Return the patches of a run, (P, taps) int64, each once: those seen, and new ones that combine their tiles."""
-    rng = rng_for(config.seed, "levels")
-    seen = patches_seen(automaton, levels_to_watch(rng, automaton, config))
-    return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
 
 
 def _fit(
@@ -126,12 +104,13 @@ def _fit(
     """Return (S, F) sums that started from some, and learned from examples, equally many of each pool."""
     rows = rows.clone().requires_grad_()
     is_pair = torch.tensor([signal in automaton.paired for signal in automaton.signals])
-    optimiser = torch.optim.Adam([rows], betas=(0.9, 0.99))
+    optimiser, n = torch.optim.Adam([rows], betas=(0.9, 0.99)), config.batch_size // len(pools)
     for update in range(1, config.n_updates + 1):
         # the cost falls with the rate; otherwise the final weights would compromise between the examples and the cost
         left = (1 + math.cos(math.pi * (update - 1) / config.n_updates)) / 2
         optimiser.param_groups[0]["lr"] = rate = left * config.learning_rate
-        read, on = Examples.join([pool.draw(config.batch_size // len(pools), generator) for pool in pools])
+        places = [torch.randint(len(pool[0]), (n,), generator=generator) for pool in pools]
+        read, on = (torch.cat([pool[i][at] for pool, at in zip(pools, places, strict=True)]) for i in (0, 1))
         sums = read @ rows.T
         lacks = 1 + config.margin - sums
         # without a pair there is one channel, which must be 1 where the signal is on
@@ -145,34 +124,23 @@ def _fit(
     return rows.detach()
 
 
-def _whole(automaton: Automaton, rows: Tensor, examples: Examples) -> NCA:
-    """Return the network of (S, F) sums, whose weights become whole where that does no harm on the examples."""
-    seen = (*automaton.kinds, *tuple(automaton.signals)[1:])
-    leaves = tuple((each, tap) for each in seen for tap in automaton.taps)
-    read, on = examples.read[:, :-1].double().numpy(), examples.labels.bool().numpy()
-    sums = {}
+def _whole(automaton: Automaton, rows: Tensor, pools: Sequence[Examples]) -> dict[IntEnum, Sum]:
+    """Return the sum of each signal from (S, F) rows, with whole weights and biases if some tell all examples apart."""
+    leaves = tuple((each, tap) for each in (*automaton.kinds, *tuple(automaton.signals)[1:]) for tap in automaton.taps)
+    read = torch.cat([pool[0] for pool in pools])[:, :-1].double().numpy()
+    labelled = torch.cat([pool[1] for pool in pools]).bool().numpy()
+    sums = dict[IntEnum, Sum]()
     for signal, row in zip(automaton.signals, rows.double().numpy(), strict=True):
-        weights, bias = _rounded(row, read, on[:, signal], is_pair=signal in automaton.paired)
-        sums[signal] = Sum(leaves, weights, bias)
-    return network_of(automaton, sums)
-
-
-def _rounded(row: Doubles, read: Doubles, on: NDArray[np.bool_], is_pair: bool) -> tuple[Doubles, float]:
-    """Return whole weights and a bias from those of a sum, (F,); as they are if there are none that tell cases apart.
-
-    Args:
-        row: (F,) weights, of which the last is the bias.
-        read: (P, F - 1) what is read in each case.
-        on: (P,) whether the rule is on.
-        is_pair: whether sums may be larger than 1 where it is on.
-    """
-    for scale in SCALES if is_pair else SCALES[:1]:
-        weights = np.round(scale * row[:-1])
-        values = read @ weights
-        # the bias must lift values to 1 or more where the rule is on, and to no more than 0 elsewhere
-        least, most = 1 - values[on].min(initial=np.inf), -values[~on].max(initial=-np.inf)
-        if not is_pair:
-            most = min(most, 1 - values[on].max(initial=-np.inf))
-        if least <= most:
-            return weights, float(np.clip(np.round(scale * row[-1]), least, most))
-    return row[:-1], float(row[-1])
+        on, is_pair = labelled[:, signal], signal in automaton.paired
+        sums[signal] = Sum(leaves, row[:-1], float(row[-1]))
+        for scale in SCALES if is_pair else SCALES[:1]:  # only sums of pairs may be larger than 1 where the rule is on
+            weights = np.round(scale * row[:-1])
+            values = read @ weights
+            # the bias must lift values to 1 or more where the rule is on, and to no more than 0 elsewhere
+            least, most = 1 - values[on].min(initial=np.inf), -values[~on].max(initial=-np.inf)
+            if not is_pair:
+                most = min(most, 1 - values[on].max(initial=-np.inf))
+            if least <= most:
+                sums[signal] = Sum(leaves, weights, float(np.clip(np.round(scale * row[-1]), least, most)))
+                break
+    return sums

@@ -87,6 +87,7 @@ def learn_automaton(
     import torch
 
     from .certificate import certify
+    from .learning import learn
     from .linear import separated
 
     folder = Path(out)
@@ -96,10 +97,34 @@ def learn_automaton(
     split = separated(automaton)
     torch.set_num_threads(threads)
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
-    run.begin(_describe(automaton, config, threads))
-    model = _learn(run, split, config)
+    sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+    run.begin(
+        {
+            "command": command_line(["learn-automaton", config.automaton], changes(config, automaton)),
+            "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on "
+            f"{', '.join(config.families)} levels at {sizes}: each patch of {automaton.neighbourhood} tiles once",
+            "device": "cpu",
+            "processes": 1,
+            "threads": threads,
+        }
+    )
+    began, n_updates = time.monotonic(), config.n_updates_in_all
+    work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
+    print(f"{printable(str(folder))}: {work}")
+    with ProgressBar("update", n_updates) as progress:
+
+        def log(line: Mapping[str, float]) -> None:
+            run.log({**line, "seconds": time.monotonic() - began})
+            progress.show(int(line["update"]))
+            if "round" in line:
+                print(
+                    f"round {line['round']} of at most {1 + config.n_rounds}: sums reach {line['silent']:.3g} where a "
+                    f"channel must be silent, signals are off by {line['error']:.3g}",
+                    flush=True,
+                )
+
+        model = learn(config, log, split)
     certificate = certify(model, automaton=split)
-    _guarantee(automaton, model, certificate)
     _finish(run, automaton, model, certificate)
     return model, certificate
 
@@ -146,60 +171,24 @@ def compile_automaton(
     name = given if isinstance(given, str) else given.name
     name = name if order is None else with_order(name, order)
     model, certificate = compile_weights(separated(automaton))
-    _guarantee(automaton, model, certificate)
+    run = None
     if out is not None:
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
         data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
         run.begin({"command": command_line(["compile-automaton", name], {}), "data": data, "device": "cpu"})
-        _finish(run, automaton, model, certificate)
+    _finish(run, automaton, model, certificate)
     return model, certificate
 
 
-def _guarantee(automaton: Automaton, model: NCA, certificate: Certificate) -> None:
-    exact = certificate.holds and automaton.bound is not None
-    model.guarantees = Guarantees(exact=exact, bound=automaton.bound, also=automaton.also if exact else {})
-
-
-def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certificate) -> None:
-    """Save a network with what is proven of it."""
+def _finish(run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate) -> None:
+    """Let a network state what is proven of it, and save it with that."""
     from ...policies.weights import save_model
     from ..automata.proof import proof_in_words
 
-    save_model(model, run.path / MODEL_OF_RUN)
-    proven, words = proof_in_words(automaton)
-    found = {**asdict(certificate), "holds": certificate.holds, "automaton": words, "automaton_proven": proven}
-    run.finish(exact=model.guarantees.exact, certificate=found)
-
-
-def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
-    """Return the trained network, with a progress bar meanwhile."""
-    from .learning import learn
-
-    began, n_updates = time.monotonic(), config.n_updates_in_all
-    path = printable(str(run.path))
-    print(f"{path}: watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches")
-    with ProgressBar("update", n_updates) as progress:
-
-        def log(line: Mapping[str, float]) -> None:
-            run.log({**line, "seconds": time.monotonic() - began})
-            progress.show(int(line["update"]))
-            if "round" in line:
-                print(
-                    f"round {line['round']} of at most {1 + config.n_rounds}: sums reach {line['silent']:.3g} where a "
-                    f"channel must be silent, signals are off by {line['error']:.3g}",
-                    flush=True,
-                )
-
-        return learn(config, log, automaton)
-
-
-def _describe(automaton: Automaton, config: HintConfig, threads: int) -> Mapping[str, object]:
-    sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
-    return {
-        "command": command_line(["learn-automaton", config.automaton], changes(config, automaton)),
-        "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {', '.join(config.families)} "
-        f"levels at {sizes}: each patch of {automaton.neighbourhood} tiles once",
-        "device": "cpu",
-        "processes": 1,
-        "threads": threads,
-    }
+    exact = certificate.holds and automaton.bound is not None
+    model.guarantees = Guarantees(exact=exact, bound=automaton.bound, also=automaton.also if exact else {})
+    if run is not None:
+        save_model(model, run.path / MODEL_OF_RUN)
+        proven, words = proof_in_words(automaton)
+        found = {**asdict(certificate), "holds": certificate.holds, "automaton": words, "automaton_proven": proven}
+        run.finish(exact=exact, certificate=found)
