@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.policies.handcoded.base import sawtooth, step
+from maze_nca_gym.agents.policies.handcoded import sawtooth, step
 from maze_nca_gym.mazes import Tile, generate, one_hot
 
 
