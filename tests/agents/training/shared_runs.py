@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from training_runs import ACCEL, EVOLVING, POOL, content, loaded, opened, tiny
 
+from maze_nca_gym.agents.runs import CHECKPOINT
 from maze_nca_gym.agents.training import (
     Diverged,
     Intervals,
@@ -68,7 +69,7 @@ def main(folder: Path) -> None:
                 lambda line, policy, updates=updates: updates.append(line["update"]),
             )
         except (Diverged, KeyboardInterrupt, ValueError) as error:
-            end = f"{type(error).__name__} {error}"
+            end = f"{type(error).__name__} {error}".replace(f" from {here / CHECKPOINT}", "")
         seen = {"end": end, "update": state.update, "lines": updates, "files": [p.name for p in here.iterdir()]}
         (here / "seen.json").write_text(json.dumps(seen))
         state.seconds = 0.0
