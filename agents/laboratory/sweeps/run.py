@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
@@ -13,7 +12,7 @@ from maze_nca_gym import __version__
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked
 
 from ...evaluation.figure_options import FigureFormat, FigureWidth
-from ...runs import RunFolder, asked_to_stop, check_folder, command_line, import_option
+from ...runs import RunFolder, check_folder, command_line, import_option
 from ...runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
 from .jobs import Job
 from .series import Progress, run_all
@@ -179,19 +178,12 @@ def run_sweep(
     for job in jobs:
         job.check()
     run.begin(facts)
-    n_left, written_at = -1, -WRITE_EVERY
+    # it also ends by SIGTERM as by Ctrl-C: otherwise this process would end before it could close the executor
+    with run.loop(lambda: sweep.results(jobs, folder).save(), WRITE_EVERY) as between:
 
-    def report(progress: Progress) -> None:
-        nonlocal n_left, written_at
-        if stop.is_set():
-            raise KeyboardInterrupt
-        if progress.left != n_left and time.monotonic() - written_at > WRITE_EVERY:
-            sweep.results(jobs, folder).save()
-            n_left, written_at = progress.left, time.monotonic()
-        on_change(progress)
+        def report(progress: Progress) -> None:
+            between()
+            on_change(progress)
 
-    with asked_to_stop() as stop:  # else SIGTERM would end this process before it could close the executor
         run_all(jobs, executor, report)
-    results = sweep.results(jobs, folder)
-    results.save()
-    return results, jobs
+    return sweep.results(jobs, folder), jobs

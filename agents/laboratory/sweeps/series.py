@@ -146,7 +146,5 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
                 told_at = time.monotonic()
             elif started:
                 time.sleep(WAIT)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; the same command goes on") from None
     finally:
         executor.close()
