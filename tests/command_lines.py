@@ -10,7 +10,7 @@ from typing import Any
 
 from maze_nca_gym.agents import train
 from maze_nca_gym.agents.training import TrainingConfig, changed
-from maze_nca_gym.cli.commands import COMMANDS, Command, Commands, parse
+from maze_nca_gym.cli.commands import COMMANDS, Command, Commands
 from maze_nca_gym.support.options import options_of_call
 
 RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
@@ -25,7 +25,7 @@ def files(folder: str | Path = ".") -> list[str]:
 def given(command: str) -> dict[str, Any]:
     """The options that a command line gives, by name."""
     words = shlex.split(command)
-    return dict(parse(words[1:] if words[0] == "maze-nca-gym" else words).keywords)
+    return dict(COMMANDS.read(words[words[0] == "maze-nca-gym" :], "maze-nca-gym").keywords)
 
 
 def configuration(command: str) -> TrainingConfig:

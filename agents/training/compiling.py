@@ -54,30 +54,25 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
         engine = engine_for(state.model, maze)
     if engine is not PYTORCH:
         return f"not compiled: PyTorch does not run this model, but the engine {type(engine).__name__}"
-    factor, measured = _measure(state, batches)
-    if workers.any(factor >= ENOUGH):
-        state.compile()
-    return f"{'compiled' if state.compiled else 'not compiled'}: {measured}"
-
-
-def _measure(state: TrainingState, batches: list[DeviceBatch]) -> tuple[float, str]:
-    """Return by what factor compiled updates are faster, 0 if nothing can be compiled, and the same in words.
-
-    The fastest of several rounds counts, since other programs only make a round slower.
-    """
     plain, compiled = (replace(state, model=copy.deepcopy(state.model)) for _ in range(2))
     compiled.compile()
-    began = time.perf_counter()
+    began, factor = time.perf_counter(), 0.0
     try:
         for _ in range(WARM_UPS):
             _seconds(compiled, batches)
     except Exception as error:  # the compiler is missing or fails, in whatever way
-        return 0.0, f"torch.compile fails here: {str(error).strip().partition(chr(10))[0]}"
-    spent = time.perf_counter() - began
-    rounds = [[_seconds(run, batches) for run in (plain, compiled)] for _ in range(ROUNDS)]
-    slow, fast = (min(times) / len(batches) for times in zip(*rounds, strict=True))
-    each = f"{1000 * slow:.0f} ms an update without it, {1000 * fast:.0f} ms with it"
-    return slow / fast, f"{slow / fast:.2f} times as fast ({each}, after {spent:.0f} s of compiling)"
+        measured = f"torch.compile fails here: {str(error).strip().partition(chr(10))[0]}"
+    else:
+        spent = time.perf_counter() - began
+        # the fastest of several rounds counts, since other programs only make a round slower
+        rounds = [[_seconds(run, batches) for run in (plain, compiled)] for _ in range(ROUNDS)]
+        slow, fast = (min(times) / len(batches) for times in zip(*rounds, strict=True))
+        factor = slow / fast
+        each = f"{1000 * slow:.0f} ms an update without it, {1000 * fast:.0f} ms with it"
+        measured = f"{factor:.2f} times as fast ({each}, after {spent:.0f} s of compiling)"
+    if workers.any(factor >= ENOUGH):
+        state.compile()
+    return f"{'compiled' if state.compiled else 'not compiled'}: {measured}"
 
 
 def _seconds(run: TrainingState, batches: list[DeviceBatch]) -> float:

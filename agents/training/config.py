@@ -55,10 +55,6 @@ A path of zeros everywhere would have no gradient.
 """
 PRECISIONS = ("float32", "tf32", "bfloat16")
 _OF_MUTATIONS = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
-MUTATION_OPTIONS = {name: option.default for name, option in _OF_MUTATIONS.items()} | dict(
-    PAPER_POPULATION.mutation_options
-)
-"""Options of mutations and their defaults, which are those of the paper's code."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +253,7 @@ class TrainingConfig:
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, as `changed` takes them."""
-        return {**{name: DEFAULTS[name] for name in (*MODEL_OPTIONS, *MUTATION_OPTIONS)}, **flat(self)}
+        return {**{name: DEFAULTS[name] for name in (*MODEL_OPTIONS, *_OF_MUTATIONS)}, **flat(self)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the options by name as a JSON-serialisable dict, which `from_json` reads back."""
@@ -287,7 +283,6 @@ DEFAULTS = {
     **{name: option.default for name, option in OPTIONS.items()},
     **vars(PAPER_BREEDING),
     **{name: value for name, value in flat(PAPER_POPULATION).items() if name != "task"},
-    **MUTATION_OPTIONS,
 }
 """Name of an option -> its default."""
 SWITCHES: Mapping[str, tuple[str, ...]] = {
@@ -341,7 +336,7 @@ def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
     if values["n_iterations"] is None and not changes.get("pool_size", values["pool_size"]):
         values["n_iterations"] = DEFAULTS["n_iterations"]
     for given in (named, changes):
-        own = {name: given[name] for name in MUTATION_OPTIONS if given.get(name, DEFAULTS[name]) != DEFAULTS[name]}
+        own = {name: given[name] for name in _OF_MUTATIONS if given.get(name, DEFAULTS[name]) != DEFAULTS[name]}
         if own:
             find_mutation(given.get("mutation", before["mutation"]), own)
     return cast(TrainingConfig, unflattened(TrainingConfig, {**values, **changes}))

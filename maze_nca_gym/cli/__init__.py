@@ -40,10 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"maze-nca-gym {__version__}")
         return 0
     try:
-        from maze_nca_gym.cli.commands import parse
+        from maze_nca_gym.cli.commands import COMMANDS
 
         with complaining(), importing_from_here():
-            code = parse(arguments)()
+            code = COMMANDS.read(arguments, "maze-nca-gym")()
         sys.stdout.flush()  # here, where a closed pipe is still handled below
         return code
     except SystemExit as end:  # after `--help`

@@ -136,13 +136,3 @@ COMMANDS = Commands(
         ),
     },
 )
-
-
-def parse(words: Sequence[str]) -> Callable[[], int]:
-    """Return what the words of a command line ask for.
-
-    Raises:
-        SystemExit: 0 after printing the requested help.
-        ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
-    """
-    return COMMANDS.read(words, "maze-nca-gym")
