@@ -80,6 +80,8 @@ class Cut:
     """From and to."""
     seed: Annotated[int | None, Between(0, 99)] = None
     """Seed."""
+    ends: tuple[int, int] | None = None
+    """Both ends."""
     quiet: bool = False
     """Say nothing."""
     cool: bool = True
@@ -105,6 +107,8 @@ def read(words: str) -> Any:
         ("--quiet False --no-quiet --cool --mode slow", {"mode": "slow"}),
         ("--teeth 1,2 3 --angle 5", {"blade": Blade(5.0, (1, 2, 3))}),
         ("--seed None --no_cool", {"cool": False}),
+        ("--ends 3 -4 --seed 1 --seed=2", {"ends": (3, -4), "seed": 2}),
+        ("--ends None --quiet", {"quiet": True}),
     ],
 )
 def test_words(words, changes):
@@ -118,6 +122,8 @@ WRONG = {
     "log --seed x": "--seed: an integer is expected, got 'x'",
     "log --teeth 1 12": "--teeth must be from 1 to 9, got 12",
     "log --teeth": "--teeth needs a value",
+    "log --ends 1": "--ends needs 2 values",
+    "log more": "cut takes no more; --help describes it",
     "log --angle nan": "--angle must be a finite number above 0, got nan",
     "log --kind oval": "unknown kind 'oval'; known: round, square",
     "log --mode slwo": "--mode: fast or slow is expected, got 'slwo'. Did you mean 'slow'?",

@@ -32,6 +32,7 @@ from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import register_model
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, register_task
 from dataclasses import replace
+from typing import Literal
 
 
 @register_model
@@ -40,11 +41,23 @@ class Mine(NCA):
 
     Args:
         n_hidden: width of the part.
+        window: from and to.
+        way: left or right.
     """
 
-    def __init__(self, n_tiles, n_channels, n_hidden: int = 8, gain=0.5, kind: str | None = None, **options):
+    def __init__(
+        self,
+        n_tiles,
+        n_channels,
+        n_hidden: int = 8,
+        gain=0.5,
+        kind: str | None = None,
+        window: tuple[int, int] = (3, 4),
+        way: Literal["left", "right"] = "left",
+        **options,
+    ):
         super().__init__(n_tiles, n_channels, **options)
-        self.own = {"n_hidden": n_hidden, "gain": gain, "kind": kind}
+        self.own = {"n_hidden": n_hidden, "gain": gain, "kind": kind, "window": list(window), "way": way}
 
     @property
     def arguments(self):
@@ -107,12 +120,17 @@ def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
     out = capsys.readouterr().out
     assert "mine options" in out
     assert "--n-hidden INT" in out
+    assert "--window INT INT" in out
+    assert "--way {left,right}" in out
     assert "Width of the part. (default: 8)" in out
-    words = "--import mine_to_record --model Mine --n-hidden 64 --gain 2 --kind wide --task mine"
+    words = (
+        "--import mine_to_record --model Mine --n-hidden 64 --gain 2 --kind wide --task mine --window 5 6 --way right"
+    )
     tiny = command_line([], TINY).split()[1:]
     assert main(["train", *words.split(), *tiny, "--threads", "1", "--out", "run"]) == 0
     there = recorded("run")
-    assert {"n_hidden": 64, "gain": 2.0, "kind": "wide"}.items() <= there["configuration"].items()
+    own = {"n_hidden": 64, "gain": 2.0, "kind": "wide", "window": [5, 6], "way": "right"}
+    assert own.items() <= there["configuration"].items()
     forget()  # what is typed in a new shell begins without the module
     assert configuration(there["command"]).to_json() == there["configuration"]
 

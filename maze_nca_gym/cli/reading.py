@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import types
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, make_dataclass
 from functools import partial
 from itertools import zip_longest
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from maze_nca_gym.support.options import REQUIRED, Option, check, flag, meant, type_name
 
@@ -84,11 +85,13 @@ def read_values(
             if _is_switch(option) and rest[0] not in ("None", *_switch_words(option)):
                 break
             taken.append(rest.pop(0))
+            if option.optional and taken == ["None"]:
+                break
         if _is_switch(option):
             said = taken[0] if taken else "True"
             taken = [said if on or said == "None" else str(said != "True")]
-        needed = f"{_size(option)} values" if _size(option) > 1 else "a value"
-        check(len(taken) >= _size(option), f"{typed} needs {needed}")
+        least = 1 if option.optional and taken == ["None"] else _size(option)
+        check(len(taken) >= least, f"{typed} needs {f'{least} values' if least > 1 else 'a value'}")
         given[option.name] = taken
     for option in options.values():
         n = (len(loose) if _several(option) else 1) if option.style.positional else 0
@@ -163,19 +166,28 @@ def _is_plain(option: Option) -> bool:
     return option.type is bool and not option.style.takes_value
 
 
+def _kinds(option: Option) -> list[Any]:
+    """Return the types of which a value may be, without None."""
+    is_union = get_origin(option.type) in (Union, types.UnionType)
+    return [kind for kind in (get_args(option.type) if is_union else [option.type]) if kind is not type(None)]
+
+
 def _several(option: Option) -> bool:
-    return any(get_args(kind)[-1:] == (Ellipsis,) for kind in (option.type, *get_args(option.type)))
+    return any(get_args(kind)[-1:] == (Ellipsis,) for kind in _kinds(option))
 
 
 def _size(option: Option) -> int:
-    """Return the number of values: several for a tuple of so many."""
-    return len(get_args(option.type)) if get_origin(option.type) is tuple and not _several(option) else 1
+    """Return the number of words of a value: several for a tuple of so many."""
+    kinds = _kinds(option)
+    is_tuple = len(kinds) == 1 and get_origin(kinds[0]) is tuple and not _several(option)
+    return len(get_args(kinds[0])) if is_tuple else 1
 
 
 def _names(option: Option) -> list[str]:
     """Return all allowed values, if they are names."""
+    kinds = _kinds(option)
     names = [name for rule in option.rules for name in rule.names]
-    return names + (list(get_args(option.type)) if get_origin(option.type) is Literal else [])
+    return names + (list(get_args(kinds[0])) if len(kinds) == 1 and get_origin(kinds[0]) is Literal else [])
 
 
 def _metavar(option: Option) -> str:
@@ -188,8 +200,8 @@ def _metavar(option: Option) -> str:
         return "{" + ",".join(names) + "}" + more
     if _is_switch(option):
         return "{" + ",".join(_switch_words(option)) + "}"
-    kinds = [kind for kind in get_args(option.type) if kind is not Ellipsis] or [option.type]
-    return " ".join(_METAVARS.get(kind, type_name(kind).upper()) for kind in kinds if kind is not type(None)) + more
+    kinds = [item for kind in _kinds(option) for item in (get_args(kind) if get_origin(kind) is tuple else [kind])]
+    return " ".join(_METAVARS.get(kind, type_name(kind).upper()) for kind in kinds if kind is not Ellipsis) + more
 
 
 def in_words(value: Any) -> str:

@@ -243,7 +243,9 @@ class Option:
         try:
             if self.style.read is not None:
                 value = self.style.read(words)
-            elif items is None or (list(words) == ["None"] and self.optional):
+            elif list(words) == ["None"] and self.optional:
+                value = None
+            elif items is None:
                 value = _word(words[0], kinds)
             elif items[-1] is not Ellipsis:
                 value = tuple(_word(word, _kinds(item)) for word, item in zip(words, items, strict=True))
