@@ -14,7 +14,7 @@ import gymnasium as gym
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.envs.level_source import shape_and_border
-from maze_nca_gym.mazes.families import find_family
+from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order
 
 from .guarantees import Guarantees
@@ -96,6 +96,6 @@ def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
     size = policy.size or policy.guarantees.size
     chosen: dict[str, Any] = {} if size is None else {"size": size}
     if policy.guarantees.family is not None and "generator" not in options:
-        family = find_family(policy.guarantees.family)
+        family = FAMILIES.find(policy.guarantees.family)
         chosen |= {"generator": family.generator, **family.variants[0]}
     return chosen

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.dynamics import State, StepResult
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import check_action, check_fps, check_options, check_seed, observation_space, state_space
+from maze_nca_gym.envs.spaces import check_action, check_options, check_seed, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
@@ -122,7 +122,10 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.action_space = state_space(self._n_channels, *shape)  # type: ignore[assignment]
         self.render_mode = render_mode
         if render_fps is not None:
-            self.metadata = {**self.metadata, "render_fps": check_fps(render_fps)}
+            is_number = isinstance(render_fps, (int, float)) and not isinstance(render_fps, bool)
+            if not is_number or not 0 < render_fps < float("inf"):
+                raise ValueError(f"render_fps must be a positive number, got {render_fps!r}")
+            self.metadata = {**self.metadata, "render_fps": render_fps}
         self._view = View(
             render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight, self._task
         )

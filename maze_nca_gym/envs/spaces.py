@@ -27,17 +27,6 @@ def observation_space(n_tiles: int, n_channels: int, height: int, width: int) ->
     return Dict({"maze": maze, "state": state_space(n_channels, height, width)})
 
 
-def check_fps(fps: Any) -> float:
-    """Return the frames per second, checked.
-
-    Raises:
-        ValueError: not a positive, finite number.
-    """
-    if isinstance(fps, bool) or not isinstance(fps, (int, float)) or not 0 < fps < float("inf"):
-        raise ValueError(f"render_fps must be a positive number, got {fps!r}")
-    return fps
-
-
 def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return the action as a C-contiguous float32 array of `shape`, (C, H, W) or (N, C, H, W).
 

@@ -131,7 +131,7 @@ def _chunk_length(size: int) -> int:
 
 
 def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> LevelSet:
-    found, found_task = find_family(family), find_task(task)
+    found, found_task = FAMILIES.find(family), find_task(task)
     if not is_integer(size, 2):
         raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
     name = f"{family}-{size}"
@@ -159,15 +159,6 @@ def number_of(owner: str, things: str, most: int, n: int | None) -> int:
     if not is_integer(n, 1) or n > most:
         raise ValueError(f"{owner} has {most:,} {things}: n must be from 1 to {most}, got {n!r}")
     return n
-
-
-def find_family(name: str) -> Family:
-    """Return a family by name.
-
-    Raises:
-        ValueError: unknown name; the message lists the known ones.
-    """
-    return FAMILIES.find(name)
 
 
 def named_seed(name: str, *indices: int) -> np.random.SeedSequence:

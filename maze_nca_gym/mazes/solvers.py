@@ -17,8 +17,6 @@ first, then those to the left, to the right and above. They raise ValueError for
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -231,8 +229,9 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
     levels, paths = _with_paths(tiles, path)
     with_endpoints = (levels >= Tile.SOURCE).any(axis=(1, 2))
     lengths = np.empty(len(levels), np.int64)
-    lengths[with_endpoints] = _path_lengths(shortest_path, levels[with_endpoints])
-    lengths[~with_endpoints] = _path_lengths(diameter, levels[~with_endpoints])
+    for solve, asked in ((shortest_path, with_endpoints), (diameter, ~with_endpoints)):
+        if asked.any():
+            lengths[asked] = solve(levels[asked]).sum(axis=(1, 2))
     result = _are_paths(levels, paths, lengths)
     return result if np.ndim(tiles) == 3 else bool(result[0])
 
@@ -310,10 +309,6 @@ def _are_paths(levels: Tiles, paths: NDArray[np.bool_], lengths: NDArray[np.int6
     """Return which sets of tiles are paths of (N,) `lengths` tiles, see `is_valid`."""
     check = kernels.is_optimal_path
     return np.array([check(*level) for level in zip(levels, paths, lengths, strict=True)], dtype=np.bool_)
-
-
-def _path_lengths(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Tiles) -> NDArray[np.int64]:
-    return solve(levels).sum(axis=(1, 2)) if len(levels) else np.empty(0, np.int64)
 
 
 def _fast_tiles(tiles: ArrayLike) -> Tiles:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
@@ -71,7 +71,12 @@ class Window:
     ) -> None:
         if not fps > 0:
             raise ValueError(f"fps must be positive, got {fps}")
-        self._pygame = _import_pygame()
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # its greeting would spoil piped output
+        try:
+            self._pygame = import_module("pygame")
+        except ImportError as error:
+            install = "run `pip install pygame-ce`, or render_mode='rgb_array'"
+            raise DependencyNotInstalled(f"the window needs pygame: {install}") from error
         self._interface = Interface(fps, menus or {}, restarts)
         self._title = title
         self._needs_screen = needs_screen
@@ -236,13 +241,3 @@ def _silent_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
-
-
-def _import_pygame() -> ModuleType:
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # its greeting would spoil piped output
-    try:
-        return import_module("pygame")
-    except ImportError as error:
-        raise DependencyNotInstalled(
-            "the window needs pygame: run `pip install pygame-ce`, or render_mode='rgb_array'"
-        ) from error

@@ -56,30 +56,22 @@ def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.boo
     table, below = Path(folder) / f"{split}.csv", Path(folder) / split
     parent = below if below.is_dir() else Path(folder)
     if table.exists():
-        read = read_csv(table)
-        with validated_read(table, _COMPLAINT):
-            inputs, labels = map(_checked, read, HASHES[split].values())
+        arrays = dict(zip(HASHES[split], read_csv(table), strict=True))
     elif (parent / INPUTS).exists():
-        inputs, labels = (_read_array(parent / name, expected) for name, expected in HASHES[split].items())
+        arrays = {}
     else:
         raise ValueError(f"{folder} has neither {table.name} nor {split}/{INPUTS}: give a folder with {FILES}")
+    for name, expected in HASHES[split].items():
+        with validated_read(table if table.exists() else parent / name, _COMPLAINT):
+            if name not in arrays:
+                try:  # a map: a false header cannot ask for memory
+                    arrays[name] = np.asarray(np.lib.format.open_memmap(parent / name, mode="r"))
+                except OSError:
+                    raise
+                except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
+                    raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+            found = hashlib.sha256(arrays[name].tobytes()).hexdigest()
+            if found != expected:
+                raise ValueError(f"the SHA-256 of its tokens must be {expected}, and is {found}")
+    inputs, labels = arrays[INPUTS], arrays[LABELS]
     return to_tiles(inputs, SIDE), np.isin(labels, (START, GOAL, PATH)).reshape(-1, SIDE, SIDE)
-
-
-def _read_array(path: Path, expected: str) -> NDArray[np.uint8]:
-    with validated_read(path, _COMPLAINT):
-        try:
-            array = np.lib.format.open_memmap(path, mode="r")  # a map: a false header cannot ask for memory
-        except OSError:
-            raise
-        except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
-            raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
-        return _checked(np.asarray(array), expected)
-
-
-def _checked(array: NDArray[np.uint8], expected: str) -> NDArray[np.uint8]:
-    """Return an array of which the bytes have the expected hash."""
-    found = hashlib.sha256(array.tobytes()).hexdigest()
-    if found != expected:
-        raise ValueError(f"the SHA-256 of its tokens must be {expected}, and is {found}")
-    return array

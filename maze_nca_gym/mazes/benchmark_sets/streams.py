@@ -36,37 +36,22 @@ def stream_levels(cells: int, name: str, n: int) -> Tiles:
         n: a multiple of `STREAM`.
     """
     draws = rngs(name, n // STREAM)
-    bases = draw_mazes(draws, cells, None, FURTHER)
-    for i in range(CUT - 1, len(bases), CUT):
-        bases[i] = _cut(bases[i])
-    return np.concatenate([_edit(rng, base) for rng, base in zip(draws, bases, strict=True)])
-
-
-def _passages(side: int) -> np.ndarray:
-    """Return which tiles lie between two cells, (side, side) bool."""
-    row, col = np.ogrid[:side, :side]
-    between = (row + col) % 2 == 1
-    between[[0, -1]] = between[:, [0, -1]] = False
-    return between
-
-
-def _cut(level: Tiles) -> Tiles:
-    """Return the level with walls between the cells nearer to its source and those nearer to its target.
-
-    Both parts stay connected: what a cell's shortest way to its end passes is on the same side.
-    """
-    from_source, from_target = (distances(level, np.argwhere(level == end)[0]) for end in (Tile.SOURCE, Tile.TARGET))
-    near = from_source <= from_target
-    parts = np.zeros_like(near)  # where a tile's two neighbours in a row or column are on different sides
-    parts[:, 1:-1] |= near[:, :-2] != near[:, 2:]
-    parts[1:-1] |= near[:-2] != near[2:]
-    return np.where(parts & _passages(len(level)), np.uint8(Tile.WALL), level)
-
-
-def _edit(rng: np.random.Generator, level: Tiles) -> Tiles:
-    """Return a stream that begins with a level, (STREAM, H, W)."""
-    edits = np.zeros((STREAM, *level.shape), np.uint8)
-    row, col = rng.choice(np.argwhere(_passages(len(level))), EDITS).T
-    edits[np.arange(1, STREAM), row, col] = Tile.WALL ^ Tile.EMPTY
-    edits[0] = level
-    return np.bitwise_xor.accumulate(edits)  # an edit turns a wall into an empty tile, and back
+    levels = np.zeros((len(draws), STREAM, 2 * cells + 1, 2 * cells + 1), np.uint8)
+    levels[:, 0] = draw_mazes(draws, cells, None, FURTHER)
+    row, col = np.ogrid[: 2 * cells + 1, : 2 * cells + 1]
+    passages = (row + col) % 2 == 1  # tiles between two cells
+    passages[[0, -1]] = passages[:, [0, -1]] = False
+    for level in levels[CUT - 1 :: CUT, 0]:
+        # Walls come between the cells nearer to the source and those nearer to the target. Both parts stay connected:
+        # what a cell's shortest way to its end passes is on the same side.
+        source, target = (distances(level, np.argwhere(level == end)[0]) for end in (Tile.SOURCE, Tile.TARGET))
+        near = source <= target
+        parts = np.zeros_like(near)  # where a tile's two neighbours in a row or column are on different sides
+        parts[:, 1:-1] |= near[:, :-2] != near[:, 2:]
+        parts[1:-1] |= near[:-2] != near[2:]
+        level[parts & passages] = Tile.WALL
+    for rng, stream in zip(draws, levels, strict=True):
+        edited = rng.choice(np.argwhere(passages), EDITS)
+        stream[(np.arange(1, STREAM), *edited.T)] = Tile.WALL ^ Tile.EMPTY
+        np.bitwise_xor.accumulate(stream, out=stream)  # an edit turns a wall into an empty tile, and back
+    return levels.reshape(-1, *levels.shape[2:])

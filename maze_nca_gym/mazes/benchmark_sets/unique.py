@@ -49,24 +49,20 @@ def _all_levels() -> Tiles:
     rng = np.random.default_rng(SEED)
     found: dict[bytes, Tiles] = {}
     while len(found) < 2 * SPLIT:
-        level = _draw(rng)
+        # The number of moves is drawn first, then mazes and starts until some goal is that far away.
+        n_moves, goals = rng.integers(LEAST_MOVES, MOST_MOVES + 1), np.empty((0, 2), np.intp)
+        while not len(goals):
+            level = _carve(rng)
+            free = np.argwhere(level == Tile.EMPTY)
+            for _ in range(_TRIES):
+                start = free[rng.integers(len(free))]
+                goals = np.argwhere(distances(level, start) == n_moves)
+                if len(goals):
+                    break
+        level[tuple(start)] = Tile.SOURCE
+        level[tuple(goals[rng.integers(len(goals))])] = Tile.TARGET
         found.setdefault(level.tobytes(), level)
     return np.stack(list(found.values()))
-
-
-def _draw(rng: np.random.Generator) -> Tiles:
-    """Return one level: the number of moves is drawn first, then mazes and starts until some goal is that far away."""
-    n_moves = rng.integers(LEAST_MOVES, MOST_MOVES + 1)
-    while True:
-        level = _carve(rng)
-        free = np.argwhere(level == Tile.EMPTY)
-        for _ in range(_TRIES):
-            start = free[rng.integers(len(free))]
-            goals = np.argwhere(distances(level, start) == n_moves)
-            if len(goals):
-                level[tuple(start)] = Tile.SOURCE
-                level[tuple(goals[rng.integers(len(goals))])] = Tile.TARGET
-                return level
 
 
 def _carve(rng: np.random.Generator) -> Tiles:
