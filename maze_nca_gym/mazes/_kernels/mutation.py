@@ -10,14 +10,6 @@ from maze_nca_gym.mazes._kernels.registry import EMPTY, SOURCE, TARGET, WALL, ke
 from maze_nca_gym.mazes._kernels.search import find_endpoints, in_level, in_map, lay_out, new_map, search
 
 
-@kernel("i8(f8, i8, i8, i8)")
-def inner_place(uniform, margin, height, width):
-    """Return a random inner tile's place, counted row by row over the level."""
-    inner_width = width - 2 * margin
-    inner = pick(uniform, (height - 2 * margin) * inner_width)
-    return (inner // inner_width + margin) * width + inner % inner_width + margin
-
-
 @kernel("void(u1[:, :, ::1], i8[::1], u2[:, ::1], i8)")
 def flip_tiles(levels, margins, noise, threshold):
     """Turn inner walls to empty tiles and back where the noise is below the threshold."""
@@ -65,10 +57,12 @@ def edit_tiles(levels, margins, kinds, uniforms):
     ends = np.empty(2, np.int32)
     for i in range(n):
         flat = levels[i].flat
+        margin, inner_width = margins[i], width - 2 * margins[i]
         # Found once, and then kept up to date below.
         find_endpoints(levels[i], ends)
         for edit in range(kinds.shape[1]):
-            place = inner_place(uniforms[i, edit], margins[i], height, width)
+            inner = pick(uniforms[i, edit], (height - 2 * margin) * inner_width)
+            place = (inner // inner_width + margin) * width + inner % inner_width + margin
             old, new = flat[place], kinds[i, edit]
             if new >= SOURCE:
                 before = ends[new - SOURCE]

@@ -68,17 +68,6 @@ def draw_way(found, stride, source, target, ways, powers, state, path):
     return state
 
 
-@kernel("u8(u8)")
-def first_state(seed):
-    """Return the first state of `draw_way`, which is not 0: the seed as `random_streams.scramble` does it.
-
-    A call of that takes as long as four shortest paths, because NumPy is slow with one number.
-    """
-    seed = (seed ^ seed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    seed = (seed ^ seed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return seed ^ seed >> np.uint64(31) | UNIT
-
-
 @kernel("i8(u1[:, :, ::1], u8[::1], f8[::1], b1[:, :, :, ::1])")
 def sample_paths(levels, seeds, counts, paths):
     """Count the shortest paths of every level, and draw some; return the first level that is malformed, or -1.
@@ -100,7 +89,11 @@ def sample_paths(levels, seeds, counts, paths):
         if found[target] >= 0:
             count_ways(found, stride, source, target, queue, ways, powers)
             counts[i] = ways[source] * HUGE ** powers[source]  # infinite beyond the largest float
-            state = first_state(seeds[i])
+            # The first state is not 0: the seed as `random_streams.scramble` does it. A call of that takes as long as
+            # four shortest paths, because NumPy is slow with one number.
+            state = (seeds[i] ^ seeds[i] >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+            state = (state ^ state >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+            state = state ^ state >> np.uint64(31) | UNIT
             for k in range(len(paths)):
                 state = draw_way(found, stride, source, target, ways, powers, state, paths[k, i])
     return -1

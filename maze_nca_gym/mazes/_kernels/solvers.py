@@ -90,23 +90,6 @@ def shortest_paths(levels, order, paths):
     return -1
 
 
-@kernel("void(i4[::1], i8, i8, i8, i4[::1])", inline=True)
-def search_ranks(found, stride, order, start, queue):
-    """Search all that `start` reaches, neighbours in an order; write into the map how many tiles were found before."""
-    found[start] = 0
-    queue[0] = start
-    head, tail = 0, 1
-    while head < tail:
-        tile = queue[head]
-        head += 1
-        for place in range(4):
-            neighbour = tile + offset(order, place, stride)
-            if found[neighbour] < 0:  # only UNSEEN is negative
-                found[neighbour] = tail
-                queue[tail] = neighbour
-                tail += 1
-
-
 @kernel("void(u1[:, ::1], i8, i8, i8[::1], b1[:, :, ::1])")
 def shortest_paths_from(tiles, order, start, targets, paths):
     """Mark the canonical shortest paths from one tile to others; a target out of reach gets none.
@@ -118,7 +101,19 @@ def shortest_paths_from(tiles, order, start, targets, paths):
     stride = lay_out(tiles, found)
     # The search finds tiles of the same distance in the order of their canonical paths. So of the neighbours of a tile
     # the first to be found is the one before it on its path.
-    search_ranks(found, stride, order, in_map(start, width, stride), queue)
+    # The map gets how many tiles were found before: their ranks.
+    queue[0] = in_map(start, width, stride)
+    found[queue[0]] = 0
+    head, n_found = 0, 1
+    while head < n_found:
+        tile = np.int64(queue[head])
+        head += 1
+        for place in range(4):
+            neighbour = tile + offset(order, place, stride)
+            if found[neighbour] < 0:  # only UNSEEN is negative
+                found[neighbour] = n_found
+                queue[n_found] = neighbour
+                n_found += 1
     # A walk back along falling ranks ends at the start, whose rank is 0.
     for i in range(len(targets)):
         at, tile = targets[i], in_map(targets[i], width, stride)
