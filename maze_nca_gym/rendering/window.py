@@ -197,16 +197,13 @@ class Window:
         now = time.monotonic()
         self._stale = self._stale or self._interface.has_news
         if self._stale and (self._interface.paused or now >= self._drawn_at + _SECONDS_OF_A_FRAME):
-            self._redraw()
+            width, height = self._screen.get_size()
+            self._interface.size = height, width
+            picture = self._interface.picture()
+            image = self._pygame.image.frombuffer(picture.tobytes(), picture.shape[1::-1], "RGB")
+            self._screen.blit(image, (0, 0))
+            self._pygame.display.flip()
             self._drawn_at, self._stale = now, False
-
-    def _redraw(self) -> None:
-        width, height = self._screen.get_size()
-        self._interface.size = height, width
-        picture = self._interface.picture()
-        image = self._pygame.image.frombuffer(picture.tobytes(), picture.shape[1::-1], "RGB")
-        self._screen.blit(image, (0, 0))
-        self._pygame.display.flip()
 
     def _handle(self, event: Any) -> None:
         pygame, interface = self._pygame, self._interface

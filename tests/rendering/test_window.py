@@ -95,8 +95,8 @@ def test_speed_is_capped(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) ->
 def test_fast_steps_are_not_all_drawn(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     window, drawn = Window(100_000, "fast"), []
-    redraw = window._redraw
-    monkeypatch.setattr(window, "_redraw", lambda: (drawn.append(1), redraw()))
+    picture = window._interface.picture
+    monkeypatch.setattr(window._interface, "picture", lambda: (drawn.append(1), picture())[1])
     start = time.monotonic()
     for step in range(300):
         assert window.show(replace(snapshot, step=step + 1)) is Request.CONTINUE
