@@ -15,7 +15,7 @@ from maze_nca_gym.cli.output import print_level, tell
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.generation import GENERATORS, options_of
-from maze_nca_gym.mazes.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
+from maze_nca_gym.mazes.levels import Tiles, list_prefabs, prefab, to_text
 from maze_nca_gym.mazes.loading import levels_path, list_packs, load_levels, pack_file
 from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.scoring import lengths_of
@@ -47,7 +47,13 @@ def list_levels(
         details: describe each name, with a table for each kind.
     """
     for path, levels in [(path, load_levels(path)) for path in files]:
-        Table.of_facts({"file": path, **_facts(levels)}).print()
+        task = task_of_levels(levels.tiles)
+        benchmark = BENCHMARK_SETS.get(levels.config.get("name", ""))
+        solve = task.solve if benchmark is not None and benchmark.may_be_empty else task.solve_all
+        lengths = lengths_of(solve(levels.tiles))
+        facts = {"file": str(path), "number of levels": f"{len(levels):,}", "tiles": _size(levels.tiles)}
+        facts[task.name] = f"{lengths.min()} to {lengths.max()} tiles, {lengths.mean():.1f} on average"
+        Table.of_facts({**facts, **{name: str(value) for name, value in levels.config.items()}}).print()
     if files:
         return 0
     prefabs, packs = {name: prefab(name) for name in list_prefabs()}, {name: load_levels(name) for name in list_packs()}
@@ -73,9 +79,9 @@ def list_levels(
     Table(columns, [(name, _size(prefabs[name]), *lengths) for name, lengths in solved.items()], columns[1:]).print()
     rows = []
     for name, pack in packs.items():
-        facts = pack.config
-        against = ", ".join(f"{each['policy']}, {each['iterations']} iterations" for each in facts["policies"])
-        figures = (f"{facts['before'][figure]:.3g} to {facts['after'][figure]:.3g}" for figure in _FIGURES)
+        config = pack.config
+        against = ", ".join(f"{each['policy']}, {each['iterations']} iterations" for each in config["policies"])
+        figures = (f"{config['before'][figure]:.3g} to {config['after'][figure]:.3g}" for figure in _FIGURES)
         rows.append((name, f"{len(pack):,}", _size(pack.tiles), against, *figures))
     numbers = ("levels", "tiles", *_FIGURES)
     Table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers).print()
@@ -148,20 +154,6 @@ def show_levels(
         print(printable(f"{source}, level {number} of {len(levels):,}"), file=sys.stderr)
         print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
     return 0
-
-
-def _facts(levels: LevelSet) -> dict[str, str]:
-    """Return the facts about a level set as a table's rows."""
-    task = task_of_levels(levels.tiles)
-    benchmark = BENCHMARK_SETS.get(levels.config.get("name", ""))
-    solve = task.solve if benchmark is not None and benchmark.may_be_empty else task.solve_all
-    lengths = lengths_of(solve(levels.tiles))
-    return {
-        "number of levels": f"{len(levels):,}",
-        "tiles": _size(levels.tiles),
-        task.name: f"{lengths.min()} to {lengths.max()} tiles, {lengths.mean():.1f} on average",
-        **{name: str(value) for name, value in levels.config.items()},
-    }
 
 
 def _size(tiles: Tiles) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from maze_nca_gym.agents import PolicyInfo, export, find_policy, list_policies, load
+from maze_nca_gym.agents import export, find_policy, list_policies, load
 from maze_nca_gym.agents.policies.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.policies.registry import MAIN, NAME_PARTS
 from maze_nca_gym.cli.output import tell
@@ -30,7 +30,19 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
     for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
         infos = {name: info for name, info in policies.items() if (info.role, info.task) == (role, task)}
         lines = [(task if role == MAIN else f"{task}, {role}s", *columns)]
-        lines += [(name, *_figures(name, info)) for name, info in infos.items()]
+        for name, info in infos.items():
+            try:
+                policy = load(name)
+                n_channels, draws = str(policy.n_channels), policy.output
+            except DependencyNotInstalled:
+                n_channels, draws = "?", ""
+            levels = f"{info.family or USUAL_FAMILY}-{USUAL_SIZE}"  # a test set of the policy's own family
+            score = info.scores.get(f"complete, {levels}")
+            if info.exact:
+                lines.append((name, n_channels, "all", "drawing" if draws in DRAWINGS else "exact"))
+            else:
+                known = score is not None
+                lines.append((name, n_channels, levels if known else "", percent(score, digits=1) if known else ""))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for row, (name, *figures) in enumerate(lines):
             style = "bold" if row else "table.title"
@@ -56,20 +68,6 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
         n_others = len(list_policies(all=True)) - len(policies)
         print(f"`policies list --all` has {n_others} more, to compare with.")
     return 0
-
-
-def _figures(name: str, info: PolicyInfo) -> tuple[str, str, str]:
-    """Return a policy's channels, a test set of its own family, and its score there; words instead if it is exact."""
-    try:
-        policy = load(name)
-        n_channels, draws = str(policy.n_channels), policy.output
-    except DependencyNotInstalled:
-        n_channels, draws = "?", ""
-    if info.exact:
-        return n_channels, "all", "drawing" if draws in DRAWINGS else "exact"
-    levels = f"{info.family or USUAL_FAMILY}-{USUAL_SIZE}"
-    score = info.scores.get(f"complete, {levels}")
-    return (n_channels, "", "") if score is None else (n_channels, levels, percent(score, digits=1))
 
 
 def show(*, name: Annotated[str, Shown("NAME|FILE", positional=True)]) -> int:
