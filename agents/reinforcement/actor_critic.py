@@ -215,9 +215,8 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         _check_spaces(new, env.action_space, self.actor)
         arguments = self._get_constructor_parameters()
         arguments.update(observation_space=new, action_space=env.action_space)
-        with torch.random.fork_rng(
-            devices=[]
-        ):  # drawing weights that are replaced at once must not move the global state
+        # drawing weights that are replaced at once must not move the global state
+        with torch.random.fork_rng(devices=[]):
             policy = type(self)(**arguments)
         policy.load_state_dict(self.state_dict())
         policy.set_training_mode(self.training)

@@ -3,7 +3,7 @@
 folder      `RunFolder`: a run's description, metrics and checkpoint, and whether it can go on
 progress    a bar on a terminal, lines elsewhere
 executors   processes of this machine, or jobs of a cluster
-stopping    Ctrl-C and schedulers' signals as a flag
+stopping    whether Ctrl-C or a scheduler's signal came
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ class RunFolder:
 
         def between(saves: bool = True) -> None:
             nonlocal saved_at
-            stops = agree(stop.is_set())
+            stops = agree(asked())
             if stops or (saves and time.monotonic() - saved_at > every):
                 save()
                 saved_at = time.monotonic()
@@ -201,7 +201,7 @@ class RunFolder:
                 raise KeyboardInterrupt
 
         try:
-            with asked_to_stop() as stop:
+            with asked_to_stop() as asked:
                 save()
                 yield between
                 save()

@@ -1,10 +1,10 @@
-"""Ctrl-C and the signals of schedulers, turned into a flag that a run checks between two steps."""
+"""Ctrl-C and the signals of schedulers, turned into a question that a run asks between two steps."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -12,51 +12,37 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "S
 """Ctrl-C, what ends a job, and what schedulers send before a time limit: submitit SIGUSR2, others often SIGUSR1."""
 
 
-class Flag:
-    """Whether a stop was asked for.
-
-    A plain attribute, since setting a `threading.Event` takes a lock. A second signal may interrupt the handler of the
-    first while it holds that lock, and would then wait for it forever. `timeout`, for example, sends two at once.
-    """
-
-    def __init__(self) -> None:
-        self._set = False
-
-    def set(self) -> None:
-        """Set the flag."""
-        self._set = True
-
-    def is_set(self) -> bool:
-        """Return whether it is set."""
-        return self._set
-
-
-_asked: list[Flag] = []
-"""The flag that signals set, while a block is active; else empty."""
+_asked: list[Callable[[], bool]] = []
+"""What the block that is active yields; else empty."""
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[Flag]:
-    """Yield a flag that Ctrl-C or one of a scheduler's `SIGNALS` sets; a further Ctrl-C raises KeyboardInterrupt.
+def asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C or one of a scheduler's `SIGNALS` came; a further Ctrl-C raises
+    KeyboardInterrupt.
 
     A further SIGTERM does not, since a scheduler and `torchrun` may each send one. Only the main thread gets signals;
-    in other threads nothing sets the flag. A block within another yields the same flag. So a whole run, the reading of
-    its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place. A handler that a
-    scheduler's signal had before the block is called after it: submitit's queues the job again, and ends the process.
+    in other threads nothing asks to stop. A block within another yields the same function. So a whole run, the reading
+    of its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place. A handler that
+    a scheduler's signal had before the block is called after it: submitit's queues the job again, and ends the process.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield Flag()
+        yield lambda: False
         return
     if _asked:
         yield _asked[0]
         return
-    asked, received = Flag(), dict[int, bool]()
+    received = dict[int, bool]()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and asked.is_set():
+        if number == signal.SIGINT and received:
             raise KeyboardInterrupt
-        asked.set()
-        received[number] = True  # no call, for the reason that `Flag` gives
+        # a plain entry: setting a `threading.Event` takes a lock, which a second signal within this would wait for
+        # forever if it came meanwhile, and `timeout`, for example, sends two at once
+        received[number] = True
+
+    def asked() -> bool:
+        return bool(received)
 
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: handler for number, handler in handlers.items() if handler is not None}  # None is native code's

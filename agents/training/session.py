@@ -96,17 +96,23 @@ def run_session(
                     "new one"
                 )
             return load_model(folder / MODEL)
+        wanted: bool | Literal["auto", "reduce-overhead"] = config.compile
         if run.continues and run.found is not None:
-            state = fresh
+            state, wanted = fresh, run.found["compiled"]
             state.continue_run(load_model(folder / MODEL), run.lines[-1], run.found["continued"])
-            _compile(state, workers, run.found["compiled"])
-            state.save(run)  # before the description: if it is interrupted here, the finished run is still one
         else:
             state = TrainingState.load(run, config, workers.device) or fresh
         if run.writes:
             _announce(run, state, workers)
-        if state is fresh and not run.continues:
-            _compile(state, workers, config.compile)
+        if state is fresh:
+            if wanted == "auto":
+                said = compile_if_faster(state, workers)
+                if run.writes:
+                    print(said)
+            elif wanted:
+                state.compile(wanted)
+        if run.continues:
+            state.save(run)  # before the description: if it is interrupted here, the finished run is still one
         run.begin(_describe(name, state, workers), state.update)
         checkpoint = run.path / CHECKPOINT
         try:
@@ -122,16 +128,6 @@ def run_session(
             raise OSError(f"{error}; {checkpoint} is intact, and the same command goes on from it") from error
         run.finish()
     return copy.deepcopy(state.best_model).eval().cpu()  # a copy is not compiled: it may run on any size
-
-
-def _compile(state: TrainingState, workers: Workers, wanted: bool | Literal["auto", "reduce-overhead"]) -> None:
-    """Compile the model as the configuration wants it, or "auto" if it is faster; say what was measured."""
-    if wanted == "auto":
-        said = compile_if_faster(state, workers)
-        if not workers.rank:
-            print(said)
-    elif wanted:
-        state.compile(wanted)
 
 
 def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str, object]:
