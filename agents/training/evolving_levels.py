@@ -7,10 +7,9 @@ model does well on them, mutated levels are scored without gradients and replace
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -125,23 +124,6 @@ class EvolvingLevels:
         began = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - began
-
-    def description(self) -> dict[str, Any]:
-        """Return everything but the tensors, JSON-serialisable; `from_tensors` reads it back."""
-        numbers = {"regret": self.regret, "n_rounds": self.n_rounds, "seconds": self.seconds}
-        return {**numbers, "population": self.population.to_arrays()[1]}
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the arrays of the population by name, for a checkpoint."""
-        arrays, _ = self.population.to_arrays()
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
-
-    @classmethod
-    def from_tensors(cls, description: Any, tensors: Mapping[str, Tensor]) -> EvolvingLevels:
-        """Return the evolution of a run, from what `description` and `tensors` returned."""
-        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        population = LevelPopulation.from_arrays(arrays, description["population"])
-        return cls(population, description["regret"], description["n_rounds"], description["seconds"])
 
 
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:

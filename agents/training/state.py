@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
+
+from maze_nca_gym.mazes.population import LevelPopulation
 
 from ..policies.policy import Policy
 from ..runs import Line, RunFolder
@@ -113,16 +115,12 @@ class TrainingState:
             ValueError: weights that are not finite.
             OSError: it could not be written; an older one is as it was.
         """
-        numbers = {
-            "update": self.update,
-            "continued": self.continued,
-            "compiled": self.compiled,
-            "seconds": self.seconds,
-            "losses": self.losses,
-            "line_seconds": self.line_seconds,
-            "pools": sorted(self.pools),
-            "evolution": None if self.evolution is None else self.evolution.description(),
-        }
+        names = ("update", "continued", "compiled", "seconds", "losses", "line_seconds")
+        numbers: dict[str, Any] = {name: getattr(self, name) for name in names}
+        numbers |= {"pools": sorted(self.pools), "evolution": None}
+        if (levels := self.evolution) is not None:
+            kept = {name: getattr(levels, name) for name in ("regret", "n_rounds", "seconds")}
+            numbers["evolution"] = {**kept, "population": levels.population.to_arrays()[1]}
         run.save(numbers, self.tensors())
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
@@ -135,7 +133,10 @@ class TrainingState:
             for name, tensor in OPTIMISERS[self.config.optimiser.optimiser].empty(parameter).items():
                 parts.setdefault(name, {})[key] = kept.get(name, tensor)
         parts |= {f"pool {size}": pool.tensors() for size, pool in self.pools.items()}
-        return parts if self.evolution is None else parts | {POPULATION: self.evolution.tensors()}
+        if self.evolution is not None:
+            arrays, _ = self.evolution.population.to_arrays()
+            parts[POPULATION] = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return parts
 
     @classmethod
     def load(cls, run: RunFolder, config: TrainingConfig, device: torch.device) -> TrainingState | None:
@@ -154,9 +155,9 @@ class TrainingState:
             return None
         numbers, parts = found
         state = cls._without_levels(config, device)
-        state.update, state.seconds = numbers["update"], numbers["seconds"]
+        for name in ("update", "seconds", "losses", "line_seconds"):
+            setattr(state, name, numbers[name])
         state.continued = tuple(numbers["continued"])
-        state.losses, state.line_seconds = numbers["losses"], numbers["line_seconds"]
         if numbers["compiled"]:
             state.compile(numbers["compiled"])
         state.model.load_state_dict(parts["model"])
@@ -171,5 +172,7 @@ class TrainingState:
         for size in numbers["pools"]:
             state.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], config, device)
         if config.evolve:
-            state.evolution = EvolvingLevels.from_tensors(numbers["evolution"], parts[POPULATION])
+            arrays = {name: tensor.numpy() for name, tensor in parts[POPULATION].items()}
+            population = LevelPopulation.from_arrays(arrays, numbers["evolution"].pop("population"))
+            state.evolution = EvolvingLevels(population, **numbers["evolution"])
         return state
