@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import time
 
 import pytest
@@ -95,6 +96,58 @@ class TestRunFolder:
             (tmp_path / name).touch()
         assert opened(tmp_path, {"size": 8}.items(), overwrite=True).found is None
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["notes.txt", "tb"]
+
+
+class TestLoop:
+    """What all runs that go on have in common: when they save, and how they end."""
+
+    def test_it_saves_at_both_ends_and_between_steps_when_it_is_time(self, tmp_path, monkeypatch):
+        now, saved = [0.0], []
+        monkeypatch.setattr(time, "monotonic", lambda: now[0])
+        with begun(tmp_path).loop(lambda: saved.append(now[0]), every=10) as between:
+            for now[0] in (4.0, 11.0, 12.0, 20.0, 22.0, 23.0):
+                between(now[0] != 22)
+            now[0] = 24.0
+        assert saved == [0, 11, 23, 24]
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("has_checkpoint", [False, True])
+    def test_a_signal_ends_it_at_the_next_chance_once_it_is_saved(self, tmp_path, number, has_checkpoint):
+        run, events = begun(tmp_path), []
+
+        def save():
+            events.append("saved")
+            if has_checkpoint:
+                run.save({}, {"a": {"b": torch.zeros(1)}})
+
+        def work(between):
+            between()
+            signal.raise_signal(number)
+            events.append("the step is finished")
+            between(False)
+            events.append("never")
+
+        place = f" from {tmp_path}/checkpoint.safetensors" if has_checkpoint else ""
+        message = f"^interrupted; the same command goes on{place}$"
+        with pytest.raises(KeyboardInterrupt, match=message), run.loop(save, every=3600) as between:
+            work(between)
+        assert events == ["saved", "the step is finished", "saved"]
+
+    def test_an_error_or_a_second_ctrl_c_leaves_the_last_checkpoint(self, tmp_path):
+        for error, steps in ((ZeroDivisionError, lambda: 1 / 0), (KeyboardInterrupt, two_of_ctrl_c)):
+            saved = []
+            with pytest.raises(error), begun(tmp_path).loop(lambda saved=saved: saved.append(1), every=0):
+                steps()
+            assert saved == [1]
+
+    def test_those_that_share_a_run_agree(self, tmp_path):
+        with pytest.raises(KeyboardInterrupt), begun(tmp_path).loop(int, 0, agree=lambda asked: not asked) as between:
+            between()
+
+
+def two_of_ctrl_c():
+    for _ in range(2):
+        signal.raise_signal(signal.SIGINT)
 
 
 class TestLines:
