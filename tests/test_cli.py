@@ -71,7 +71,7 @@ def test_the_installed_command_is_this_one(capsys):
 
 class TestSolve:
     def test_what_is_coming_is_said_before_each_part_of_long_work(self, capsys, monkeypatch):
-        monkeypatch.setattr(solving, "MANY_TILES", 1000)
+        monkeypatch.setattr("maze_nca_gym.agents.rollouts.run.MANY_TILES", 1000)
         assert main(["solve", *SMALL, "--picture", "none"]) == 0
         assert len(capsys.readouterr().err.splitlines()) == 3
 

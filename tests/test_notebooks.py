@@ -14,9 +14,8 @@ from oracles import canonical_shortest_path
 from PIL import Image
 from tables import for_each
 
-from maze_nca_gym.agents import animate, bench, evaluate, load
+from maze_nca_gym.agents import animate, bench, evaluate, load, solve
 from maze_nca_gym.agents.policies.policy import facts as policy_facts
-from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import COLOURS, LevelSet, Tile, prefab
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
@@ -151,7 +150,7 @@ class TestAnimate:
 
 def test_solved_levels_are_figures_and_an_episode():
     levels = LevelSet(generate(np.random.default_rng(0), 3, (4, 4), "perfect", endpoints=True))
-    found = solve_levels(load("shortest-path-bfs"), levels, "shortest-path-bfs")
+    found = solve(load("shortest-path-bfs"), levels=levels)
     shown = facts(found._repr_html_())
     assert shown["number of levels"] == "3"
     assert shown[f"solved within {found.n_steps} iterations"] == "100.00 %"

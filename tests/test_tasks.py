@@ -15,7 +15,7 @@ from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents import Policy, load, make_env, train
+from maze_nca_gym.agents import Policy, load, make_env, solve, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.laboratory.evolution.measure import Regret
 from maze_nca_gym.agents.laboratory.evolution.run import different_levels
@@ -23,7 +23,6 @@ from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
-from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.processes import Workers
@@ -166,7 +165,7 @@ class TestATaskOfOnesOwn:
     def test_solve_and_evaluate(self) -> None:
         policy = DeadEnds()
         assert run_until_solved(policy, LEVELS).steps.tolist() == [1, 1]
-        assert solve_levels(policy, LevelSet(LEVELS), "dead ends").metrics["solved"] == 1
+        assert solve(policy, levels=LEVELS).metrics["solved"] == 1
         evaluation = measure(policy, LEVELS, 2)
         assert evaluation.final.accuracy.value == evaluation.final.paper_accuracy.value == 1
         assert evaluation.final.complete.value == evaluation.agreement["canonical"] == 1

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.mazes.generation import GENERATORS, check_size
-from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import Above, Between, Further, OneOf, Shown, Stored, checked
 
+from ..policies.environments import border_warning
 from ..policies.registry import list_policies, load, named_policies
-from ..runs import check_folder, say
+from ..runs import ProgressBar, check_folder, naming_memory, say
 from .levels import (
     SIZE,
     describe_source,
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from ..policies.policy import Policy
     from .solved import Solved
 
+MANY_TILES = 10**7
+"""Number of tiles above which a message says that exact solutions are computed before the policy runs."""
 DEFAULT_N = 1000
 """Default number of fresh levels to solve."""
 PICTURES = ("gif", "png")
@@ -85,9 +90,14 @@ def solve(
     """
     if out is not None:
         check_folder("--out", Path(out))
-    from .solved import MANY_TILES, solve_levels
+    from maze_nca_gym.envs.backend_torch import find_device
+
+    from .scores import label, usual_batch
+    from .solved import Solved
+    from .solving import check_steps, run_until_solved, step_limit
 
     ((name, found),) = named_policies(policy).items()
+    task, found = find_task(found.task), found if device is None else found.to(find_device(device))
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     if levels is None:
         n = DEFAULT_N if n is None else n
@@ -97,13 +107,30 @@ def solve(
         own = {option: value for option, value in chosen.items() if option not in ("generator", "size")}
         words = (f"{option.replace('_', ' ')} {value}" for option, value in own.items())
         source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *words])
-        these = draw_levels(n, seed, task=find_task(found.task), **chosen)
+        these = draw_levels(n, seed, task=task, **chosen)
     else:
-        these = first_levels(levels, n, find_task(found.task).letters, found.task)
+        these = first_levels(levels, n, task.letters, task.name)
         rows, cols = these.tiles.shape[1:]
         source = f"{describe_source(levels)}, {rows} x {cols} tiles"
         these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})
-    solved = solve_levels(found, these, name, source=source, batch=batch, steps=steps, device=device)
+    these = LevelSet(task.prepare(these.tiles), these.config)
+    n_levels, height, width = these.tiles.shape
+    what = f"{name}: {n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
+    if these.tiles.size > MANY_TILES:
+        say(f"{what}; finding the exact solutions first")
+    labelled = label(found, these)
+    enough = step_limit(found, labelled.target)
+    n_steps = enough if steps is None else steps
+    check_steps(found, n_steps)
+    if found.guarantees.needs_border and not has_border(these.tiles).all():
+        warnings.warn(border_warning(name), stacklevel=3)
+    at_once = usual_batch(these.tiles) if batch is None else batch
+    say(f"{what}, at most {n_steps:,} iterations on each")
+    began = time.perf_counter()
+    with naming_memory(f"--batch {at_once}", found.device), ProgressBar(name, n_levels) as bar:
+        result = run_until_solved(found, labelled, n_steps, batch=at_once, report=bar.advance)
+    seconds = time.perf_counter() - began
+    solved = Solved(found, name, source, these, labelled.target, result, n_steps, batch, enough, seconds)
     if out is not None:
         solved.save(out, picture)
     return solved

@@ -1,9 +1,7 @@
-"""Solving levels in one call, behind a progress bar, with a summary of the results and pictures of episodes."""
+"""The results of solving levels: a summary, a row for each level, and pictures of episodes."""
 
 from __future__ import annotations
 
-import time
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.scoring import lengths_of, score
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
@@ -22,17 +19,14 @@ from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.tables import Table, Tabular, percent
 from maze_nca_gym.support.transfer import read_back
 
-from ..policies.environments import border_warning
 from ..policies.guarantees import DRAWINGS
 from ..policies.policy import Policy
-from ..runs import ProgressBar, naming_memory, save_results, say
+from ..runs import save_results
 from .iterating import iterate
 from .pytorch import threads
-from .scores import encode, label, usual_batch
-from .solving import SolveResult, check_steps, run_until_solved, step_limit
+from .scores import encode
+from .solving import SolveResult
 
-MANY_TILES = 10**7
-"""Number of tiles above which a message says that exact solutions are computed before the policy runs."""
 LARGEST_ANIMATION = 100
 """Largest number of frames of an animation; a longer episode shows evenly spaced steps."""
 _FPS = 10
@@ -163,52 +157,6 @@ class Solved(Tabular):
         frames = animation_frames(self.policy, self.levels[shown], self.targets[shown], n_steps, title)
         gif = gif_bytes(frames, _FPS)
         return self.table().html() + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
-
-
-def solve_levels(
-    policy: Policy,
-    levels: LevelSet,
-    name: str,
-    *,
-    source: str = "levels",
-    batch: int | None = None,
-    steps: int | None = None,
-    device: str | None = None,
-) -> Solved:
-    """Run a policy on levels, each until it is solved, with messages and a progress bar on stderr.
-
-    Args:
-        policy: the policy, which is moved to the device.
-        levels: levels that are all solvable.
-        name: the name of the policy, for messages.
-        source: where the levels come from, in words.
-        batch: the number of levels that run at once; by default as many as keep the state small.
-        steps: the largest number of iterations on a level; by default the `step_limit`.
-        device: cpu, cuda, cuda:1 ...; by default the policy's device.
-
-    Raises:
-        ValueError: a bad device or number, or an unsolvable level.
-        MemoryError: the device has too little memory.
-    """
-    policy, task = policy if device is None else policy.to(find_device(device)), find_task(policy.task)
-    levels = LevelSet(task.prepare(levels.tiles), levels.config)
-    n_levels, height, width = levels.tiles.shape
-    what = f"{name}: {n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
-    if levels.tiles.size > MANY_TILES:
-        say(f"{what}; finding the exact solutions first")
-    labelled = label(policy, levels)
-    enough = step_limit(policy, labelled.target)
-    n_steps = enough if steps is None else steps
-    check_steps(policy, n_steps)
-    if policy.guarantees.needs_border and not has_border(levels.tiles).all():
-        warnings.warn(border_warning(name), stacklevel=2)
-    at_once = usual_batch(levels.tiles) if batch is None else batch
-    say(f"{what}, at most {n_steps:,} iterations on each")
-    begin = time.perf_counter()
-    with naming_memory(f"--batch {at_once}", policy.device), ProgressBar(name, len(levels)) as bar:
-        result = run_until_solved(policy, labelled, n_steps, batch=at_once, report=bar.advance)
-    seconds = time.perf_counter() - begin
-    return Solved(policy, name, source, levels, labelled.target, result, n_steps, batch, enough, seconds)
 
 
 def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> list[Frame]:

@@ -12,9 +12,8 @@ import torch
 from simulated_gpu import GPU, SimulatedGpu
 from simulated_gpu import gpu as gpu
 
-from maze_nca_gym.agents import bench, evaluate, evolve, list_policies, load, rollout
+from maze_nca_gym.agents import bench, evaluate, evolve, list_policies, load, rollout, solve
 from maze_nca_gym.agents.policies.learned import GAT, GCN
-from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.mazes.families import test_levels as policy_levels
 from maze_nca_gym.mazes.levels import one_hot
 from maze_nca_gym.support.transfer import read_back
@@ -85,7 +84,7 @@ def test_evaluations_are_those_of_the_cpu(name: str, gpu: SimulatedGpu) -> None:
 def test_solving_is_that_of_the_cpu(gpu: SimulatedGpu) -> None:
     for name in SEVERAL:
         levels = levels_of("shortest-path")
-        here, there = (solve_levels(load(name), levels, name, device=device).metrics for device in ("cpu", "cuda"))
+        here, there = (solve(name, levels=levels, device=device).metrics for device in ("cpu", "cuda"))
         assert {**there, "seconds": 0} == {**here, "seconds": 0}
 
 

@@ -8,9 +8,8 @@ import torch
 from scripted_policies import exact_path
 from tables import for_each
 
-from maze_nca_gym.agents import Policy, evaluate, load, rollout
+from maze_nca_gym.agents import Policy, evaluate, load, rollout, solve
 from maze_nca_gym.agents.rollouts.scores import encode, label, score_paths
-from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.mazes.generation import generate
@@ -68,10 +67,10 @@ def test_scores_of_a_drawing(drawn, on_a_wall, loss, accuracy, complete):
 
 def test_what_is_coming_is_said_and_how_far_it_is_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
-    solve_levels(FindsItAfter(2), LevelSet(np.stack([CORRIDOR] * 12)), "mine", steps=5, batch=4)
+    solve(FindsItAfter(2), levels=np.stack([CORRIDOR] * 12), steps=5, batch=4)
     first, *said = capsys.readouterr().err.splitlines()
-    assert first == "mine: 12 levels of 3 x 5 tiles, at most 5 iterations on each"
-    assert [line.split(",")[0] for line in said] == [f"mine {n} of 12" for n in (0, 4, 4, 8, 8)]
+    assert first == "FindsItAfter: 12 levels of 3 x 5 tiles, at most 5 iterations on each"
+    assert [line.split(",")[0] for line in said] == [f"FindsItAfter {n} of 12" for n in (0, 4, 4, 8, 8)]
     assert "left" not in said[0]
     assert said[1].endswith(" s left")
 
@@ -91,7 +90,7 @@ class TestLevelsAreSolvedOnce:
 
     def test_by_solve_and_its_pictures(self, solutions, tmp_path):
         levels = LevelSet(np.stack([SQUARE] * 5))
-        solved = solve_levels(load("shortest-path-bfs"), levels, "mine")
+        solved = solve(load("shortest-path-bfs"), levels=levels)
         solved.draw(tmp_path / "episode.gif")
         assert solved._repr_html_()
         assert [row["solution_length"] for row in solved.records()] == [int(solved.targets[0].sum())] * 5
