@@ -5,6 +5,7 @@ What an option alone refuses is in test_options.py.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -49,6 +50,17 @@ def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
     assert out == ""
     assert err.count("\n") == 1
     assert not Path("x.npz").exists()
+
+
+def test_a_module_is_found_that_is_younger_than_what_python_has_seen_of_its_folder(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="there is no module 'just_written'"):
+        load("just_written:A")
+    seen = tmp_path.stat()
+    (tmp_path / "just_written.py").write_text("A = 3\n")
+    os.utime(tmp_path, ns=(seen.st_atime_ns, seen.st_mtime_ns))  # as where a clock is too coarse to tell them apart
+    with pytest.raises(ValueError, match="has no 'B'"):
+        load("just_written:B")
 
 
 def test_the_module_of_a_policy_that_fails():

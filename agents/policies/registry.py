@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
@@ -303,6 +303,7 @@ def import_own(name: str, who: str) -> ModuleType:
     """
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")
+    invalidate_caches()  # the file may be younger than what Python has seen of its folder
     try:
         return import_module(name)
     except (Exception, SystemExit) as error:  # a user's module may fail in any way
