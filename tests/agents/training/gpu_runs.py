@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_runs import opened
+from training_runs import ACCEL, POOL, opened
 
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
 from maze_nca_gym.agents.training.config import preset
@@ -15,6 +15,18 @@ from maze_nca_gym.agents.training.updates import read_losses, update
 
 SMALL = {"n_channels": 8, "batch_size": 12, "n_updates": 6}
 POOLED = {"sizes": (9, 10), "pool_size": 20, "pool_steps": (2, 5), "pool_fresh": 0.34}
+
+OPTIONS = {
+    "bfloat16": {"precision": "bfloat16"},
+    "tf32": {"precision": "tf32"},
+    "pools": {**POOL, "pool_retry": 0.5, "ema_decay": 0.9},
+    "pools in bfloat16": {**POOL, "precision": "bfloat16", "nearest_solution": 0.5},
+    "soap": {"optimiser": "soap", "normalise_gradients": True},
+    "no two layers alike": {"shared_weights": False, "input_injection": False},
+    "max-pools": {"max_pool": True, "pool_before_activation": True, "gradient_growth": 1.0},
+    "evolving": ACCEL,
+    "diameters": {"task": "diameter", "symmetric": True, "cut_corners": True, "loss": "cross-entropy"},
+}
 
 
 def small(name: str) -> TrainingConfig:

@@ -7,41 +7,18 @@ from typing import Any
 
 import pytest
 import torch
-from gpu_runs import assert_alike, flat, run, small, trained
+from gpu_runs import OPTIONS, assert_alike, flat, run, small, trained
 from simulated_gpu import GPU, SimulatedGpu, tf32_allowed
 from simulated_gpu import gpu as gpu
-from training_runs import ACCEL, CPU, POOL, loaded, opened, tiny
+from training_runs import CPU, loaded, opened, tiny
 
 from maze_nca_gym.agents import train as train_by_name
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import pytorch
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
-from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.loop import Intervals, run_updates
 from maze_nca_gym.agents.training.optimisers import SOAP
-from maze_nca_gym.agents.training.presets import PRESETS
-from maze_nca_gym.agents.training.updates import read_losses, update
-
-WAITS = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
-"""End of a preset's name -> how often an update reads: levels to edit, paths to find the nearest solution of, paths of
-levels that evolve."""
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_trains_there_without_waiting(name: str, gpu: SimulatedGpu) -> None:
-    before = run(small(name), GPU, 2)
-    n_reads = gpu.n_reads
-    state, stream = before, LevelStream(before.config)
-    for _ in range(2):
-        update(state, stream.batch(state.update), stream, Workers(GPU))
-    most = next((n for end, n in WAITS.items() if name.endswith(end)), 0)
-    assert gpu.n_reads - n_reads <= 2 * most
-    n_reads = gpu.n_reads
-    read_losses(state)
-    assert gpu.n_reads == n_reads + 1
-    assert len(state.losses) == 4
-    assert {parameter.device for parameter in state.best_model.parameters()} == {GPU}
 
 
 def run_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,19 +33,6 @@ def test_a_run_is_that_of_the_cpu(name: str, gpu: SimulatedGpu, monkeypatch: pyt
     there = run(config, GPU)
     with gpu.reading():
         assert_alike(there, run(config, CPU), 1e-4)
-
-
-OPTIONS = {
-    "bfloat16": {"precision": "bfloat16"},
-    "tf32": {"precision": "tf32"},
-    "pools": {**POOL, "pool_retry": 0.5, "ema_decay": 0.9},
-    "pools in bfloat16": {**POOL, "precision": "bfloat16", "nearest_solution": 0.5},
-    "soap": {"optimiser": "soap", "normalise_gradients": True},
-    "no two layers alike": {"shared_weights": False, "input_injection": False},
-    "max-pools": {"max_pool": True, "pool_before_activation": True, "gradient_growth": 1.0},
-    "evolving": ACCEL,
-    "diameters": {"task": "diameter", "symmetric": True, "cut_corners": True, "loss": "cross-entropy"},
-}
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
