@@ -15,6 +15,7 @@ from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.agents import animate, bench, evaluate, load, solve
+from maze_nca_gym.agents.evaluation.records import Results
 from maze_nca_gym.agents.policies.policy import facts as policy_facts
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import COLOURS, LevelSet, Tile, prefab
@@ -176,6 +177,21 @@ class TestResults:
         head, row = cells(bench("dt-net-9", policies="shortest-path-bfs", n=3)._repr_html_())
         assert dict(zip(head, row, strict=True))["valid and optimal"].startswith("100.0 (43.9 to")
         assert row[:3] == ["dt-net-9", "shortest-path-bfs", "3"]
+
+    @for_each("command", [evaluate, bench])
+    def test_all_results_have_one_form(self, command, tmp_path):
+        """Those of sweeps and of the paper's tables are of the same class; `test_sweeps.py` has some."""
+        where = {"levels": "dt-net-9"} if command is evaluate else {"sets": "dt-net-9"}
+        found = command(policies=["shortest-path-bfs", "nca-shortest-path-small"], n=3, **where)
+        assert isinstance(found, Results)
+        assert [*found] == [found[0], found[1]] == [*found.rows[:2]]
+        (head, *rows), records = cells(found._repr_html_()), found.records()
+        assert head == [*found[0].texts, *found[0].cells]
+        for row, shown, record in zip(found, rows, records, strict=True):
+            assert shown == [*row.texts.values(), *(it.text(found.digits) for it in row.cells.values())]
+            ends = {name: (it.value, it.low, it.high) for name, it in row.cells.items()}
+            assert {name: tuple(record[name + end] for end in ("", "_low", "_high")) for name in ends} == ends
+            assert {name: record[name] for name in row.facts} == row.facts
 
     def test_populations(self):
         population = LevelPopulation(PopulationConfig(capacity=3))

@@ -46,11 +46,6 @@ class Cell(NamedTuple):
     n_steps: int
     enough: int | None
 
-    @property
-    def set_name(self) -> str:
-        """The name of the set."""
-        return str(self.levels.config["name"])
-
 
 @dataclass(frozen=True)
 class Result:
@@ -151,7 +146,7 @@ def prepare(
             usual = default_steps(policy, labelled.target)
             n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None
             cells.append(Cell(name, policy, levels, labelled, n_steps, enough))
-            try_out(policy, levels.tiles, n_steps, f"{name} on {cells[-1].set_name}")
+            try_out(policy, levels.tiles, n_steps, f"{name} on {levels.config['name']}")
             if policy.guarantees.needs_border and not has_border(levels.tiles).all():
                 warnings.warn(border_warning(name), stacklevel=3)
     return cells

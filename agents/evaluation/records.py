@@ -396,6 +396,10 @@ class SweepResults(Results[SweepRow]):
         """All runs that were given up."""
         return list(dict.fromkeys(failure for row in self.rows for failure in row.failures))
 
+    def table(self) -> Table:
+        """Return a table of all rows and measurements, in percent or tiles."""
+        return replace(super().table(), title=self.about)
+
     def tables(self) -> list[Table]:
         """Return a table for each section, with the title of the section, or of all rows."""
         made = []
@@ -468,4 +472,4 @@ class SweepResults(Results[SweepRow]):
         return [self.out / name for name in (RESULTS, *texts)]
 
     def _repr_html_(self) -> str:
-        return "".join(table.html() for table in self.tables())
+        return "".join(replace(table, title=table.title or self.about).html() for table in self.tables())

@@ -126,12 +126,13 @@ def evaluate(
         for i, cell in enumerate(cells, 1):
             with naming_memory(f"--batch {batch}", configuration["device"]):
                 row = measure_cell(cell, f"{i}/{len(cells)}", stability, batch)
-            missing = tuple((later.name, later.set_name) for later in cells[i:])
+            missing = tuple((later.name, later.levels.config["name"]) for later in cells[i:])
             results = EvaluationResults((*results.rows, row), configuration, time.perf_counter() - begin, missing)
             if out is not None:
                 results.save_numbers(out)
             n_levels = row.evaluation.n_levels
-            say(f"{cell.name} on {cell.set_name}: {n_levels - row.n_wrong:,} of {n_levels:,} levels optimal")
+            right, name = n_levels - row.n_wrong, cell.levels.config["name"]
+            say(f"{cell.name} on {name}: {right:,} of {n_levels:,} levels optimal")
     except KeyboardInterrupt:
         if out is None or not results.rows:
             raise

@@ -14,7 +14,6 @@ from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.evaluation.records import Failure
-    from maze_nca_gym.agents.laboratory.sweeps.jobs import Job
     from maze_nca_gym.agents.laboratory.sweeps.series import Progress
 
 PLAIN_EVERY = 30.0
@@ -116,16 +115,14 @@ def _table(progress: Progress, most: int) -> Table:
     if len(shown) > most:
         first = {*progress.running, *progress.failed}
         shown = sorted(shown, key=lambda job: (job not in first, job in progress.finished))[:most]
-    rows = [_line(job, progress) for job in shown]
+    rows = []
+    for job in shown:
+        line, of = progress.latest_metrics(job) or {}, job.config.n_updates
+        state = "finished" if job in progress.finished else "failed" if job in progress.failed else "waiting"
+        if job in progress.running:
+            state = f"{_left(line['seconds'] * (of / line['update'] - 1) if line else None)} left"
+        loss = f"{line['loss']:.4f}" if line.get("loss") is not None else ""
+        complete = percent(line["complete"], 1) if line.get("complete") is not None else ""
+        rows.append((job.label, f"{line.get('update', 0):,} of {of:,}", loss, complete, state))
     columns = ("run", "updates", "loss", "complete", "state")
     return Table(columns, rows, numbers=columns[1:4], title=describe(progress))
-
-
-def _line(job: Job, progress: Progress) -> tuple[str, ...]:
-    line, of = progress.latest_metrics(job) or {}, job.config.n_updates
-    state = "finished" if job in progress.finished else "failed" if job in progress.failed else "waiting"
-    if job in progress.running:
-        state = f"{_left(line['seconds'] * (of / line['update'] - 1) if line else None)} left"
-    loss = f"{line['loss']:.4f}" if line.get("loss") is not None else ""
-    complete = percent(line["complete"], 1) if line.get("complete") is not None else ""
-    return job.label, f"{line.get('update', 0):,} of {of:,}", loss, complete, state

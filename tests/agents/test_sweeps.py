@@ -25,7 +25,7 @@ from tables import for_each
 from test_reproduction import Here
 
 from maze_nca_gym.agents import list_runs, sweep, train
-from maze_nca_gym.agents.evaluation.records import Pooled, SweepRow, find_effects
+from maze_nca_gym.agents.evaluation.records import Pooled, Results, SweepRow, find_effects
 from maze_nca_gym.agents.evaluation.statistics import student
 from maze_nca_gym.agents.laboratory.sweeps import jobs
 from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
@@ -174,6 +174,9 @@ class TestSweep:
 
     def test_tables_and_files_have_the_same_figures(self, done):
         results = done[0]
+        assert isinstance(results, Results)
+        assert results[0] is results.rows[0]
+        assert results.table().columns[:5] == ("row", "n_channels", "max_pool", "weights", "runs")
         written = json.loads((results.out / "results.json").read_text())
         cell = results.rows[0].cell("random-4 accuracy")
         found = written["rows"][0]["measures"]["random-4 accuracy"]

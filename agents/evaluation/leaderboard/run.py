@@ -110,7 +110,7 @@ def bench(
     }  # all of them first: a wrong file should not be found after an hour of measuring
     levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
     empty = {benchmark.name for benchmark in chosen if benchmark.may_be_empty}
-    cells = {(cell.set_name, cell.name): cell for cell in prepare(models, levels, steps, empty)}
+    cells = {(cell.levels.config["name"], cell.name): cell for cell in prepare(models, levels, steps, empty)}
     rows = []
     where = next((model.device for model in models.values()), device)
     with naming_memory(f"--batch {batch}", where), ProgressBar("benchmark", len(chosen) * len(entrants)) as bar:

@@ -95,14 +95,6 @@ class Job:
         """
         return self.result() is not None
 
-    def check(self) -> None:
-        """Check that the folder has no run of another configuration.
-
-        Raises:
-            ValueError: it has one, or its description cannot be read.
-        """
-        RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
-
     def result(self) -> Mapping[str, Any] | None:
         """Return `n_weights`, `figures` by name, `seconds` and `measure` of a run; None if it has not been measured, or
         not as this job measures.

@@ -175,8 +175,8 @@ def run_sweep(
     for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
         check_compile(job.config.compile, find_workers(job.device).device)
     run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
-    for job in jobs:
-        job.check()
+    for job in jobs:  # none of these folders may have a run of another configuration
+        RunFolder.open(job.folder, job.config.to_json(), overwrite=None, writes=False)
     run.begin(facts)
     # it also ends by SIGTERM as by Ctrl-C: otherwise this process would end before it could close the executor
     with run.loop(lambda: sweep.results(jobs, folder).save(), WRITE_EVERY) as between:
