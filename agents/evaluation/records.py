@@ -1,4 +1,8 @@
-"""Results of series of runs: numbers by row, measurement and seed, beside published ones, as tables and files."""
+"""Results of all commands: rows with their numbers, as tables, records and files.
+
+An evaluation and a benchmark have numbers with intervals over levels (`Estimate`), a sweep has numbers over seeds
+(`Pooled`), beside published ones where it has the rows of the paper, and effects: differences between rows.
+"""
 
 from __future__ import annotations
 
