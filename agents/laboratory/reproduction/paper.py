@@ -83,7 +83,10 @@ class PaperScale:
     @property
     def about(self) -> str:
         """What is measured, and how the runs differ from the paper's."""
-        beside = "In square brackets: the published figure, and how far ours is from it in published deviations."
+        beside = (
+            "Lengths are in tiles. In square brackets: the published figure, and how far ours is from it in published "
+            "deviations."
+        )
         if self.name == "full":
             return f"Measured as in the paper. {beside}"
         return (
