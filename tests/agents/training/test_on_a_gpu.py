@@ -135,5 +135,5 @@ def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: SimulatedGpu, tmp_path
             return torch.cat([share, share])
 
     state = TrainingState.start(small("fast"), GPU)
-    run_updates(state, opened(tmp_path, state.config), Pair(GPU), Intervals(log=3, validate=6))
-    assert asked == [3, 6]
+    run_updates(state, opened(tmp_path, state.config), Pair(GPU), Intervals(log=2, validate=6))
+    assert asked == [2, 4]
