@@ -44,7 +44,7 @@ class FakeGpu(TorchDispatchMode):
     """Runs all of torch within the block; every operator that has to do with the GPU is fake, and looked at.
 
     Attributes:
-        n_reads: how often `transfer` has read from the GPU.
+        n_reads, n_uploads: how often `transfer` has read from the GPU, and sent to it.
         calls: how often each operator was called.
         may_wait: whether operators of `WAITING` are allowed.
     """
@@ -53,7 +53,7 @@ class FakeGpu(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.n_reads, self.calls = 0, Counter[str]()
+        self.n_reads, self.n_uploads, self.calls = 0, 0, Counter[str]()
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
         self._uploading, self._levels = False, dict[tuple[object, ...], np.ndarray]()
 
@@ -97,6 +97,7 @@ class FakeGpu(TorchDispatchMode):
 
     def upload(self, array: np.ndarray, device: torch.device) -> Tensor:
         """Stand in for `transfer.upload`, and remember levels."""
+        self.n_uploads += 1
         if array.ndim > 2:
             self._levels[(f"torch.{array.dtype}", *array.shape[1:])] = array.copy()
         with self._allowed():
@@ -164,17 +165,18 @@ def iterations(name: str) -> Callable[[FakeGpu], None]:
 
 
 def episodes(id: str, mode: str) -> Callable[[FakeGpu], None]:
-    """Step environments past the ends of their episodes; a step reads once."""
+    """Step environments past the ends of their episodes; a step reads once, and uploads twice."""
 
     def job(gpu: FakeGpu) -> None:
         options = {"device": "cuda", "output": "torch", "autoreset_mode": mode, "max_episode_steps": 3}
         envs = gymnasium.make_vec(id, 5, size=6, **options)
         envs.reset(seed=0)
         for i in range(2 if mode == "Disabled" else 8):
-            before = gpu.n_reads
+            before, n_uploads = gpu.n_reads, gpu.n_uploads
             dtype = (torch.float32, torch.float64, torch.bfloat16)[i % 3]
             seen = envs.step(torch.rand(envs.action_space.shape, device=GPU, dtype=dtype))
             assert gpu.n_reads == before + 1, f"{gpu.n_reads - before} reads in a step"
+            assert gpu.n_uploads == n_uploads + 2 or i >= 2, f"{gpu.n_uploads - n_uploads} uploads where none restarts"
             assert {each.device for each in tree_leaves(seen) if isinstance(each, Tensor)} == {GPU}
 
     return job

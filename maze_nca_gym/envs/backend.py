@@ -36,9 +36,9 @@ class NumpyBackend:
             array[ignored] = 0
         return array
 
-    def out(self, array: NDArray[Any]) -> Any:
-        """Return the array, (N, ...) of any dtype, unchanged."""
-        return array
+    def out(self, *arrays: NDArray[Any]) -> list[Any]:
+        """Return the arrays, (N, ...) of any dtype, unchanged."""
+        return list(arrays)
 
     def host(self, channels: Any) -> NDArray[np.float32]:
         """Return the (N, C, H, W) channels unchanged."""

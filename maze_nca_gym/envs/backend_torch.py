@@ -47,9 +47,9 @@ class TorchBackend(NumpyBackend):
         """Return the tensor's values as an array, (N, C, H, W) float32."""
         return super().action(read_back(_check_tensor(action, shape).float()), shape, ignored)
 
-    def out(self, array: NDArray[Any]) -> Any:
-        """Return a tensor on the memory of an array, (N, ...) of the same dtype."""
-        return torch.from_numpy(array)
+    def out(self, *arrays: NDArray[Any]) -> list[Any]:
+        """Return tensors on the memory of arrays, (N, ...) of the same dtype."""
+        return [torch.from_numpy(array) for array in arrays]
 
 
 class TensorState(NamedTuple):
@@ -123,9 +123,17 @@ class DeviceBackend(NumpyBackend):
             tensor[upload(np.flatnonzero(ignored), self._device)] = 0
         return tensor
 
-    def out(self, array: Any) -> Any:
-        """Return a tensor on the device."""
-        return array if isinstance(array, Tensor) else upload(array, self._device)
+    def out(self, *arrays: Any) -> list[Any]:
+        """Return tensors on the device, all arrays by one upload."""
+        host = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays if not isinstance(array, Tensor)]
+        if not host:
+            return list(arrays)
+        # each begins at a multiple of eight bytes, which numbers of 64 bits need
+        rows = [np.pad(each.flatten().view(torch.uint8).numpy(), (0, -each.nbytes % 8)) for each in host]
+        there: Any = upload(np.concatenate(rows), self._device)
+        parts = zip(host, there.split([len(row) for row in rows]), strict=True)
+        sent = (part[: each.nbytes].view(each.dtype).view(each.shape) for each, part in parts)
+        return [array if isinstance(array, Tensor) else next(sent) for array in arrays]
 
     def host(self, channels: Tensor) -> NDArray[np.float32]:
         """Return a NumPy copy of (N, C, H, W) float32 channels."""

@@ -177,11 +177,10 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
                 final_obs[i] = {key: array[i] for key, array in observation.items()}
             infos = self._step_info(~ended)
             self._begin(rows, self._choose(rows, self._draw))
-            for key, value in (("final_obs", final_obs), ("final_info", final_info)):
-                infos[key], infos[f"_{key}"] = value, self._backend.out(ended.copy())
+            masks = self._backend.out(ended.copy(), ended.copy())
+            infos |= {"final_obs": final_obs, "_final_obs": masks[0], "final_info": final_info, "_final_info": masks[1]}
             infos.update(self._reset_info(ended))
-        out = self._backend.out
-        return self._observation(), out(rewards), out(terminated), out(truncated), infos
+        return self._observation(), *self._backend.out(rewards, terminated, truncated), infos
 
     def _begin(self, rows: NDArray[np.intp], tiles: Tiles) -> None:
         """Start new episodes at `rows` on the given levels."""
@@ -199,8 +198,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return np.stack([self._source.draw(self._rngs[row], turn) for row, turn in zip(rows, turns, strict=True)])
 
     def _observation(self) -> dict[str, Any]:
-        out = self._backend.out
-        return {"maze": out(self._state.maze), "state": out(self._state.channels)}
+        maze, channels = self._backend.out(self._state.maze, self._state.channels)
+        return {"maze": maze, "state": channels}
 
     def _reset_info(self, mask: NDArray[np.bool_]) -> Infos:
         target, length = self._state.target, self._state.length
@@ -219,9 +218,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         for key, array in values.items():
             kept = array.copy()
             kept[~mask] = 0
-            infos[key] = self._backend.out(kept)
-            infos[f"_{key}"] = self._backend.out(mask.copy())
-        return infos
+            infos |= {key: kept, f"_{key}": mask.copy()}
+        return dict(zip(infos, self._backend.out(*infos.values()), strict=True))
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
