@@ -211,7 +211,7 @@ class TestSolve:
 @for_each(
     ("words", "replaced", "message"),
     [
-        ("solve", "rollouts.solved.run_until_solved", "--batch 256 is too much for cpu"),
+        ("solve", "rollouts.solving.run_until_solved", "--batch 256 is too much for cpu"),
         ("evaluate depth-first --sizes 5 --n 3 --batch 7", "evaluation.cells.measure", "--batch 7 is too much for cpu"),
         ("train --batch-size 8 --out run", "training.loop.update", "--batch-size 8 is too much for auto"),
     ],
