@@ -514,8 +514,12 @@ def _stored(value: Any, hint: Any) -> Any:
     if hint is Any:
         return value
     if hint in (int, float):
-        is_one = isinstance(value, (int, hint)) and not isinstance(value, bool)
-        return _WRONG if not is_one else float(value) if hint is float else value
+        if not isinstance(value, (int, hint)) or isinstance(value, bool):
+            return _WRONG
+        try:
+            return float(value) if hint is float else value
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf  # an integer of more than 308 digits
     if origin is Literal:
         return value if value in get_args(hint) else _WRONG
     if origin is not tuple:
