@@ -5,11 +5,11 @@ Import this package as `maze_nca_gym.agents`. torch is imported when a policy is
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import maze_nca_gym
+from maze_nca_gym.support.doors import lazily
 
 if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package, by a tool or a stray sys.path
     raise ImportError(f"import maze_nca_gym.agents, not {__name__}")
@@ -82,31 +82,28 @@ __all__ = [
     "train",
 ]
 
-_LAZY = {
-    **dict.fromkeys(("Automaton", "register_automaton"), ".laboratory.automata"),
-    "Policy": ".policies.policy",
-    "Symmetrised": ".rollouts.symmetrised",
-    **dict.fromkeys(("iterate", "rollout"), ".rollouts"),
-    **dict.fromkeys(("DepthFirstNCA", "DiameterNCA", "ShortestPathNCA"), ".policies.handcoded"),
-    "animate": ".rollouts.animation",
-    "bench": ".evaluation.leaderboard.run",
-    "evaluate": ".evaluation.run",
-    "evolve": ".laboratory.evolution.run",
-    "export": ".rollouts.exporting",
-    "generate": ".rollouts.levels",
-    **dict.fromkeys(("play", "solve"), ".rollouts.run"),
-    "reproduce": ".laboratory.reproduction.run",
-    "list_runs": ".runs.listing",
-    "register_loss": ".training.losses",
-    **dict.fromkeys(("register_model", "save_model"), ".policies.weights"),
-    "register_preset": ".training",
-    "sweep": ".laboratory.sweeps.run",
-    "train": ".training.run",
-    **dict.fromkeys(("compile_automaton", "learn_automaton"), ".laboratory.compiling.run"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name], __name__), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "evaluation.leaderboard.run": "bench",
+        "evaluation.run": "evaluate",
+        "laboratory.automata": "Automaton register_automaton",
+        "laboratory.compiling.run": "compile_automaton learn_automaton",
+        "laboratory.evolution.run": "evolve",
+        "laboratory.reproduction.run": "reproduce",
+        "laboratory.sweeps.run": "sweep",
+        "policies.handcoded": "DepthFirstNCA DiameterNCA ShortestPathNCA",
+        "policies.policy": "Policy",
+        "policies.weights": "register_model save_model",
+        "rollouts": "iterate rollout",
+        "rollouts.animation": "animate",
+        "rollouts.exporting": "export",
+        "rollouts.levels": "generate",
+        "rollouts.run": "play solve",
+        "rollouts.symmetrised": "Symmetrised",
+        "runs.listing": "list_runs",
+        "training": "register_preset",
+        "training.losses": "register_loss",
+        "training.run": "train",
+    },
+)

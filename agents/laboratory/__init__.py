@@ -12,8 +12,9 @@ rules and theorems; what runs them is in `maze_nca_gym.agents`. Importing it loa
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
     from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
@@ -48,18 +49,14 @@ __all__ = [
     "threshold",
 ]
 
-_HOMES = {
-    "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
-    "automata.path_theorem": "DISTANCE REACHED distance_axioms flooded",
-    "automata.proof": "mistakes prove",
-    "automata.rules": "around at_least threshold",
-    "automata.theorem": "Theorem broken_axioms implies moved",
-    "compiling.certificate": "certify",
-}
-_LAZY = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
+        "automata.path_theorem": "DISTANCE REACHED distance_axioms flooded",
+        "automata.proof": "mistakes prove",
+        "automata.rules": "around at_least threshold",
+        "automata.theorem": "Theorem broken_axioms implies moved",
+        "compiling.certificate": "certify",
+    },
+)

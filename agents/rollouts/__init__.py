@@ -13,8 +13,9 @@ Importing it does not load torch; the functions do.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
     from .iterating import iterate, rollout
@@ -57,16 +58,15 @@ __all__ = [
     "try_out",
 ]
 
-_LAZY = {
-    **dict.fromkeys(("iterate", "rollout"), ".iterating"),
-    "threads": ".pytorch",
-    **dict.fromkeys(("ERROR", "LENGTH", "Batch", "batches", "encode", "label", "path_of", "score_paths"), ".scores"),
-    **dict.fromkeys(("Report", "SolveResult", "check_steps", "curve_steps", "default_steps"), ".solving"),
-    **dict.fromkeys(("find_paths", "run_to_end", "run_until_solved", "step_limit", "try_out"), ".solving"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name], __name__), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "iterating": "iterate rollout",
+        "pytorch": "threads",
+        "scores": "Batch ERROR LENGTH batches encode label path_of score_paths",
+        "solving": (
+            "Report SolveResult check_steps curve_steps default_steps "
+            "find_paths run_to_end run_until_solved step_limit try_out"
+        ),
+    },
+)

@@ -5,8 +5,9 @@ Importing this does not load torch; making a configuration or a run does.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maze_nca_gym.support.doors import lazily
 
 from .config import TrainingConfig, changed, preset, register_preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
@@ -40,15 +41,12 @@ __all__ = [
     "run_updates",
 ]
 
-_LAZY = {
-    **dict.fromkeys(("LEVELS", "Intervals", "Report", "run_updates"), ".loop"),
-    **dict.fromkeys(("Workers", "find_workers"), ".processes"),
-    **dict.fromkeys(("MODEL", "TrainingState"), ".state"),
-    "Diverged": ".updates",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name], __name__), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "loop": "Intervals LEVELS Report run_updates",
+        "processes": "Workers find_workers",
+        "state": "MODEL TrainingState",
+        "updates": "Diverged",
+    },
+)

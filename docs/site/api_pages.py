@@ -61,6 +61,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.policies.handcoded.weight_table",
     ),
     "Boolean automata": (
+        "agents.laboratory",
         "agents.laboratory.automata.automaton",
         "agents.laboratory.automata.rules",
         "agents.laboratory.automata.canonical_path",

@@ -11,8 +11,9 @@ question about a maze. Importing this package loads none of its modules; a name 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
     from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet, find_benchmark_set, list_benchmark_sets
@@ -130,29 +131,25 @@ __all__ = [
     "with_order",
 ]
 
-_HOMES = {
-    "benchmark_sets": "BenchmarkSet find_benchmark_set list_benchmark_sets",
-    "exchange": "from_jaxued from_maze_dataset from_minigrid to_jaxued to_maze_dataset to_minigrid",
-    "families": "FAMILIES Family register_family test_levels validation_levels",
-    "generation": "GENERATORS generate register_generator",
-    "guidance": "Guidance STEPS branches first_steps",
-    "levels": "KINDS Kind LevelSet Tile Tiles clear_endpoints has_border list_prefabs one_hot parse prefab to_text",
-    "loading": "list_packs load_levels save_levels",
-    "moving_ai": "Scenario load_map load_scenarios",
-    "mutation": "MUTATIONS mutate",
-    "orders": "USUAL_ORDER with_order",
-    "population": "BreedingSchedule LevelPopulation PopulationConfig",
-    "scoring": "Scores paper_accuracy score",
-    "solvers": (
-        "best_path count_shortest_paths diameter distances eccentricities is_optimal is_valid "
-        "sample_shortest_paths shortest_path shortest_paths_from"
-    ),
-    "tasks": "DIAMETER SHORTEST_PATH TASKS Task find_task of_each register_task",
-}
-_LAZY = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "benchmark_sets": "BenchmarkSet find_benchmark_set list_benchmark_sets",
+        "exchange": "from_jaxued from_maze_dataset from_minigrid to_jaxued to_maze_dataset to_minigrid",
+        "families": "FAMILIES Family register_family test_levels validation_levels",
+        "generation": "GENERATORS generate register_generator",
+        "guidance": "Guidance STEPS branches first_steps",
+        "levels": "KINDS Kind LevelSet Tile Tiles clear_endpoints has_border list_prefabs one_hot parse prefab to_text",
+        "loading": "list_packs load_levels save_levels",
+        "moving_ai": "Scenario load_map load_scenarios",
+        "mutation": "MUTATIONS mutate",
+        "orders": "USUAL_ORDER with_order",
+        "population": "BreedingSchedule LevelPopulation PopulationConfig",
+        "scoring": "Scores paper_accuracy score",
+        "solvers": (
+            "best_path count_shortest_paths diameter distances eccentricities "
+            "is_optimal is_valid sample_shortest_paths shortest_path shortest_paths_from"
+        ),
+        "tasks": "DIAMETER SHORTEST_PATH TASKS Task find_task of_each register_task",
+    },
+)
