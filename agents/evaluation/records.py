@@ -17,6 +17,7 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.options import in_words
 from maze_nca_gym.support.tables import Table, Tabular, as_latex, as_markdown, names_in
 
 from ..runs import RESULTS, write_json
@@ -231,7 +232,7 @@ class SweepRow:
     @property
     def texts(self) -> dict[str, str]:
         """The name, the options, the number of weights with the published one, and the state."""
-        options = {name: as_text(value) for name, value in self.options.items()}
+        options = {name: in_words(value) for name, value in self.options.items()}
         count = NOTHING if self.n_weights is None else f"{self.n_weights:,.0f}"
         published = f"{self.published[WEIGHTS][0]:,.0f}" if WEIGHTS in self.published else count
         weights = count if count == published else f"{count} [{published}]"
@@ -240,7 +241,7 @@ class SweepRow:
     @property
     def facts(self) -> dict[str, Any]:
         """The name, the options, and numbers of weights and runs."""
-        options = {name: as_text(value) for name, value in self.options.items()}
+        options = {name: in_words(value) for name, value in self.options.items()}
         numbers = {"n_weights": self.n_weights, "n_finished": len(self.found), "n_runs": self.n_runs}
         return {"row": self.name, **options, **numbers}
 
@@ -292,7 +293,7 @@ class Effect:
     @property
     def name(self) -> str:
         """What is compared, in words."""
-        return f"{self.option} {as_text(self.value)}, not {as_text(self.base)}" + f", {self.where}" * bool(self.where)
+        return f"{self.option} {in_words(self.value)}, not {in_words(self.base)}" + f", {self.where}" * bool(self.where)
 
     @property
     def verdict(self) -> str:
@@ -364,11 +365,6 @@ def factor_of(measure: str) -> float:
     return 1 if measure.endswith(IN_TILES) else 100
 
 
-def as_text(value: Any) -> str:
-    """Return the value of an option as it is typed."""
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
 @dataclass(frozen=True)
 class SweepResults(Results[SweepRow]):
     """The results of a sweep, or of the paper's tables.
@@ -409,7 +405,7 @@ class SweepResults(Results[SweepRow]):
         made = []
         for section in dict.fromkeys(row.section for row in self.rows):
             rows = [row for row in self.rows if row.section == section]
-            values = {(name, as_text(value)) for row in rows for name, value in row.options.items()}
+            values = {(name, in_words(value)) for row in rows for name, value in row.options.items()}
             differ = {name for name, n in Counter(name for name, _ in values).items() if n > 1 or name in self.always}
             hidden = {name for row in rows for name in row.options} - differ
             texts = [{name: text for name, text in row.texts.items() if name not in hidden} for row in rows]

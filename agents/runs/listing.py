@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from maze_nca_gym.support.files import validated_read
-from maze_nca_gym.support.options import Shown, check, checked
+from maze_nca_gym.support.options import Shown, check, checked, in_words
 from maze_nca_gym.support.tables import Table
 
 from .folder import DESCRIPTION, METRICS, read_metrics
@@ -84,15 +84,12 @@ def list_runs(
     headings = [f"option {name}" if name in taken else name for name in differing]
     columns = ("run", "kind", "state", *headings, *scores)
 
-    def shown(value: Any) -> str:
-        return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
     rows = [
         (
             run.name,
             run.kind,
             run.progress,
-            *(shown(run.options[name]) if name in run.options else "" for name in differing),
+            *(in_words(run.options[name]) if name in run.options else "" for name in differing),
             *(f"{run.scores[name]:.4f}" if name in run.scores else "" for name in scores),
         )
         for run in runs

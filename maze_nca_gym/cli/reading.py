@@ -11,7 +11,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from maze_nca_gym.support.options import REQUIRED, Option, check, flag, meant, type_name
+from maze_nca_gym.support.options import REQUIRED, Option, check, flag, in_words, meant, type_name
 
 _HELP = {"-h", "--help"}
 _METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
@@ -202,8 +202,3 @@ def _metavar(option: Option) -> str:
         return "{" + ",".join(_switch_words(option)) + "}"
     kinds = [item for kind in _kinds(option) for item in (get_args(kind) if get_origin(kind) is tuple else [kind])]
     return " ".join(_METAVARS.get(kind, type_name(kind).upper()) for kind in kinds if kind is not Ellipsis) + more
-
-
-def in_words(value: Any) -> str:
-    """Return a value as it is typed."""
-    return " ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

@@ -371,6 +371,11 @@ def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
     return found
 
 
+def in_words(value: Any) -> str:
+    """Return the value of an option as it is typed."""
+    return " ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+
+
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
     """Return options with other defaults; since these may be on or off, every switch takes a value."""
     found = {}

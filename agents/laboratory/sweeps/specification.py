@@ -20,11 +20,12 @@ from maze_nca_gym.support.options import (
     check,
     check_known,
     check_options,
+    in_words,
     options_of,
     to_json,
 )
 
-from ...evaluation.records import Failure, SweepResults, SweepRow, as_text, find_effects
+from ...evaluation.records import Failure, SweepResults, SweepRow, find_effects
 from ...policies.registry import import_own
 from ...runs import own_modules
 from .jobs import Job, Measure
@@ -170,7 +171,7 @@ class Description:
             own = {name: value for name, value in row.items() if name != "name"}
             for values in product(*self.vary.values()):
                 varied = dict(zip(self.vary, values, strict=True))
-                words = [*([row["name"]] if row else []), *(f"{name} {as_text(v)}" for name, v in varied.items())]
+                words = [*([row["name"]] if row else []), *(f"{name} {in_words(v)}" for name, v in varied.items())]
                 options = {"preset": self.preset, **self.options, **own, **varied}
                 yield ", ".join(words) or self.preset, options
 
