@@ -16,6 +16,11 @@ from torch import Tensor
 DEVICES = "auto, cpu, cuda, cuda:0 ..."
 
 
+def usable_cores() -> int:
+    """Return the number of CPU cores that this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Workers:
     """A single process."""
 

@@ -32,7 +32,7 @@ from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
 from .presets import PRESETS
-from .processes import Workers, find_workers
+from .processes import Workers, find_workers, usable_cores
 from .reports import CURVES, EVENT_FILES, EVENTS, ROLLOUTS, find_tensorboard, reporting
 from .state import MODEL, TrainingState
 from .updates import Diverged
@@ -73,8 +73,7 @@ def run_session(
     workers = find_workers(device)
     check_compile(config.compile, workers.device)
     if threads is None:  # this process's part of the usable cores, which all workers on this machine share
-        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+        threads = max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
     with torch_threads(threads), asked_to_stop():
         fresh = TrainingState.start(config, workers.device)

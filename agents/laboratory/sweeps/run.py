@@ -119,7 +119,7 @@ class Launch(NamedTuple):
         """
         import torch
 
-        from ...training.processes import find_workers
+        from ...training.processes import find_workers, usable_cores
 
         parameters: dict[str, int | str] = dict(self.submit) if isinstance(self.submit, Mapping) else {}
         for word in () if isinstance(self.submit, Mapping) else self.submit:
@@ -136,8 +136,7 @@ class Launch(NamedTuple):
             # the variable can name more than there are: CUDA stops at the first that it does not find
             names = [str(number) for number in range(n_gpus)] if visible is None else visible.split(",")[:n_gpus]
             gpus = names if device.index is None else [",".join(names)]  # the number of a device counts all of them
-        n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        usual = 256 if self.launcher == "slurm" else len(gpus) or n_cores
+        usual = 256 if self.launcher == "slurm" else len(gpus) or usable_cores()
         workers = usual if self.workers is None else self.workers
         return make_executor(self.launcher, workers, folder, parameters, gpus)
 
