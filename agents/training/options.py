@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Annotated, Any, Optional, cast
 
-from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.families import FAMILIES, LEAST_SIZE
 from maze_nca_gym.support.names import did_you_mean, with_known
 from maze_nca_gym.support.options import (
     REQUIRED,
@@ -30,8 +30,6 @@ from maze_nca_gym.support.options import (
 from ..policies.constructors import CLASSES, constructor
 from .editing import EDITS
 
-LEAST_SIZE = 4
-"""Some families have no smaller levels, so there are no test sets below."""
 INITIALISATIONS = ("usual", "paper")
 GIVEN = ("n_tiles", "task", "n_channels", "n_iterations", "size", "generator")
 """Arguments of a model's constructor that the run sets, so they are no options of the model."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.families import FAMILIES, LEAST_SIZE
 from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order, with_order
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import (
@@ -25,9 +25,6 @@ from ...policies.registry import import_own
 
 if TYPE_CHECKING:
     from ..automata import Automaton
-
-LEAST_SIZE = 4
-"""Smallest inner size; some families have no smaller levels."""
 
 
 @dataclass(frozen=True)

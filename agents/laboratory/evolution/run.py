@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import held_out_levels
-from maze_nca_gym.mazes.families import is_reserved, reserved_hashes
+from maze_nca_gym.mazes.families import LEAST_SIZE, is_reserved, reserved_hashes
 from maze_nca_gym.mazes.generation import GENERATORS, check_size
 from maze_nca_gym.mazes.levels import Tiles, level_hashes
 from maze_nca_gym.mazes.mutation import MUTATIONS
@@ -55,8 +55,6 @@ OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options
 """Options of all mutations."""
 PATIENCE = 100
 """Largest number of attempts to replace first levels that were rejected."""
-LEAST_SIZE = 4
-"""Smallest inner size for which there are test sets."""
 ROUNDS = ("n_offspring", "parents")
 """Options of a `BreedingSchedule` that apply here. The others say when a round is due, and here every round is."""
 
