@@ -54,9 +54,10 @@ def test_the_file_is_a_level_set(task: str, tmp_path: Path) -> None:
     population = evolved(task)
     path = population.save(tmp_path / "evolved")
     assert path.name == "evolved.npz"
-    for levels in (LevelSet.load(path), load_levels(str(path)), population.level_set()):
+    for levels in (LevelSet.load(path), load_levels(str(path))):
         np.testing.assert_array_equal(levels.tiles, population.tiles)
-        assert levels.config["config"]["task"] == task
+        assert levels.config["kind"] == "level population"
+        assert PopulationConfig(**levels.config["config"]) == population.config
     env = gym.make({"shortest-path": "MazeShortestPath-v0", "diameter": "MazeDiameter-v0"}[task], levels=path)
     assert env.reset(seed=0)[0]["maze"].shape[1:] == population.tiles.shape[1:]
 

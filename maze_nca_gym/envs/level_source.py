@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, find_generator, options_of
+from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, options_of
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border, read_tiles
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import Task
@@ -31,11 +31,13 @@ SIZE = 16
 """Inner size of generated levels by default."""
 
 
-def check_generator_options(environment: type, generator: str, levels: object, options: Iterable[str]) -> None:
+def check_generator_options(
+    environment: type, task: Task, generator: str, levels: object, options: Collection[str]
+) -> None:
     """Check the further keywords of an environment: names of its generator's options, or of any with `levels`.
 
     Raises:
-        ValueError: an unknown generator.
+        ValueError: an unknown generator, or the option `endpoints` of all generators.
         UnexpectedKeyword: another keyword; the message lists those that the environment takes.
     """
     parameters = inspect.signature(environment).parameters.values()
@@ -43,8 +45,9 @@ def check_generator_options(environment: type, generator: str, levels: object, o
     GENERATORS.find(generator)
     generators = [generator] if levels is None else GENERATORS
     further = dict.fromkeys(name for each in generators for name in options_of(each))
-    given = (name for name in options if name != "endpoints")  # an option of generators that the task decides
-    check_keywords(environment.__name__, given, [*own, *further, "border"])
+    if "endpoints" in options:
+        raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
+    check_keywords(environment.__name__, options, [*own, *further, "border"])
 
 
 def shape_and_border(
@@ -92,11 +95,11 @@ class LevelSource:
         options: dict[str, Any],
         in_order: bool = False,
     ) -> None:
-        """Check everything now, so that no `reset` fails later.
+        """Check everything now but the names of the generator and of its options, so that no `reset` fails later.
 
         Raises:
-            ValueError: an unknown generator, option, file or name, a bad value, a level that is unsolvable, levels of
-                another size than `size`, or an order without levels.
+            ValueError: an unknown file or name, a bad value, a level that is unsolvable, levels of another size than
+                `size`, or an order without levels.
         """
         self.task = task
         self._set = None if levels is None else task.prepare(load_levels(levels, task.letters, task.name).tiles)
@@ -104,9 +107,7 @@ class LevelSource:
         if self._set is None:
             if in_order:
                 raise ValueError("in_order plays a set of levels in its order: give levels= too")
-            if "endpoints" in options:
-                raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
-            self._generator = find_generator(generator, options)
+            self._generator = GENERATORS[generator]
             self._size = SIZE if size is None else size
             self._options = {**options, "endpoints": task.has_endpoints}
             # Draw one level now to find errors in the options; its throw-away generator leaves the environment's

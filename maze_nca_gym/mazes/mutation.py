@@ -172,11 +172,6 @@ MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits, "swaps": S
 """Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
 
 
-def mutation_options(kind: str) -> list[str]:
-    """Return the names of the options of a mutation in `MUTATIONS`."""
-    return [field.name for field in fields(MUTATIONS[kind])]
-
-
 def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
     """Return the mutation of that name with these options.
 
@@ -184,7 +179,7 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
         ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
     """
     mutation = find("mutation", kind, MUTATIONS)
-    check_names(f"mutation {kind!r}", options, mutation_options(kind))
+    check_names(f"mutation {kind!r}", options, [field.name for field in fields(mutation)])
     return mutation(**options)
 
 

@@ -22,6 +22,7 @@ import inspect
 import math
 import sys
 import types
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, wraps
@@ -314,14 +315,9 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     call: Any = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
     known = getattr(inspect.unwrap(call), "__globals__", {})
     try:
-        return get_type_hints(call, localns=_Known({**vars(builtins), **known}), include_extras=True)
+        return get_type_hints(call, localns=defaultdict(lambda: Any, {**vars(builtins), **known}), include_extras=True)
     except (NameError, TypeError):  # a user's annotation need not be a type
         return {}
-
-
-class _Known(dict[str, Any]):
-    def __missing__(self, name: str) -> Any:
-        return Any
 
 
 def _option(name: str, annotated: Any, default: Any, group: Any) -> Option:

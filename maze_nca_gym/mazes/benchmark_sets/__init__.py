@@ -270,10 +270,9 @@ BENCHMARK_SETS = {each.name: each for each in _ALL}
 """The sets by name."""
 
 
-def list_benchmark_sets(for_training: bool = False) -> list[str]:
-    """Return the names of the test sets that are drawn here, or of the two sets for training."""
-    drawn = {name: each for name, each in BENCHMARK_SETS.items() if each.read is None}
-    return [name for name, each in drawn.items() if each.for_training == for_training]
+def list_benchmark_sets() -> list[str]:
+    """Return the names of the test sets that are drawn here."""
+    return [name for name, each in BENCHMARK_SETS.items() if each.read is None and not each.for_training]
 
 
 def find_benchmark_set(name: str) -> BenchmarkSet:
