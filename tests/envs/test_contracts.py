@@ -490,7 +490,7 @@ class TestConstructor:
             ({"levels": np.ones((1, 5, 5), int)}, r"unsolvable|exactly one source and one target"),
             (
                 {"levels": "perfekt-9"},
-                r"Did you mean 'perfect-9'\? Known: .* and test sets such as perfect-31, of random, ",
+                r"Did you mean 'perfect-9'.*\? Known .* and test sets such as perfect-31, of random, ",
             ),
             ({"levels": "perfect-1"}, "a named set's size must be an integer >= 2, got 1"),
             ({"in_order": True}, "in_order plays a set of levels in its order: give levels= too"),
