@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, options_of
+from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, generator_defaults
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border, read_tiles
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import Task
@@ -44,7 +44,7 @@ def check_generator_options(
     own = [parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]
     GENERATORS.find(generator)
     generators = [generator] if levels is None else GENERATORS
-    further = dict.fromkeys(name for each in generators for name in options_of(each))
+    further = dict.fromkeys(name for each in generators for name in generator_defaults(each))
     if "endpoints" in options:
         raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
     check_keywords(environment.__name__, options, [*own, *further, "border"])

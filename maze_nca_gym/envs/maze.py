@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.dynamics import State, StepResult
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import check_action, check_options, check_seed, observation_space, state_space
+from maze_nca_gym.envs.spaces import check_action, check_reset_options, check_seed, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
@@ -147,7 +147,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
                 nothing has changed then.
         """
         # Everything that may fail comes first, so a refused reset changes nothing, not even the seed.
-        given = self.source.given(check_options(options))
+        given = self.source.given(check_reset_options(options))
         super().reset(seed=check_seed(seed))
         self._turn = self._turn if seed is None else 0
         one = np.zeros(1, np.intp)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.envs.backend import NumpyBackend, host_array
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import check_options, check_seed, is_sequence, observation_space, state_space
+from maze_nca_gym.envs.spaces import check_reset_options, check_seed, is_sequence, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
@@ -115,7 +115,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
-        options, n = check_options(options, ("level", "index", "reset_mask")), self.num_envs
+        options, n = check_reset_options(options, ("level", "index", "reset_mask")), self.num_envs
         given_mask = options.get("reset_mask")
         mask = np.ones(n, np.bool_) if given_mask is None else np.asarray(host_array(given_mask))
         if mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():

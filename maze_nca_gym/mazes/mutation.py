@@ -283,7 +283,7 @@ def offspring(
     return levels
 
 
-def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
+def edits_between(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
     """Return the edits that turn each parent into its child.
 
     Args:
@@ -306,7 +306,7 @@ def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int1
 
 
 def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
-    """Return a level after edits such as those from `differences`.
+    """Return a level after edits such as those from `edits_between`.
 
     Args:
         tiles: (H, W).

@@ -33,7 +33,7 @@ def with_known(wrong: str, guess: str, known: str) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
-    """Return ". Did you mean '...'?" with the known names nearest to `name`, at most so many; nothing if none is near."""
+    """Return ". Did you mean '...'?" with at most so many known names near to `name`, or nothing if none is near."""
     by_folded = {known_name.casefold(): known_name for known_name in known}
     nearest = get_close_matches(str(name).casefold(), by_folded, n=most)
     return f". Did you mean {' or '.join(repr(by_folded[each]) for each in nearest)}?" if nearest else ""

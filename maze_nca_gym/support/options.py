@@ -352,7 +352,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
+def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
     """Return the options of all kinds of something, such as generators; each default in words names the kinds that have
     it.
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import hard, original, prim, streams, unique
-from maze_nca_gym.mazes.benchmark_sets.cells import cell_levels, from_every_tile, news_levels, rngs
+from maze_nca_gym.mazes.benchmark_sets.cells import draw_mazes, from_every_tile, news_levels, rngs
 from maze_nca_gym.mazes.benchmark_sets.streams import STREAM, stream_levels
 from maze_nca_gym.mazes.families import FAMILIES, number_of, test_levels, validation_levels
 from maze_nca_gym.mazes.generation import generate
@@ -110,11 +110,7 @@ def _drawn(
 
 def _generated(generator: str, size: int) -> Callable[[str, int], Tiles]:
     """Return a draw of the levels of a generator with a border; each has a seed of its own."""
-
-    def draw(name: str, n: int) -> Tiles:
-        return np.concatenate([generate(rng, 1, size, generator) for rng in rngs(name, n)])
-
-    return draw
+    return lambda name, n: np.concatenate([generate(rng, 1, size, generator) for rng in rngs(name, n)])
 
 
 def _original(name: str, split: str) -> BenchmarkSet:
@@ -174,7 +170,7 @@ _GPPN = "rule of GPPN's for moves to north, east, west and south, arXiv 1806.064
 
 
 def _cells(size: int, root: str, loops: float = 0.0) -> Callable[[str, int], Tiles]:
-    return partial(cell_levels, (size + 1) // 2, root, loops)
+    return lambda name, n: draw_mazes(rngs(name, n), (size + 1) // 2, root, loops)
 
 
 def _named(name: str, draw: Callable[[str, int], Tiles]) -> Callable[[str, int], Tiles]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.families import is_reserved
 from maze_nca_gym.mazes.levels import MOST_KINDS, LevelSet, Tile, Tiles, as_tiles, level_hashes
-from maze_nca_gym.mazes.mutation import differences, draw_seeds, offspring
+from maze_nca_gym.mazes.mutation import draw_seeds, edits_between, offspring
 from maze_nca_gym.mazes.population.config import PARENTS, PopulationConfig
 from maze_nca_gym.mazes.population.lineage import FRESH, NUMBERS, Lineage, Record
 from maze_nca_gym.mazes.population.members import MEMBER, Candidates, as_measurements, learnability, statistics
@@ -188,7 +188,7 @@ class LevelPopulation:
         tiles, parent = self.tiles[chosen], self.members[chosen]
         seeds = draw_seeds(rng, n)
         levels = offspring(seeds, tiles, self.config.mutation, self._task, **self.config.mutation_options)
-        edits = tuple(differences(tiles, levels))
+        edits = tuple(edits_between(tiles, levels))
         return Candidates(levels, self._task.solve_all(levels), parent["id"], parent["generation"] + 1, seeds, edits)
 
     def breed(
