@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from operator import setitem
 from pathlib import Path
 from typing import Any
 
@@ -87,31 +88,19 @@ def test_arrays_are_new_and_of_types_that_checkpoints_take() -> None:
 
 
 def setting(name: str, index: Any, value: Any) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        arrays[name][index] = value
-
-    return change
+    return lambda arrays, state: setitem(arrays[name], index, value)
 
 
 def replacing(name: str, make: Callable[[Any], Any]) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        arrays[name] = make(arrays[name])
-
-    return change
+    return lambda arrays, state: setitem(arrays, name, make(arrays[name]))
 
 
 def stating(name: str, value: Any) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        state[name] = value
-
-    return change
+    return lambda arrays, state: setitem(state, name, value)
 
 
 def configuring(name: str, value: Any) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        state["config"][name] = value
-
-    return change
+    return lambda arrays, state: setitem(state["config"], name, value)
 
 
 def twins(arrays: Arrays, state: Arrays) -> None:
