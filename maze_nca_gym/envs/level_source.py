@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,13 @@ from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.names import check_keywords
 
-Draw = Callable[[NDArray[np.intp]], Tiles]
+DrawOwn = Callable[[NDArray[np.intp]], Tiles]
 """(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""
-Choose = Callable[[NDArray[np.intp], Draw], Tiles]
-"""(n,) indices of sub-environments whose episodes begin, and a `Draw` -> the (n, H, W) levels to begin on."""
+Choose = Callable[[NDArray[np.intp], DrawOwn], Tiles]
+"""(n,) indices of sub-environments whose episodes begin, and a `DrawOwn` -> the (n, H, W) levels to begin on."""
 
 
-def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
+def as_drawn(rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
     """Return (n, H, W) levels of an environment's own source: the default until `choose_levels_with` is called."""
     return draw(rows)
 
@@ -31,13 +31,11 @@ SIZE = 16
 """Inner size of generated levels by default."""
 
 
-def check_generator_options(
-    environment: type, task: Task, generator: str, levels: object, options: Collection[str]
-) -> None:
+def check_generator_options(environment: type, generator: str, levels: object, options: Iterable[str]) -> None:
     """Check the further keywords of an environment: names of its generator's options, or of any with `levels`.
 
     Raises:
-        ValueError: an unknown generator, or the option `endpoints` of all generators.
+        ValueError: an unknown generator.
         UnexpectedKeyword: another keyword; the message lists those that the environment takes.
     """
     parameters = inspect.signature(environment).parameters.values()
@@ -45,9 +43,8 @@ def check_generator_options(
     GENERATORS.find(generator)
     generators = [generator] if levels is None else GENERATORS
     further = dict.fromkeys(name for each in generators for name in generator_defaults(each))
-    if "endpoints" in options:
-        raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
-    check_keywords(environment.__name__, options, [*own, *further, "border"])
+    given = (name for name in options if name != "endpoints")  # which `LevelSource` refuses
+    check_keywords(environment.__name__, given, [*own, *further, "border"])
 
 
 def shape_and_border(
@@ -98,9 +95,11 @@ class LevelSource:
         """Check everything now but the names of the generator and of its options, so that no `reset` fails later.
 
         Raises:
-            ValueError: an unknown file or name, a bad value, a level that is unsolvable, levels of another size than
-                `size`, or an order without levels.
+            ValueError: the option `endpoints` of all generators, an unknown file or name, a bad value, a level that is
+                unsolvable, levels of another size than `size`, or an order without levels.
         """
+        if "endpoints" in options:
+            raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
         self.task = task
         self._set = None if levels is None else task.prepare(load_levels(levels, task.letters, task.name).tiles)
         self._in_order = in_order

@@ -115,7 +115,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """
         self._task = find_task(task, order)
         self._judge = self._task.judge  # kept, since the property costs time and steps are short
-        check_generator_options(MazeEnv, self._task, generator, levels, generator_options)
+        check_generator_options(MazeEnv, generator, levels, generator_options)
         self.source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)

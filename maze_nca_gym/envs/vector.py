@@ -86,7 +86,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             check_count("max_episode_steps", max_episode_steps)
         self._max_episode_steps = max_episode_steps
         self._task = find_task(task, order)
-        check_generator_options(MazeVectorEnv, self._task, generator, levels, generator_options)
+        check_generator_options(MazeVectorEnv, generator, levels, generator_options)
         self.source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)

@@ -65,7 +65,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Rule(Protocol):
+class Condition(Protocol):
     """A condition on the value of an option, or on each of several values; None is never checked."""
 
     def broken_by(self, option: Option, value: Any) -> str | None:
@@ -196,7 +196,7 @@ class Option:
 
     name: str
     type: Any
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Condition, ...] = ()
     default: Any = REQUIRED
     group: Any = None
     style: Shown = Shown()
