@@ -82,28 +82,4 @@ __all__ = [
     "train",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "evaluation.leaderboard.run": "bench",
-        "evaluation.run": "evaluate",
-        "laboratory.automata": "Automaton register_automaton",
-        "laboratory.compiling.run": "compile_automaton learn_automaton",
-        "laboratory.evolution.run": "evolve",
-        "laboratory.reproduction.run": "reproduce",
-        "laboratory.sweeps.run": "sweep",
-        "policies.handcoded": "DepthFirstNCA DiameterNCA ShortestPathNCA",
-        "policies.policy": "Policy",
-        "policies.weights": "register_model save_model",
-        "rollouts": "iterate rollout",
-        "rollouts.animation": "animate",
-        "rollouts.exporting": "export",
-        "rollouts.levels": "generate",
-        "rollouts.run": "play solve",
-        "rollouts.symmetrised": "Symmetrised",
-        "runs.listing": "list_runs",
-        "training": "register_preset",
-        "training.losses": "register_loss",
-        "training.run": "train",
-    },
-)
+__getattr__ = lazily(__name__)

@@ -1,4 +1,4 @@
-"""The tasks of the examples, which have kinds of tile and marks of their own."""
+"""Tasks of one's own for a while: any, and those of the examples, which have kinds of tile and marks of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 
 import maze_nca_gym
-from maze_nca_gym.mazes.tasks import TASKS
+from maze_nca_gym.mazes.tasks import TASKS, Task, register_task
 
 EXAMPLES = {
     "weighted-terrain": "17_weighted_terrain",
@@ -25,6 +25,15 @@ IDS = {
     "nearest-target": "MazeNearestTarget-v0",
     "key-and-door": "MazeKeyAndDoor-v0",
 }
+
+
+@contextmanager
+def registered(task: Task, id: str) -> Iterator[None]:
+    """A task and its environment, for a while."""
+    register_task(task)
+    maze_nca_gym.register_environment(id, task.name, max_episode_steps=8)
+    yield
+    del TASKS[task.name], maze_nca_gym.ENVIRONMENTS[id], gym.registry[id]
 
 
 @contextmanager

@@ -13,10 +13,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from environments import state_of_all_backends, step_of_a_vector
+from own_tasks import registered
 from tables import for_each
 
-import maze_nca_gym
-from maze_nca_gym import register_environment
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.metrics import KINDS, measure
 from maze_nca_gym.agents.evaluation.stability import measure_stability
@@ -27,14 +27,13 @@ from maze_nca_gym.agents.rollouts.symmetrised import Symmetrised
 from maze_nca_gym.agents.training import changed
 from maze_nca_gym.agents.training.losses import LOSSES, path_losses
 from maze_nca_gym.envs import dynamics
-from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.envs.wrappers import PathAction
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import parse, to_text
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.mazes.scoring import score, squared_errors
-from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, Task, register_task
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task, register_task
 from maze_nca_gym.rendering import Snapshot, draw_level, palette
 
 TILES = generate(np.random.default_rng(2), 6, 5, wall_probability=0.2)
@@ -59,11 +58,9 @@ TASK = Task(
 
 
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    register_task(TASK)
-    register_environment(ID, TASK.name, max_episode_steps=8)
-    yield
-    del TASKS[TASK.name], maze_nca_gym.ENVIRONMENTS[ID], gym.registry[ID]
+def own_task() -> Iterator[None]:
+    with registered(TASK, ID):
+        yield
 
 
 class Knows(Policy):
@@ -106,15 +103,10 @@ def test_scores_are_those_of_one_larger_map() -> None:
 
 def test_devices_and_single_environments_agree() -> None:
     drawn, target = predictions()
-    action, device = np.concatenate([drawn, 3e7 * drawn[:, :1]], axis=1), DeviceBackend(torch.device("cpu"))
-    arrays = dynamics.transition(dynamics.initial(TILES, target, 4, 3), action, TASK.judge)
+    action = np.concatenate([drawn, 3e7 * drawn[:, :1]], axis=1)
+    arrays = state_of_all_backends(TILES, target, action, TASK.judge)
     assert arrays.channels.max() == dynamics.STATE_LIMIT
-    tensors = device.transition(device.initial(TILES, target, 4, 3), torch.from_numpy(action), TASK.judge)
-    np.testing.assert_allclose(tensors.scores.table, arrays.scores.table, atol=1e-6)
     np.testing.assert_array_equal(arrays.scores.table, score(TILES, drawn, target, TASK.judge).table)
-    for i in range(len(TILES)):
-        one = dynamics.transition_of_one(TILES[i], target[i], action[i], TASK.judge)
-        assert tuple(one)[1:] == tuple(arrays.scores.table[i])
     action[4, 2, 0, 0] = np.nan
     with pytest.raises(ValueError, match="in episode 4 of 6"):
         dynamics.transition(arrays, action, TASK.judge)
@@ -122,18 +114,10 @@ def test_devices_and_single_environments_agree() -> None:
 
 @pytest.mark.parametrize("output", ["numpy", "torch"])
 def test_a_vector_is_its_single_environments(output: str) -> None:
-    vector = gym.make_vec(ID, num_envs=6, levels=TILES, output=output, render_mode="ansi")
-    _, infos = vector.reset(seed=0, options={"level": TILES})
-    np.testing.assert_array_equal(infos["target"], solve(TILES))
     actions = np.pad(predictions()[0], ((0, 0), (0, 1), (0, 0), (0, 0)))
-    _, rewards, ended, _, infos = vector.step(torch.from_numpy(actions) if output == "torch" else actions)
-    assert ended.tolist() == [True, True, *[False] * 4]
-    for i, level in enumerate(TILES):
-        env = gym.make(ID, levels=TILES)
-        env.reset(options={"level": level})
-        _, reward, terminated, _, info = env.step(actions[i])
-        assert (reward, terminated) == (rewards[i], ended[i])
-        assert all(info[key] == infos[key][i] for key in info)
+    vector, infos, _, ended = step_of_a_vector(ID, TILES, actions, output)
+    np.testing.assert_array_equal(infos["target"], solve(TILES))
+    assert ended == [True, True, *[False] * 4]
     answer = solve(TILES[:1])[0]
     assert vector.render()[0] == f"path:\n{to_text(TILES[0], answer[0])}\n\nroom:\n{to_text(TILES[0], answer[1])}"
 

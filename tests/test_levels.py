@@ -242,10 +242,10 @@ class TestLoadLevels:
     @for_each(
         ("given", "message"),
         [
-            ("no such file.npz", r"is neither a file, a known name nor a drawing .*; known: .*SixteenRooms"),
+            ("no such file.npz", r"is neither a file, a known name nor a drawing .*; known are the names that"),
             ("", "is neither a file, a known name nor a drawing"),
-            ("labirynth", r"Did you mean 'Labyrinth'\? Known: SixteenRooms, "),
-            ("evolved-diameter", r"Did you mean 'evolved-diameter-16'\? Known: "),
+            ("labirynth", r"Did you mean 'Labyrinth' or 'Labyrinth2'\? Known are .* `maze-nca-gym levels list` "),
+            ("evolved-diameter", r"Did you mean 'evolved-diameter-16'.*\? Known "),
             ("S.x\n..T", "unknown tiles"),
             (["ST", "S\nT"], r"all levels must have the same shape, got \(1, 2\), \(2, 1\)"),
         ],

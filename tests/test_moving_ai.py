@@ -162,23 +162,14 @@ class TestScenarios:
             ("0\tyard.map\t6\t4\t0\t0\t3\t0", "line 3: a scenario has 9 fields separated by tabs, got 8"),
             ("0 yard.map 6 4 0 0 3 0 3", "line 3: a scenario has 9 fields separated by tabs, got 1"),
             ("0\tmaps/yard.map\t6\t4\t-1\t0\t3\t0\t3", "line 3: start x is a number from 0 on, got '-1'"),
-            (
-                "0\tmaps/yard.map\t6\t4\t0\t0\t6\t0\t3",
-                "line 3: x is below the map width 6 and y below the map h",
-            ),
+            ("0\tmaps/yard.map\t6\t4\t0\t0\t6\t0\t3", "line 3: x is below the map width 6 and y below the map h"),
             ("0\tmaps/yard.map\t0\t4\t0\t0\t6\t0\t3", "line 3: map width and map height are at least 1, got 0 and 4"),
             ("0\tmaps/yard.map\t6\t4\t0\t0\t3\t0\tnan", "line 3: optimal length is a number from 0 on, got 'nan'"),
             ("0\tmaps/yard.map\t6\t4\t0\t0\t3\t0\tlong", "line 3: optimal length is a number from 0 on, got 'long'"),
             ("0\tmaps/yard.map\t6\t4\t0\t3\t0\t3\t0", "line 3: start and goal are two tiles .* both are at x, y 0, 3"),
-            (
-                "0\tmaps/barn.map\t6\t4\t0\t0\t3\t0\t3",
-                "line 3: all scenarios of a file are of one map and size",
-            ),
+            ("0\tmaps/barn.map\t6\t4\t0\t0\t3\t0\t3", "line 3: all scenarios of a file are of one map and size"),
             ("0\tmaps/yard.map\t12\t4\t0\t0\t3\t0\t3", "one map and size, maps/yard.map of 4 x 6 here, got .* 4 x 12"),
-            (
-                "0\tmaps/yard.map\t6\t4\t1\t2\t1\t3\t1",
-                "line 3: the start at x, y 1, 2 is W: water is passable from",
-            ),
+            ("0\tmaps/yard.map\t6\t4\t1\t2\t1\t3\t1", "line 3: the start at x, y 1, 2 is W: water is passable from"),
             ("0\tmaps/yard.map\t6\t4\t0\t0\t2\t1\t1", "line 3: the goal at x, y 2, 1 is T, which is blocked"),
             ("0\tmaps/yard.map\t6\t4\t0\t0\t5\t0\t5", "line 3: no way leads from start to goal"),
             ("0\tmaps/yard.map\t6\t4\t0\t0\t2\t0\t2.1", "line 3: optimal length is 2 on this map, got 2.1"),
@@ -196,10 +187,7 @@ class TestScenarios:
             ("", "line 1: the first line is 'version 1', got ''"),
             ("version 2\n", "line 1: the first line is 'version 1', got 'version 2'"),
             ("version 1.0\n\n", "line 2: a file has at least one scenario"),
-            (
-                "version 1\n0\tbarn.map\t6\t4\t0\t0\t3\t0\t3",
-                "line 2: the scenario is of the map barn.map",
-            ),
+            ("version 1\n0\tbarn.map\t6\t4\t0\t0\t3\t0\t3", "line 2: the scenario is of the map barn.map"),
             (
                 "version 1\n0\tyard.map\t32768\t32768\t0\t0\t3\t0\t3",
                 "line 2: a map of 32768 x 32768 is 1,073,741,824 tiles, at most 16,777,216 are read",

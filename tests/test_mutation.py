@@ -15,7 +15,7 @@ from tables import for_each
 
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, has_border, parse
-from maze_nca_gym.mazes.mutation import MUTATIONS, apply_edits, differences, draw_seeds, mutate, offspring
+from maze_nca_gym.mazes.mutation import MUTATIONS, apply_edits, draw_seeds, edits_between, mutate, offspring
 
 Level = NDArray[np.uint8]
 EVERY = [
@@ -171,7 +171,7 @@ class TestFlip:
         """In three tiles in a row with the source in the middle, whose target an isolated fourth one holds."""
         parent = parse("#######\n#.S.#T#\n#######")
         children = mutate(rng(), np.repeat(parent[None], 30_000, axis=0), tile_rate=1e-4, source_rate=0.0)
-        flips = differences(np.repeat(parent[None], 30_000, axis=0), children)
+        flips = edits_between(np.repeat(parent[None], 30_000, axis=0), children)
         only_moved = [child for child, edits in zip(children, flips, strict=True) if len(edits) == 2]
         left = np.mean([child[1, 1] == Tile.TARGET for child in only_moved])
         assert len(only_moved) > 29_000
@@ -190,7 +190,7 @@ class TestEdits:
         parents = np.repeat(parse("######\n#S.#.#\n#....#\n#.#.T#\n######")[None], 3000, axis=0)
         children = mutate(rng(), parents, "edits", n_edits=1)
         kinds = set()
-        for edits in differences(parents, children):
+        for edits in edits_between(parents, children):
             new = sorted(edits[:, 2].tolist())
             kinds.add(tuple(new))
             assert len(edits) == len(new)
@@ -198,7 +198,7 @@ class TestEdits:
 
     def test_edits_are_as_many_as_asked_at_most_and_evenly_placed(self) -> None:
         parents = np.zeros((20_000, 8, 8), np.uint8)
-        counts = np.array([len(edits) for edits in differences(parents, mutate(rng(), parents, "edits", n_edits=3))])
+        counts = np.array([len(edits) for edits in edits_between(parents, mutate(rng(), parents, "edits", n_edits=3))])
         assert set(counts.tolist()) == {1, 2, 3}
         where = (mutate(rng(), parents, "edits", n_edits=1) != 0).sum(axis=0)
         assert np.abs(where - 20_000 / 64).max() < 5 * np.sqrt(20_000 / 64)
@@ -209,7 +209,7 @@ class TestEditLists:
     @given(parent=levels_with_endpoints(8), seed=st.integers(0, 2**63 - 1))
     def test_they_lead_from_parent_to_child(self, parent: Level, seed: int) -> None:
         child = offspring([seed], parent[None])
-        (edits,) = differences(parent[None], child)
+        (edits,) = edits_between(parent[None], child)
         assert edits.dtype == np.int16
         assert edits.shape == ((parent != child[0]).sum(), 3)
         np.testing.assert_array_equal(apply_edits(parent, edits), child[0])
@@ -217,12 +217,16 @@ class TestEditLists:
     def test_of_a_batch(self) -> None:
         before = np.stack([parse("S.T"), parse("S#T"), parse(".ST")])
         after = np.stack([parse("S.T"), parse("S.T"), parse("T#S")])
-        assert [e.tolist() for e in differences(before, after)] == [[], [[0, 1, 0]], [[0, 0, 3], [0, 1, 1], [0, 2, 2]]]
-        assert differences(before[:0], after[:0]) == []
+        assert [e.tolist() for e in edits_between(before, after)] == [
+            [],
+            [[0, 1, 0]],
+            [[0, 0, 3], [0, 1, 1], [0, 2, 2]],
+        ]
+        assert edits_between(before[:0], after[:0]) == []
 
     def test_unequal_shapes(self) -> None:
         with pytest.raises(ValueError, match=r"one shape, got \(1, 2, 2\) and \(1, 2, 3\)"):
-            differences(np.zeros((1, 2, 2), int), np.zeros((1, 2, 3), int))
+            edits_between(np.zeros((1, 2, 2), int), np.zeros((1, 2, 3), int))
 
     @for_each("edits", [[[0, 3, 0]], [[2, 0, 0]], [[0, 0, 64]], [[-1, 0, 0]], [[0.0, 0.0, 0.0]], [0, 0, 0], [[0, 0]]])
     def test_bad_edits(self, edits: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.mutation import MUTATIONS, mutate
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.mazes.solvers import distances
-from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, find_task, of_each, register_task
+from maze_nca_gym.mazes.tasks import find_task, of_each
 from maze_nca_gym.rendering import draw_level, palette
 from maze_nca_gym.rendering.edits import MoveEnd, Paint, Tool, begin_stroke
 
@@ -242,31 +241,6 @@ def test_one_of_several_targets_is_dragged() -> None:
     tiles = parse("T..\nS.T")
     moved, _ = MoveEnd(Tile.TARGET, (1, 1), last=(1, 2)).apply(tiles, np.zeros((1, 2, 3), np.float32), None)  # type: ignore[arg-type]
     assert to_text(moved) == "T..\nST."
-
-
-@for_each(
-    ("changes", "message"),
-    [
-        ({"kinds": (*KINDS, Kind("mud", "S", "#aa8855"))}, "two kinds of tile of the task 'own' have the letter S"),
-        (
-            {"kinds": (*KINDS, Kind("target", "t", "#aa8855"))},
-            "two kinds of tile of the task 'own' have the name target",
-        ),
-        ({"kinds": KINDS[1:]}, r"the kinds of tile of the task 'own' must begin with KINDS\[:2\], empty and wall"),
-        ({"kinds": ("empty", "wall")}, "the kinds of tile of the task 'own' must begin with"),
-        (
-            {"mark": lambda rng, tiles: tiles[:1]},
-            r"mark of the task 'own' must return uint8 tiles of \(2, 5, 5\), got uint8",
-        ),
-        ({"mark": lambda rng, tiles: tiles + 0.0}, r"mark of the task 'own' must return uint8 .*, got float64"),
-        ({"mark": lambda rng, tiles: tiles + np.uint8(1)}, "tiles of the task 'own' are 0 to 3 .*, got 4"),
-        ({"mark": lambda rng, tiles: 1 // 0}, "marked of the task 'own' fails on two levels .* ZeroDivisionError"),
-    ],
-)
-def test_kinds_and_marks_that_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        register_task(replace(SHORTEST_PATH, name="own", **changes))
-    assert "own" not in TASKS
 
 
 @for_each(

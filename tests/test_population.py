@@ -14,7 +14,6 @@ from tables import for_each
 
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, parse
-from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.mutation import offspring
 from maze_nca_gym.mazes.population import Candidates, LevelPopulation, PopulationConfig
 
@@ -327,7 +326,6 @@ class TestBadArguments:
             lambda p: p.probabilities(),
             lambda p: p.sample(rng(), 1),
             lambda p: p.offspring(rng(), 1),
-            lambda p: p.level_set(),
         ],
     )
     def test_empty_population(self, use: Any) -> None:
@@ -422,14 +420,8 @@ def test_levels_belong_to_their_population_alone(task: str) -> None:
     tiles[:] = Tile.WALL
     candidates.tiles[:] = Tile.WALL
     assert state_of(population) == before
-    level_set = population.level_set()
+    arrays, _ = population.to_arrays()
     population.insert(population.offspring(rng(), 5), np.full(5, 9.0), np.zeros(5))
     np.testing.assert_array_equal(
-        level_set.tiles, clear_endpoints(levels_of(task, 5)) if task == "diameter" else levels_of(task, 5)
+        arrays["tiles"], clear_endpoints(levels_of(task, 5)) if task == "diameter" else levels_of(task, 5)
     )
-
-
-def test_a_level_set_says_how_it_was_evolved() -> None:
-    config = load_levels(evolved(temperature=0.5).level_set()).config
-    assert config["kind"] == "level population"
-    assert config["config"]["temperature"] == 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from operator import setitem
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,10 @@ def test_the_file_is_a_level_set(task: str, tmp_path: Path) -> None:
     population = evolved(task)
     path = population.save(tmp_path / "evolved")
     assert path.name == "evolved.npz"
-    for levels in (LevelSet.load(path), load_levels(str(path)), population.level_set()):
+    for levels in (LevelSet.load(path), load_levels(str(path))):
         np.testing.assert_array_equal(levels.tiles, population.tiles)
-        assert levels.config["config"]["task"] == task
+        assert levels.config["kind"] == "level population"
+        assert PopulationConfig(**levels.config["config"]) == population.config
     env = gym.make({"shortest-path": "MazeShortestPath-v0", "diameter": "MazeDiameter-v0"}[task], levels=path)
     assert env.reset(seed=0)[0]["maze"].shape[1:] == population.tiles.shape[1:]
 
@@ -86,31 +88,19 @@ def test_arrays_are_new_and_of_types_that_checkpoints_take() -> None:
 
 
 def setting(name: str, index: Any, value: Any) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        arrays[name][index] = value
-
-    return change
+    return lambda arrays, state: setitem(arrays[name], index, value)
 
 
 def replacing(name: str, make: Callable[[Any], Any]) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        arrays[name] = make(arrays[name])
-
-    return change
+    return lambda arrays, state: setitem(arrays, name, make(arrays[name]))
 
 
 def stating(name: str, value: Any) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        state[name] = value
-
-    return change
+    return lambda arrays, state: setitem(state, name, value)
 
 
 def configuring(name: str, value: Any) -> Callable[[Arrays, Arrays], None]:
-    def change(arrays: Arrays, state: Arrays) -> None:
-        state["config"][name] = value
-
-    return change
+    return lambda arrays, state: setitem(state["config"], name, value)
 
 
 def twins(arrays: Arrays, state: Arrays) -> None:

@@ -11,10 +11,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from environments import state_of_all_backends, step_of_a_vector
+from own_tasks import registered
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym import register_environment
 from maze_nca_gym.agents import Policy, load, make_env, solve, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.laboratory.evolution.measure import Regret
@@ -27,12 +28,10 @@ from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.processes import Workers
 from maze_nca_gym.agents.training.updates import update
-from maze_nca_gym.envs import dynamics
-from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.families import test_levels as levels_to_test
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.levels import KINDS, LevelSet, Tile, Tiles, parse
+from maze_nca_gym.mazes.levels import KINDS, Kind, LevelSet, Tile, Tiles, parse
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.mazes.scoring import minibatch_accuracies, score
 from maze_nca_gym.mazes.tasks import (
@@ -122,10 +121,8 @@ def test_minibatches_of_empty_answers() -> None:
 @pytest.fixture
 def own_task() -> Iterator[None]:
     """The dead ends as a registered task with an environment."""
-    register_task(DEAD_ENDS)
-    register_environment(ID, "dead-ends", max_episode_steps=8)
-    yield
-    del TASKS["dead-ends"], maze_nca_gym.ENVIRONMENTS[ID], gym.registry[ID]
+    with registered(DEAD_ENDS, ID):
+        yield
 
 
 @pytest.mark.usefixtures("own_task")
@@ -144,16 +141,8 @@ class TestATaskOfOnesOwn:
 
     @pytest.mark.parametrize("output", ["numpy", "torch"])
     def test_a_vector_is_its_single_environments(self, output: str) -> None:
-        vector = gym.make_vec(ID, num_envs=2, levels=LEVELS, output=output)
-        vector.reset(seed=0, options={"level": LEVELS})
-        actions = torch.zeros(2, 1, 5, 5)
-        _, rewards, ended, _, infos = vector.step(actions if output == "torch" else actions.numpy())
-        for i, level in enumerate(LEVELS):
-            env = gym.make(ID, levels=LEVELS)
-            env.reset(options={"level": level})
-            _, reward, terminated, _, info = env.step(np.zeros((1, 5, 5), np.float32))
-            assert (reward, terminated) == (rewards[i], ended[i]) == (1 - i, i == 0)
-            assert all(info[key] == infos[key][i] for key in info)
+        *_, rewards, ended = step_of_a_vector(ID, LEVELS, np.zeros((2, 1, 5, 5), np.float32), output)
+        assert (rewards, ended) == ([1, 0], [True, False])
 
     def test_an_edit_that_leaves_no_answer_ends_no_episode_that_has_no_step(self) -> None:
         env = gym.make(ID, levels=DEAD_END).unwrapped
@@ -276,13 +265,7 @@ PATHS = solvers.shortest_path(TILES)
     ],
 )
 def test_devices_agree(tiles: Tiles, targets: Any, path: Any, judge: Any) -> None:
-    action, device = path[:, None].astype(np.float32), DeviceBackend(torch.device("cpu"))
-    arrays = dynamics.transition(dynamics.initial(tiles, targets, 4, 1), action, judge)
-    tensors = device.transition(device.initial(tiles, targets, 4, 1), torch.from_numpy(action), judge)
-    np.testing.assert_allclose(tensors.scores.table, arrays.scores.table, atol=1e-6)
-    for i in range(len(tiles)):
-        one = dynamics.transition_of_one(tiles[i], targets[i], action[i], judge)
-        assert tuple(one)[1:] == tuple(arrays.scores.table[i])
+    state_of_all_backends(tiles, targets, path[:, None].astype(np.float32), judge)
 
 
 def test_the_tasks_of_the_package_are_scored_by_machine_code():
@@ -340,6 +323,14 @@ def test_bad_tasks():
         ({"guided": ("a",)}, r"guidance of .* must return a bool array of shape \(2, 1, 5, 5\) .* \(2, 4, 5, 5\)"),
         ({"guidance": lambda tiles: 3}, "guidance of the task 'own' must return a bool array of .*, got 3"),
         ({"rank": lambda tiles, path: path.any(axis=(1, 2))}, "rank of .* must return a int64 array of .*, got bool"),
+        ({"kinds": (*KINDS, Kind("mud", "S", "#aa8855"))}, "two kinds of tile of the task 'own' have the letter S"),
+        ({"kinds": (*KINDS, Kind("target", "t", "#aa8855"))}, "two kinds of tile .* 'own' have the name target"),
+        ({"kinds": KINDS[1:]}, r"the kinds of tile of the task 'own' must begin with KINDS\[:2\], empty and wall"),
+        ({"kinds": ("empty", "wall")}, "the kinds of tile of the task 'own' must begin with"),
+        ({"mark": lambda rng, tiles: tiles[:1]}, r"mark of the task 'own' must .* of \(2, 5, 5\), got uint8"),
+        ({"mark": lambda rng, tiles: tiles + 0.0}, r"mark of the task 'own' must return uint8 .*, got float64"),
+        ({"mark": lambda rng, tiles: tiles + np.uint8(1)}, "tiles of the task 'own' are 0 to 3 .*, got 4"),
+        ({"mark": lambda rng, tiles: 1 // 0}, "marked of the task 'own' fails on two levels .* ZeroDivisionError"),
     ],
 )
 def test_a_task_that_makes_no_sense_is_not_registered(changes, message):

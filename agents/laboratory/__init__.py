@@ -49,14 +49,4 @@ __all__ = [
     "threshold",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
-        "automata.path_theorem": "DISTANCE REACHED distance_axioms flooded",
-        "automata.proof": "mistakes prove",
-        "automata.rules": "around at_least threshold",
-        "automata.theorem": "Theorem broken_axioms implies moved",
-        "compiling.certificate": "certify",
-    },
-)
+__getattr__ = lazily(__name__)

@@ -58,15 +58,4 @@ __all__ = [
     "try_out",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "iterating": "iterate rollout",
-        "pytorch": "threads",
-        "scores": "Batch ERROR LENGTH batches encode label path_of score_paths",
-        "solving": (
-            "Report SolveResult check_steps curve_steps default_steps "
-            "find_paths run_to_end run_until_solved step_limit try_out"
-        ),
-    },
-)
+__getattr__ = lazily(__name__)

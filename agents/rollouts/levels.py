@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from maze_nca_gym import __version__
-from maze_nca_gym.mazes.generation import GENERATORS, check_size, find_generator, options_of
+from maze_nca_gym.mazes.generation import GENERATORS, check_size, find_generator, generator_defaults
 from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tiles
 from maze_nca_gym.mazes.loading import levels_path, load_levels, save_levels
 from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
@@ -22,8 +22,8 @@ from maze_nca_gym.support.options import (
     Shown,
     check,
     checked,
-    of_each,
     options_of_call,
+    options_of_each,
 )
 
 from ..policies.environments import level_options
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
     """Return the options of all generators by name; `given` does not matter."""
-    return of_each(
+    return options_of_each(
         {
-            kind: {name: option for name, option in options_of_call(generator).items() if name in options_of(kind)}
+            kind: {name: each for name, each in options_of_call(generator).items() if name in generator_defaults(kind)}
             for kind, generator in GENERATORS.items()
         }
     )
@@ -80,7 +80,7 @@ def draw_levels(
     tiles = task.generate(np.random.default_rng(seed), n, shape, generator, **options)
     config = {"generator": generator, "size": list(shape), "n": n, "seed": seed, "endpoints": task.has_endpoints}
     config |= {} if task.is_plain else {"task": task.name}
-    return LevelSet(tiles, {**config, **options_of(generator), **options, "version": __version__})
+    return LevelSet(tiles, {**config, **generator_defaults(generator), **options, "version": __version__})
 
 
 @checked

@@ -41,12 +41,4 @@ __all__ = [
     "run_updates",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "loop": "Intervals LEVELS Report run_updates",
-        "processes": "Workers find_workers",
-        "state": "MODEL TrainingState",
-        "updates": "Diverged",
-    },
-)
+__getattr__ = lazily(__name__)

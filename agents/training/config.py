@@ -25,8 +25,8 @@ from maze_nca_gym.support.options import (
     check_known,
     check_options,
     flat,
-    of_each,
     options_of,
+    options_of_each,
     to_json,
     unflattened,
     with_defaults,
@@ -54,7 +54,7 @@ FIRST_BIAS = 0.3
 A path of zeros everywhere would have no gradient.
 """
 PRECISIONS = ("float32", "tf32", "bfloat16")
-_OF_MUTATIONS = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
+_OF_MUTATIONS = options_of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from maze_nca_gym.support.options import (
     Shown,
     check,
     check_options,
-    of_each,
     options_of_call,
+    options_of_each,
 )
 
 from ..policies.constructors import CLASSES, constructor
@@ -68,7 +68,9 @@ def _or_none(options: Mapping[str, Option]) -> dict[str, Option]:
     return found
 
 
-MODEL_OPTIONS = _or_none(of_each({name: options_of_call(constructor(name), leave_out=GIVEN) for name in CLASSES}))
+MODEL_OPTIONS = _or_none(
+    options_of_each({name: options_of_call(constructor(name), leave_out=GIVEN) for name in CLASSES})
+)
 """Options of the models of this package by name."""
 
 

@@ -14,7 +14,7 @@ from maze_nca_gym.agents import generate
 from maze_nca_gym.cli.output import print_level, tell
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.families import FAMILIES
-from maze_nca_gym.mazes.generation import GENERATORS, options_of
+from maze_nca_gym.mazes.generation import GENERATORS, generator_defaults
 from maze_nca_gym.mazes.levels import Tiles, list_prefabs, prefab, to_text
 from maze_nca_gym.mazes.loading import levels_path, list_packs, load_levels, pack_file
 from maze_nca_gym.mazes.population import LevelPopulation
@@ -89,7 +89,7 @@ def list_levels(
     Table(("benchmark set", "levels", "tiles", "what they are"), rows, numbers=("levels", "tiles")).print()
     rows = []
     for name, generator in GENERATORS.items():
-        options = (f"{flag(option)} {default}" for option, default in options_of(name).items())
+        options = (f"{flag(option)} {default}" for option, default in generator_defaults(name).items())
         rows.append((name, (generator.__doc__ or "").split("\n")[0], "\n".join(options)))
     Table(("generator", "what it does", "options and defaults"), rows).print()
     return 0

@@ -91,18 +91,27 @@ class DeviceBackend(NumpyBackend):
         n_wrong = (rounded != state.wanted).flatten(1).sum(dim=1)
         # Also the error against the path's own rounding. That one counts if the path is another optimum, which only the
         # host can decide.
-        errors = [_squared_errors(path, wanted) for wanted in (state.wanted, rounded)]
+        shown, references = path.clamp(0, 1), (state.wanted.float(), rounded.float())
+        errors = [(shown - each).square().flatten(1).sum(dim=1, dtype=torch.float64) for each in references]
         finite = torch.isfinite(action).flatten(1).all(dim=1)
         figures = torch.stack([finite.double(), n_wrong.double(), *errors], dim=1)
-        # Numbers and bits travel as the bytes of one tensor, because every read waits for all queued work.
-        everything = read_back(torch.cat([figures.view(torch.uint8), _packed(rounded)], dim=1))
         split, area = figures.shape[1] * figures.element_size(), path[0].numel()
+        # Eight tiles a byte, the first one highest, as NumPy packs bits.
+        bits = pad(rounded.flatten(1), (0, -area % 8)).view(len(rounded), -1, 8)
+        packed = (bits * (1 << torch.arange(7, -1, -1, device=bits.device))).sum(dim=2).to(torch.uint8)
+        # Numbers and bits travel as the bytes of one tensor, because every read waits for all queued work.
+        everything = read_back(torch.cat([figures.view(torch.uint8), packed], dim=1))
         all_finite, n_differing, error, own_error = everything[:, :split].copy().view(np.float64).T
         if not all_finite.all():
             raise ValueError(f"{NOT_FINITE} (in episode {int(np.argmin(all_finite))} of {len(action)})")
         paths = np.unpackbits(everything[:, split:], axis=1, count=area).astype(bool).reshape(path.shape)
         complete = n_differing == 0
-        others = _other_optima(state, paths, complete, is_optimal)
+        doubtful, others = ~complete, np.zeros(len(paths), np.bool_)  # others are optima, but not the target
+        if is_optimal is None:  # all optima have the same number of tiles
+            doubtful &= lengths_of(paths) == state.length
+        if doubtful.any():
+            predicted = paths[doubtful].astype(np.float32)
+            others[doubtful] = score(state.tiles[doubtful], predicted, state.target[doubtful], is_optimal).optimal
         error, length = np.where(others, own_error, error), np.where(others, lengths_of(paths), state.length)
         scores = np.stack([error / area, 1.0 - error / np.maximum(length, 1), complete, complete | others], axis=1)
         return state._replace(channels=channels, scores=Scores(scores))
@@ -154,29 +163,3 @@ def _check_tensor(action: Any, shape: tuple[int, ...]) -> Tensor:
     if action.dtype == torch.float64:  # what is finite must not become infinite in float32
         action = torch.where(action.isfinite(), action.clamp(-STATE_LIMIT, STATE_LIMIT), action)
     return action
-
-
-def _squared_errors(path: Tensor, wanted: Tensor) -> Tensor:
-    """Return the sums of (clip(path, 0, 1) - wanted)^2 over all tiles and channels, (N,) float64."""
-    return (path.clamp(0, 1) - wanted.float()).square().flatten(1).sum(dim=1, dtype=torch.float64)
-
-
-def _packed(mask: Tensor) -> Tensor:
-    """Return (N, ...) bool as eight bits a byte, (N, bytes) uint8, the first one highest, as NumPy packs them."""
-    bits = pad(mask.flatten(1), (0, -mask[0].numel() % 8)).view(len(mask), -1, 8)
-    return (bits * (1 << torch.arange(7, -1, -1, device=mask.device))).sum(dim=2).to(torch.uint8)
-
-
-def _other_optima(
-    state: TensorState, paths: NDArray[np.bool_], complete: NDArray[np.bool_], is_optimal: IsOptimal | None
-) -> NDArray[np.bool_]:
-    """Return which paths are another optimum than the target, (N,) bool."""
-    doubtful = ~complete
-    if is_optimal is None:  # all optima have the same number of tiles
-        doubtful &= lengths_of(paths) == state.length
-    rows = np.flatnonzero(doubtful)
-    others = np.zeros(len(paths), np.bool_)
-    if len(rows):
-        predicted = paths[rows].astype(np.float32)
-        others[rows] = score(state.tiles[rows], predicted, state.target[rows], is_optimal).optimal
-    return others

@@ -57,17 +57,10 @@ def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: i
         n_channels: C, channels of the state.
     """
     n, height, width = tiles.shape
-    length = lengths_of(target)
+    length, channels = lengths_of(target), np.zeros((n, n_channels, height, width), np.float32)
     scores = np.zeros((n, 4))
     scores[:, 0] = length / math.prod(target.shape[1:])
-    return State(
-        tiles,
-        one_hot(tiles, n_tiles),
-        target,
-        length,
-        np.zeros((n, n_channels, height, width), np.float32),
-        Scores(scores),
-    )
+    return State(tiles, one_hot(tiles, n_tiles), target, length, channels, Scores(scores))
 
 
 def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal | None = None) -> State:
@@ -140,14 +133,9 @@ def transition_of_one(
 
 def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
     """Return the episodes with those at `rows`, (K,) int, replaced by the K fresh ones, in order."""
-    return State(
-        assign(state.tiles, rows, fresh.tiles),
-        assign(state.maze, rows, fresh.maze),
-        assign(state.target, rows, fresh.target),
-        assign(state.length, rows, fresh.length),
-        assign(state.channels, rows, fresh.channels),
-        Scores(assign(state.scores.table, rows, fresh.scores.table)),
-    )
+    names = ("tiles", "maze", "target", "length", "channels")
+    arrays: dict[str, Any] = {name: assign(getattr(state, name), rows, getattr(fresh, name)) for name in names}
+    return State(**arrays, scores=Scores(assign(state.scores.table, rows, fresh.scores.table)))
 
 
 def assign(array: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, find_generator, options_of
+from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, generator_defaults
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border, read_tiles
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.names import check_keywords
 
-Draw = Callable[[NDArray[np.intp]], Tiles]
+DrawOwn = Callable[[NDArray[np.intp]], Tiles]
 """(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""
-Choose = Callable[[NDArray[np.intp], Draw], Tiles]
-"""(n,) indices of sub-environments whose episodes begin, and a `Draw` -> the (n, H, W) levels to begin on."""
+Choose = Callable[[NDArray[np.intp], DrawOwn], Tiles]
+"""(n,) indices of sub-environments whose episodes begin, and a `DrawOwn` -> the (n, H, W) levels to begin on."""
 
 
-def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
+def as_drawn(rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
     """Return (n, H, W) levels of an environment's own source: the default until `choose_levels_with` is called."""
     return draw(rows)
 
@@ -42,8 +42,8 @@ def check_generator_options(environment: type, generator: str, levels: object, o
     own = [parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]
     GENERATORS.find(generator)
     generators = [generator] if levels is None else GENERATORS
-    further = dict.fromkeys(name for each in generators for name in options_of(each))
-    given = (name for name in options if name != "endpoints")  # an option of generators that the task decides
+    further = dict.fromkeys(name for each in generators for name in generator_defaults(each))
+    given = (name for name in options if name != "endpoints")  # which `LevelSource` refuses
     check_keywords(environment.__name__, given, [*own, *further, "border"])
 
 
@@ -92,21 +92,21 @@ class LevelSource:
         options: dict[str, Any],
         in_order: bool = False,
     ) -> None:
-        """Check everything now, so that no `reset` fails later.
+        """Check everything now but the names of the generator and of its options, so that no `reset` fails later.
 
         Raises:
-            ValueError: an unknown generator, option, file or name, a bad value, a level that is unsolvable, levels of
-                another size than `size`, or an order without levels.
+            ValueError: the option `endpoints` of all generators, an unknown file or name, a bad value, a level that is
+                unsolvable, levels of another size than `size`, or an order without levels.
         """
+        if "endpoints" in options:
+            raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
         self.task = task
         self._set = None if levels is None else task.prepare(load_levels(levels, task.letters, task.name).tiles)
         self._in_order = in_order
         if self._set is None:
             if in_order:
                 raise ValueError("in_order plays a set of levels in its order: give levels= too")
-            if "endpoints" in options:
-                raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
-            self._generator = find_generator(generator, options)
+            self._generator = GENERATORS[generator]
             self._size = SIZE if size is None else size
             self._options = {**options, "endpoints": task.has_endpoints}
             # Draw one level now to find errors in the options; its throw-away generator leaves the environment's

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.dynamics import State, StepResult
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import check_action, check_options, check_seed, observation_space, state_space
+from maze_nca_gym.envs.spaces import check_action, check_reset_options, check_seed, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
@@ -63,6 +63,9 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     In the window of render mode "human", the key `n` truncates the episode. The mouse draws walls, moves source and
     target, and damages states while the automaton runs; `?` shows all keys. Without a screen, SDL draws the window
     into memory, as it does for Gymnasium's own environments.
+
+    Attributes:
+        source: the environment's own source of levels.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
@@ -113,10 +116,10 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._task = find_task(task, order)
         self._judge = self._task.judge  # kept, since the property costs time and steps are short
         check_generator_options(MazeEnv, generator, levels, generator_options)
-        self._source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
+        self.source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)
-        shape = self._source.shape
+        shape = self.source.shape
         self._shape = (self._n_channels, *shape)
         self.observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)  # type: ignore[assignment]
         self.action_space = state_space(self._n_channels, *shape)  # type: ignore[assignment]
@@ -126,9 +129,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             if not is_number or not 0 < render_fps < float("inf"):
                 raise ValueError(f"render_fps must be a positive number, got {render_fps!r}")
             self.metadata = {**self.metadata, "render_fps": render_fps}
-        self._view = View(
-            render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight, self._task
-        )
+        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, highlight, self._task)
         self._damage = rng_for(0, "damage")  # a stream of its own: damage must not change the levels to come
         self._start: State | None = None
         self._level: _Level
@@ -146,7 +147,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
                 nothing has changed then.
         """
         # Everything that may fail comes first, so a refused reset changes nothing, not even the seed.
-        given = self._source.given(check_options(options))
+        given = self.source.given(check_reset_options(options))
         super().reset(seed=check_seed(seed))
         self._turn = self._turn if seed is None else 0
         one = np.zeros(1, np.intp)
@@ -160,7 +161,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
         """Return one new level from the environment's own generator, (1, H, W)."""
         self._turn += 1
-        return self._source.draw(self.np_random, self._turn - 1)[None]
+        return self.source.draw(self.np_random, self._turn - 1)[None]
 
     def _begin(self, tiles: Tiles) -> None:
         start = self._put(tiles, self._task.solve_all(tiles))
@@ -221,11 +222,6 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     def _repr_png_(self) -> bytes | None:
         """Return the picture of the current state for notebooks; None before the first reset."""
         return None if self._start is None else self._view.png(self.state, 0, self._n_steps)
-
-    @property
-    def source(self) -> LevelSource:
-        """The environment's own source of levels."""
-        return self._source
 
     def choose_levels_with(self, choose: Choose) -> None:
         """Let `choose` pick the levels of new episodes from now on, except where a reset is given one.

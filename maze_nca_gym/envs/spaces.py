@@ -71,7 +71,7 @@ def is_sequence(seed: Any) -> bool:
     return isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes))
 
 
-def check_options(options: Any, known: tuple[str, ...] = ("level", "index")) -> dict[str, Any]:
+def check_reset_options(options: Any, known: tuple[str, ...] = ("level", "index")) -> dict[str, Any]:
     """Return the reset options.
 
     Raises:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.envs.backend import NumpyBackend, host_array
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import check_options, check_seed, is_sequence, observation_space, state_space
+from maze_nca_gym.envs.spaces import check_reset_options, check_seed, is_sequence, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
@@ -35,6 +35,9 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     come with `_key` masks. With `AutoresetMode.DISABLED`, `reset(options={"reset_mask": mask})` restarts some.
 
     As long as no episode restarts, every step returns the same `maze` array. All other arrays are new at each step.
+
+    Attributes:
+        source: the environments' own source of levels.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
@@ -84,21 +87,19 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._max_episode_steps = max_episode_steps
         self._task = find_task(task, order)
         check_generator_options(MazeVectorEnv, generator, levels, generator_options)
-        self._source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
+        self.source = LevelSource(self._task, size, generator, levels, generator_options, in_order)
         self._choose: Choose = as_drawn
         self._n_channels = self._task.check_channels(n_channels)
         self._backend = make_backend(device, output)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        shape = self._source.shape
+        shape = self.source.shape
         self.single_observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)
         self.single_action_space = state_space(self._n_channels, *shape)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.render_mode = render_mode
-        self._view = View(
-            render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight, self._task
-        )
+        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, highlight, self._task)
         self._state: Any = None
         self._rngs: dict[int, np.random.Generator] = {}
         self._rng_seeds: dict[int, int] = {}
@@ -114,7 +115,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
-        options, n = check_options(options, ("level", "index", "reset_mask")), self.num_envs
+        options, n = check_reset_options(options, ("level", "index", "reset_mask")), self.num_envs
         given_mask = options.get("reset_mask")
         mask = np.ones(n, np.bool_) if given_mask is None else np.asarray(host_array(given_mask))
         if mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
@@ -132,7 +133,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         else:
             first = check_seed(first)
             seeds = [None if first is None else first + i for i in range(n)]
-        given = self._source.given(options, n)
+        given = self.source.given(options, n)
         for i, own in enumerate(seeds):
             if i not in self._rngs or (mask[i] and own is not None):
                 self._rngs[i], self._rng_seeds[i] = seeding.np_random(own)
@@ -148,7 +149,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             ValueError: actions of another shape or dtype, or not finite; nothing has changed then.
             ResetNeeded: there has been no `reset`, or with autoreset disabled an episode has ended.
         """
-        before = self._require_state()
+        before = self.state
         if self.autoreset_mode == AutoresetMode.DISABLED and self._done.any():
             over = np.flatnonzero(self._done).tolist()
             raise ResetNeeded(f"episodes {over} have ended: reset them with options={{'reset_mask': mask}}")
@@ -195,7 +196,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """Return one new level from each of these sub-environments' own generators, (len(rows), H, W)."""
         turns = self._turns[rows]
         self._turns[rows] += self.num_envs
-        return np.stack([self._source.draw(self._rngs[row], turn) for row, turn in zip(rows, turns, strict=True)])
+        return np.stack([self.source.draw(self._rngs[row], turn) for row, turn in zip(rows, turns, strict=True)])
 
     def _observation(self) -> dict[str, Any]:
         maze, channels = self._backend.out(self._state.maze, self._state.channels)
@@ -233,7 +234,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def render(self) -> tuple[NDArray[np.uint8] | str | None, ...]:  # type: ignore[override]
         """Return one picture per sub-environment: (h, w, 3) uint8, or text."""
-        state = self._require_state()
+        state = self.state
         state = state._replace(channels=self._backend.host(state.channels))
         return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))
 
@@ -243,11 +244,6 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             return None
         paths = self._backend.host(self._state.channels)[:, self._task.drawn]
         return self._view.sheet(self._state.tiles[:_MOST_SHOWN], paths[:_MOST_SHOWN])
-
-    @property
-    def source(self) -> LevelSource:
-        """The environments' own source of levels."""
-        return self._source
 
     def choose_levels_with(self, choose: Choose) -> None:
         """Let `choose` pick the levels of new episodes from now on, except where a reset is given some.
@@ -269,9 +265,6 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ResetNeeded: there has been no `reset`.
         """
-        return self._require_state()
-
-    def _require_state(self) -> Any:
         if self._state is None:
             raise ResetNeeded("there are no episodes: call reset() first")
         return self._state

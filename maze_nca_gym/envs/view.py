@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.envs.dynamics import State
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task
+from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.names import unknown_name
 
 if TYPE_CHECKING:
@@ -37,9 +37,8 @@ class View:
         metadata: dict[str, Any],
         channel_names: Sequence[str] | None,
         n_channels: int,
-        title: str,
-        highlight: str | None = None,
-        task: Task = SHORTEST_PATH,
+        highlight: str | None,
+        task: Task,
     ) -> None:
         """Check the mode and the names.
 
@@ -58,7 +57,6 @@ class View:
         self._mode = render_mode
         self._fps = metadata["render_fps"]
         self._names = names
-        self._title = title
         self._task = task
         self._window: Window | None = None
         self._history: History | None = None
@@ -75,7 +73,7 @@ class View:
         from maze_nca_gym.rendering.snapshots import History
 
         if self._window is None or self._history is None:
-            self._window, self._history = Window(self._fps, self._title, needs_screen=False), History()
+            self._window, self._history = Window(self._fps, self._task.name, needs_screen=False), History()
         window, history = self._window, self._history
         history.append(self._snapshot(state, 0, n_steps).copy())
         request = window.show(history.viewed)
@@ -130,7 +128,7 @@ class View:
             self._names,
             n_steps,
             float(state.scores.accuracy[index]),
-            self._title,
+            self._task.name,
             self._highlight,
             kinds=self._task.kinds,
         )

@@ -131,25 +131,4 @@ __all__ = [
     "with_order",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "benchmark_sets": "BenchmarkSet find_benchmark_set list_benchmark_sets",
-        "exchange": "from_jaxued from_maze_dataset from_minigrid to_jaxued to_maze_dataset to_minigrid",
-        "families": "FAMILIES Family register_family test_levels validation_levels",
-        "generation": "GENERATORS generate register_generator",
-        "guidance": "Guidance STEPS branches first_steps",
-        "levels": "KINDS Kind LevelSet Tile Tiles clear_endpoints has_border list_prefabs one_hot parse prefab to_text",
-        "loading": "list_packs load_levels save_levels",
-        "moving_ai": "Scenario load_map load_scenarios",
-        "mutation": "MUTATIONS mutate",
-        "orders": "USUAL_ORDER with_order",
-        "population": "BreedingSchedule LevelPopulation PopulationConfig",
-        "scoring": "Scores paper_accuracy score",
-        "solvers": (
-            "best_path count_shortest_paths diameter distances eccentricities "
-            "is_optimal is_valid sample_shortest_paths shortest_path shortest_paths_from"
-        ),
-        "tasks": "DIAMETER SHORTEST_PATH TASKS Task find_task of_each register_task",
-    },
-)
+__getattr__ = lazily(__name__)

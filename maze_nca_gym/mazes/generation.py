@@ -336,7 +336,7 @@ def find_generator(name: str, options: Iterable[str]) -> Callable[..., Tiles]:
     return generator
 
 
-def options_of(generator: str) -> dict[str, Any]:
+def generator_defaults(generator: str) -> dict[str, Any]:
     """Return the options of a generator, with their defaults."""
     keywords = _keywords(GENERATORS[generator])
     return {name: default for name, default in keywords.items() if name not in ("border", "endpoints")}

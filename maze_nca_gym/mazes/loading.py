@@ -102,13 +102,11 @@ def load_levels(
     drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
     if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
         return LevelSet(parse(drawing, letters)[None])
-    near = [f"{family}-{str(name).rpartition('-')[2]}" for family in FAMILIES]
-    known = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS]
+    tests = [f"{family}-{str(name).rpartition('-')[2]}" for family in FAMILIES]
+    known = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS, *filter(find_test_set, tests)]
     wrong = f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}"
-    names = f"known: {', '.join(known)}, and test sets such as perfect-31, of {', '.join(FAMILIES)}"
-    raise ValueError(
-        with_known(wrong, did_you_mean(name, known + [each for each in near if find_test_set(each)]), names)
-    )
+    names = "known are the names that `maze-nca-gym levels list` prints, and test sets such as perfect-31, of "
+    raise ValueError(with_known(wrong, did_you_mean(name, known, most=3), names + ", ".join(FAMILIES)))
 
 
 def levels_path(path: str | Path) -> Path:

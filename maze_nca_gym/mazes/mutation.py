@@ -172,11 +172,6 @@ MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits, "swaps": S
 """Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
 
 
-def mutation_options(kind: str) -> list[str]:
-    """Return the names of the options of a mutation in `MUTATIONS`."""
-    return [field.name for field in fields(MUTATIONS[kind])]
-
-
 def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
     """Return the mutation of that name with these options.
 
@@ -184,7 +179,7 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
         ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
     """
     mutation = find("mutation", kind, MUTATIONS)
-    check_names(f"mutation {kind!r}", options, mutation_options(kind))
+    check_names(f"mutation {kind!r}", options, [field.name for field in fields(mutation)])
     return mutation(**options)
 
 
@@ -288,7 +283,7 @@ def offspring(
     return levels
 
 
-def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
+def edits_between(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
     """Return the edits that turn each parent into its child.
 
     Args:
@@ -311,7 +306,7 @@ def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int1
 
 
 def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
-    """Return a level after edits such as those from `differences`.
+    """Return a level after edits such as those from `edits_between`.
 
     Args:
         tiles: (H, W).

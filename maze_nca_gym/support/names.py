@@ -32,11 +32,11 @@ def with_known(wrong: str, guess: str, known: str) -> str:
     return f"{wrong}{guess} {known[0].upper()}{known[1:]}" if guess else f"{wrong}; {known}"
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return ". Did you mean '...'?" with the known name nearest to `name`, or nothing where none is near."""
+def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
+    """Return ". Did you mean '...'?" with at most so many known names near to `name`, or nothing if none is near."""
     by_folded = {known_name.casefold(): known_name for known_name in known}
-    nearest = get_close_matches(str(name).casefold(), by_folded, n=1)
-    return f". Did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
+    nearest = get_close_matches(str(name).casefold(), by_folded, n=most)
+    return f". Did you mean {' or '.join(repr(by_folded[each]) for each in nearest)}?" if nearest else ""
 
 
 def printable(text: str) -> str:

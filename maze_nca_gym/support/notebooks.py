@@ -9,6 +9,9 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+_CELL = 8
+"""Pixels along a tile's side in `shapes`."""
+
 
 def image(data: bytes, kind: str, label: str) -> str:
     """Return a picture that needs no file beside the page.
@@ -22,13 +25,12 @@ def image(data: bytes, kind: str, label: str) -> str:
     return f'<img src="data:image/{kind};base64,{content}" alt="{escape(label)}" style="max-width:100%">'
 
 
-def shapes(layers: Mapping[str, NDArray[np.bool_]], label: str, cell: int = 8) -> str:
+def shapes(layers: Mapping[str, NDArray[np.bool_]], label: str) -> str:
     """Return an SVG picture of coloured tiles on white.
 
     Args:
         layers: colour -> (H, W) bool, the tiles that have it; all of one shape.
         label: what it shows, for readers that do not see it.
-        cell: pixels along a tile's side.
     """
     height, width = next(iter(layers.values())).shape
     paths = []
@@ -40,7 +42,7 @@ def shapes(layers: Mapping[str, NDArray[np.bool_]], label: str, cell: int = 8) -
         outline = "".join(f"M{left} {row}h{n}v1h{-n}z" for row, left, n in runs)
         paths.append(f'<path fill="{colour}" d="{outline}"/>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * cell}" height="{height * cell}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * _CELL}" height="{height * _CELL}" '
         f'viewBox="0 0 {width} {height}" shape-rendering="crispEdges" style="background:#fff;margin:4px">'
         f"<title>{escape(label)}</title>{''.join(paths)}</svg>"
     )

@@ -22,6 +22,7 @@ import inspect
 import math
 import sys
 import types
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, wraps
@@ -64,7 +65,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Rule(Protocol):
+class Condition(Protocol):
     """A condition on the value of an option, or on each of several values; None is never checked."""
 
     def broken_by(self, option: Option, value: Any) -> str | None:
@@ -195,7 +196,7 @@ class Option:
 
     name: str
     type: Any
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Condition, ...] = ()
     default: Any = REQUIRED
     group: Any = None
     style: Shown = Shown()
@@ -314,14 +315,9 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     call: Any = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
     known = getattr(inspect.unwrap(call), "__globals__", {})
     try:
-        return get_type_hints(call, localns=_Known({**vars(builtins), **known}), include_extras=True)
+        return get_type_hints(call, localns=defaultdict(lambda: Any, {**vars(builtins), **known}), include_extras=True)
     except (NameError, TypeError):  # a user's annotation need not be a type
         return {}
-
-
-class _Known(dict[str, Any]):
-    def __missing__(self, name: str) -> Any:
-        return Any
 
 
 def _option(name: str, annotated: Any, default: Any, group: Any) -> Option:
@@ -356,7 +352,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
+def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
     """Return the options of all kinds of something, such as generators; each default in words names the kinds that have
     it.
 

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from environments import started
 from numpy.typing import NDArray
 from tables import for_each
 
@@ -70,8 +71,7 @@ def make(**options: Any) -> MazeEnv:
 
 
 def test_every_step_is_shown(window: type[ScriptedWindow]) -> None:
-    env = make()
-    env.reset(seed=0)
+    env = started(make())
     action = np.full((1, 5, 5), 0.25, np.float32)
     env.step(action)
     assert [snapshot.step for snapshot in window.shown] == [0, 1]
@@ -83,8 +83,7 @@ def test_every_step_is_shown(window: type[ScriptedWindow]) -> None:
 
 def test_new_level_truncates(window: type[ScriptedWindow]) -> None:
     window.script = [Request.CONTINUE, Request.NEW_LEVEL]
-    env = make()
-    env.reset(seed=0)
+    env = started(make())
     *_, terminated, truncated, _ = env.step(ZERO)
     assert (terminated, truncated) == (False, True)
 
@@ -179,8 +178,7 @@ def test_damage_does_not_change_the_levels_to_come(window: type[ScriptedWindow])
     tiles = []
     for script in ([], [Request.CONTINUE, Damage((1, 1))]):
         window.script = list(script)
-        env = make()
-        env.reset(seed=5)
+        env = started(make(), 5)
         env.step(ZERO)
         env.reset()
         tiles.append(env.state.tiles)
@@ -230,7 +228,6 @@ def test_an_edit_at_the_start_does_not_reach_the_level_set(window: type[Scripted
 
 def test_closed_window_leaves_the_episode_running(window: type[ScriptedWindow]) -> None:
     window.script = [Request.QUIT] * 3
-    env = make()
-    env.reset(seed=0)
+    env = started(make())
     *_, terminated, truncated, _ = env.step(ZERO)
     assert (terminated, truncated) == (False, False)

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from environments import started
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env as check_gymnasium_env
 from gymnasium.utils.env_checker import data_equivalence
@@ -94,8 +95,7 @@ class TestPathAction:
             check_gymnasium_env(env, skip_render_check=True)
 
     def test_actions_from_minus_one_to_one_are_paths_from_zero_to_one(self) -> None:
-        env = make()
-        env.reset(seed=0)
+        env = started(make())
         action = np.resize(np.array([-1, -0.5, 0, 0.5, 1, -7, 7], np.float32), (1, 5, 5))
         observation, *_ = env.step(action)
         np.testing.assert_array_equal(observation["state"].flat[:7], [0, 0.25, 0.5, 0.75, 1, 0, 1])
@@ -118,8 +118,7 @@ class TestPathAction:
         ],
     )
     def test_bad_actions(self, action: Any, message: str) -> None:
-        env = make()
-        env.reset(seed=0)
+        env = started(make())
         with pytest.raises(ValueError, match=message):
             env.step(action)
 
@@ -131,8 +130,7 @@ class TestPathAction:
         assert data_equivalence(env.reset(seed=0), same.reset(seed=0), exact=True)
 
     def test_further_channels_are_written_as_they_are(self) -> None:
-        env = make(n_channels=2)
-        env.reset(seed=0)
+        env = started(make(n_channels=2))
         observation, *_ = env.step(np.full((2, 5, 5), 3, np.float32))
         assert observation in env.observation_space
         assert (observation["state"].min(axis=(1, 2)) == [1, 3]).all()

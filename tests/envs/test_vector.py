@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from environments import started
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import vector as wrappers
@@ -201,9 +202,7 @@ def assert_same_generators(a: VectorEnv[Any, Any, Any], b: VectorEnv[Any, Any, A
 @every_id
 @pytest.mark.parametrize("seed", [0, [4, None, 7, 7, None], None])
 def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
-    native, single = make(id), make_sync(id)
-    for env in (native, single):
-        env.reset(seed=10)
+    native, single = started(make(id), 10), started(make_sync(id), 10)
     assert_equal(native.reset(seed=seed), single.reset(seed=seed))
     assert_equal(native.reset(), single.reset())
     assert_same_generators(native, single)
@@ -215,9 +214,7 @@ def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
 @every_mode
 def test_resets_amid_episodes(mode: AutoresetMode) -> None:
     """With masks, seeds and levels in every combination, whatever the autoreset mode."""
-    native, single = make(ID, autoreset_mode=mode, size=3), make_sync(ID, mode, size=3)
-    for env in (native, single):
-        env.reset(seed=1)
+    native, single = started(make(ID, autoreset_mode=mode, size=3), 1), started(make_sync(ID, mode, size=3), 1)
     masks = [None, np.array([True, False, False, True, False]), np.arange(N) == 4]
     text, seeds = to_text(LEVELS[0]), itertools.count(100, 100)
     for mask, level, seeded in itertools.product(masks, (None, text), (False, True)):
@@ -264,9 +261,7 @@ class TestResetOptions:
         ],
     )
     def test_bad_ones_change_nothing(self, seed: Any, options: Any, message: str) -> None:
-        env, untouched = small(), small()
-        for e in (env, untouched):
-            e.reset(seed=0)
+        env, untouched = started(small()), started(small())
         with pytest.raises(ValueError, match=message):
             env.reset(seed=seed, options=options)
         assert_equal(env.step(noise(env, 1)), untouched.step(noise(env, 1)))
@@ -292,9 +287,7 @@ class TestSteps:
     @for_each("output", ["numpy", "torch"])
     def test_bad_actions_change_nothing(self, spoil: Any, message: str, output: str) -> None:
         """Be they tensors or arrays, where a tensor can be one."""
-        env, untouched = small(output=output), small(output=output)
-        for e in (env, untouched):
-            e.reset(seed=0)
+        env, untouched = started(small(output=output)), started(small(output=output))
         good = torch.from_numpy(noise(env))
         bad = spoil(good)
         is_plain = bad.layout == torch.strided and bad.device.type == "cpu"
@@ -303,15 +296,13 @@ class TestSteps:
         assert_equal(*(to_numpy(e.step(good if output == "torch" else good.numpy())) for e in (env, untouched)))
 
     def test_wrong_kind_of_array(self) -> None:
-        env = small(output="torch")
-        env.reset(seed=0)
+        env = started(small(output="torch"))
         with pytest.raises(ValueError, match=r"must be a torch\.Tensor, got ndarray"):
             env.step(noise(env))
 
     @for_each("device", ["cpu", "cuda"])
     def test_any_finite_tensor_is_clipped(self, device: str, gpu: SimulatedGpu) -> None:
-        env = small(output="torch", device=device)
-        env.reset(seed=0)
+        env = started(small(output="torch", device=device))
         for dtype in (np.float32, np.float64):
             action = np.full(env.action_space.shape, -np.finfo(dtype).max)  # type: ignore[arg-type]
             observation = to_numpy(env.step(torch.from_numpy(action).to(device))[0])
@@ -328,8 +319,7 @@ class TestSteps:
         assert_equal(env.step(noise(env)), single.step(noise(env)))
 
     def test_ended_episodes_need_a_reset_without_autoreset(self) -> None:
-        env = small(max_episode_steps=1, autoreset_mode=AutoresetMode.DISABLED)
-        env.reset(seed=0)
+        env = started(small(max_episode_steps=1, autoreset_mode=AutoresetMode.DISABLED))
         env.step(noise(env))
         env.reset(options={"reset_mask": np.arange(N) < 3})
         with pytest.raises(ResetNeeded, match=r"episodes \[3, 4\] have ended"):
@@ -342,9 +332,7 @@ class TestSteps:
     def test_the_caller_may_write_to_all_but_the_maze(self, mode: AutoresetMode, output: str) -> None:
         convert = torch.from_numpy if output == "torch" else np.asarray
         options = {"autoreset_mode": mode, "output": output, "max_episode_steps": 3}
-        env, untouched = small(**options), small(**options)
-        for e in (env, untouched):
-            e.reset(seed=0)
+        env, untouched = started(small(**options)), started(small(**options))
         for step in range(8):
             result, expected = (e.step(convert(noise(e, step))) for e in (env, untouched))
             assert_equal(to_numpy(result), to_numpy(expected))
@@ -357,8 +345,7 @@ class TestSteps:
                     e.reset(options={"reset_mask": ended})
 
     def test_no_time_limit_is_none(self) -> None:
-        env = small(max_episode_steps=None)
-        env.reset(seed=0)
+        env = started(small(max_episode_steps=None))
         assert not any(env.step(noise(env))[3].any() for _ in range(600))
 
 
@@ -398,9 +385,7 @@ def test_metadata_of_one_leaves_the_others() -> None:
 
 
 def test_pictures_of_tensors(gpu: SimulatedGpu) -> None:
-    plain, there = small(render_mode="ansi"), small(render_mode="ansi", device="cuda", output="torch")
-    for env in (plain, there):
-        env.reset(seed=0)
+    plain, there = started(small(render_mode="ansi")), started(small(render_mode="ansi", device="cuda", output="torch"))
     plain.step(noise(plain))
     there.step(torch.from_numpy(noise(plain)).to(GPU))
     assert there.render() == plain.render()
@@ -445,8 +430,7 @@ class TestTensorsAsActions:
     @for_each("wrap", [lambda env: env, PathAction])
     @for_each(("name", "change"), [*HOLLOW, ("requires grad", torch.Tensor.requires_grad_)])
     def test_are_refused_by_the_single_environment(self, name: str, change: Any, wrap: Any) -> None:
-        env = wrap(gym.make("MazeShortestPath-v0", size=3, n_channels=1).unwrapped)
-        env.reset(seed=0)
+        env = started(wrap(gym.make("MazeShortestPath-v0", size=3, n_channels=1).unwrapped))
         with pytest.raises(ValueError, match=f"the action must be an array, got Tensor: .*(?i:{name})"):
             env.step(change(torch.zeros(env.action_space.shape)))
 

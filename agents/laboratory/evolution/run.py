@@ -34,9 +34,9 @@ from maze_nca_gym.support.options import (
     check,
     check_known,
     checked,
-    of_each,
     options_of,
     options_of_call,
+    options_of_each,
 )
 from maze_nca_gym.support.random_streams import rng_for
 
@@ -64,7 +64,7 @@ def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
     population = {name: each for name, each in options_of(PopulationConfig).items() if name != "task"}
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
     rounds = {name: each for name, each in options_of(BreedingSchedule).items() if name in ROUNDS}
-    mutations = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
+    mutations = options_of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
     return {**generator_options(given), **rounds, **population, **mutations}
 
 

@@ -14,7 +14,7 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.backend import host_array
-from maze_nca_gym.envs.level_source import Draw
+from maze_nca_gym.envs.level_source import DrawOwn
 from maze_nca_gym.envs.maze import MazeEnv, Observation
 from maze_nca_gym.envs.spaces import check_seed, is_sequence
 from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
@@ -129,7 +129,7 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
         info["generation"] = int(self._evolution.generations[0])
         return observation, info
 
-    def _choose(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
+    def _choose(self, rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
         if self._measure_unfinished and self._running and self._n_steps:
             self._finish()
         self._running = False
@@ -215,7 +215,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
             final.update(self._mazes.masked({"regret": self._regrets}, self._measured))
         return observation, rewards, terminated, truncated, self._begin(infos)
 
-    def _choose(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
+    def _choose(self, rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
         self._measure()  # now, since episodes that end in this very step are replaced next
         return self._evolution.next_levels(rows, draw)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.backend import host_array
-from maze_nca_gym.envs.level_source import Draw, LevelSource
+from maze_nca_gym.envs.level_source import DrawOwn, LevelSource
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.population import BreedingSchedule, Candidates, LevelPopulation, PopulationConfig
 from maze_nca_gym.mazes.population.members import measure
@@ -108,7 +108,7 @@ class Evolution:
             self._rng = before
             raise
 
-    def next_levels(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
+    def next_levels(self, rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
         """Return the (n, H, W) levels on which episodes begin in these environments, and forget what was played there.
 
         They are members, drawn by their replay probabilities, or else offspring that have not been played, then fresh

@@ -11,9 +11,8 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.level_source import LevelSource
+from maze_nca_gym.envs.maze import Observation
 from maze_nca_gym.envs.spaces import as_array
-
-Observation = dict[str, NDArray[np.float32]]
 
 
 class PathSpace(Dict):

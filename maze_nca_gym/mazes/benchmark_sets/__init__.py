@@ -9,7 +9,7 @@ sees none of the test sets that are drawn: see `held_out_levels`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import hard, original, prim, streams, unique
-from maze_nca_gym.mazes.benchmark_sets.cells import cell_levels, from_every_tile, news_levels, rngs
+from maze_nca_gym.mazes.benchmark_sets.cells import draw_mazes, from_every_tile, news_levels, rngs
 from maze_nca_gym.mazes.benchmark_sets.streams import STREAM, stream_levels
 from maze_nca_gym.mazes.families import FAMILIES, number_of, test_levels, validation_levels
 from maze_nca_gym.mazes.generation import generate
@@ -110,71 +110,11 @@ def _drawn(
 
 def _generated(generator: str, size: int) -> Callable[[str, int], Tiles]:
     """Return a draw of the levels of a generator with a border; each has a seed of its own."""
-
-    def draw(name: str, n: int) -> Tiles:
-        return np.concatenate([generate(rng, 1, size, generator) for rng in rngs(name, n)])
-
-    return draw
-
-
-def _original(name: str, split: str) -> BenchmarkSet:
-    def refuse(n: int) -> Tiles:
-        raise ValueError(f"the mazes of {name} do not ship: bench --data FOLDER reads {original.FILES}")
-
-    return BenchmarkSet(
-        name=name,
-        stands_for=f"HRM's Maze-Hard itself, its {split} mazes; needs its files (bench --data)",
-        source="HRM, arXiv 2506.21734: the same levels, read from its files",
-        n=original.N,
-        side=hard.SIDE,
-        draw=refuse,
-        label=partial(shortest_path, order=hard.ORDER),
-        for_training=split == "train",
-        read=partial(original.read_original, split),
-    )
-
-
-def _redrawn(like: str, split: str, stands_for: str, redraws: str | None = None) -> BenchmarkSet:
-    return BenchmarkSet(
-        name=f"{like}-redrawn",
-        stands_for=stands_for.format(hard.LEAST_MOVES[split]),
-        source="procedure of Searchformer, arXiv 2402.14083, and HRM, arXiv 2506.21734; drawn here",
-        n=1000,
-        side=hard.SIDE,
-        draw=partial(hard.hard_levels, split),
-        label=partial(shortest_path, order=hard.ORDER),
-        for_training=split == "train",
-        redraws=redraws,
-    )
-
-
-_UNIQUE = "perfect maze with a border, its only path of 100 to 140 moves"
-_HARD = "no border, 30 to 50 % walls at random, at least {} moves, ties everywhere"
-_EQR = "EqR, arXiv 2605.21488: the same levels"
-_PERFECT = "perfect maze with a border, any two tiles"
-_ROOTED = "perfect maze with a border, carved from its start, which is nearly always a dead end; any cell as goal"
-_FREE = "perfect maze with a border, any two cells, the start mostly no dead end"
-_LOOPS = "maze with a border, a tenth of the walls between cells open, any two cells"
-_THIRD = "perfect maze with a border, any two cells, carved from a third one"
-_NEWS = "maze of cells, any share of its tiles open, any two ends; if its side is even, two sides have no border"
-_EVERY = "the first {} mazes of news-{}, each once for every tile from which there is a way to its goal, as the start"
-_RANDOM = "random maze, half of it walls"
-_EDITS = (
-    f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
-    "no route is an empty answer"
-)
-_SPIERS = "like Cleo Spiers' study, but with ends at random and another cut; drawn here"
-_PRIM = "perfect maze with a border by randomised Prim, start in the left third, goal in the right third"
-_ANCA = "aNCA, github.com/mspitzna/NCAtorch: the same levels"
-_CTM = "size of CTM's, arXiv 2505.05522; drawn here"
-_DT_NET = "{} of DT-Net's, arXiv 2202.05826; drawn here"
-_KNUTSON = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
-_SOLVER = "rule of NeuralSolver's, arXiv 2402.15393; drawn here"
-_GPPN = "rule of GPPN's for moves to north, east, west and south, arXiv 1806.06408; drawn here"
+    return lambda name, n: np.concatenate([generate(rng, 1, size, generator) for rng in rngs(name, n)])
 
 
 def _cells(size: int, root: str, loops: float = 0.0) -> Callable[[str, int], Tiles]:
-    return partial(cell_levels, (size + 1) // 2, root, loops)
+    return lambda name, n: draw_mazes(rngs(name, n), (size + 1) // 2, root, loops)
 
 
 def _named(name: str, draw: Callable[[str, int], Tiles]) -> Callable[[str, int], Tiles]:
@@ -182,98 +122,100 @@ def _named(name: str, draw: Callable[[str, int], Tiles]) -> Callable[[str, int],
     return lambda _, n: draw(name, n)
 
 
-_ALL = (
-    BenchmarkSet(
-        name="maze-unique-30",
-        stands_for=_UNIQUE,
-        source=_EQR,
-        n=unique.SPLIT,
-        side=30,
-        draw=partial(unique.split_levels, 1),
-    ),
-    BenchmarkSet(
-        name="maze-unique-train-30",
-        stands_for=f"{_UNIQUE}; for training",
-        source=_EQR,
-        n=unique.SPLIT,
-        side=30,
-        draw=partial(unique.split_levels, 0),
-        for_training=True,
-    ),
-    _original("maze-hard-30", "test"),
-    _original("maze-hard-train-30", "train"),
-    _redrawn("maze-hard-30", "test", _HARD, redraws="maze-hard-30"),
-    _redrawn("maze-hard-train-30", "train", f"{_HARD}; for training"),
-    *(
-        BenchmarkSet(
-            name=f"anca-prim-{side}",
-            stands_for=_PRIM,
-            source=_ANCA,
+def _refuse(name: str, n: int) -> Tiles:
+    raise ValueError(f"the mazes of {name} do not ship: bench --data FOLDER reads {original.FILES}")
+
+
+def _all_sets() -> Iterator[BenchmarkSet]:
+    """Yield the sets in the order of lists."""
+    for name, part, use in (("maze-unique-30", 1, ""), ("maze-unique-train-30", 0, "; for training")):
+        yield BenchmarkSet(
+            name=name,
+            stands_for=f"perfect maze with a border, its only path of 100 to 140 moves{use}",
+            source="EqR, arXiv 2605.21488: the same levels",
+            n=unique.SPLIT,
+            side=unique.SIDE,
+            draw=partial(unique.split_levels, part),
+            for_training=part == 0,
+        )
+    splits = {"test": "maze-hard-30", "train": "maze-hard-train-30"}
+    for split, name in splits.items():
+        yield BenchmarkSet(
+            name=name,
+            stands_for=f"HRM's Maze-Hard itself, its {split} mazes; needs its files (bench --data)",
+            source="HRM, arXiv 2506.21734: the same levels, read from its files",
+            n=original.N,
+            side=hard.SIDE,
+            draw=partial(_refuse, name),
+            label=partial(shortest_path, order=hard.ORDER),
+            for_training=split == "train",
+            read=partial(original.read_original, split),
+        )
+    for split, name in splits.items():
+        rule = f"no border, 30 to 50 % walls at random, at least {hard.LEAST_MOVES[split]} moves, ties everywhere"
+        yield BenchmarkSet(
+            name=f"{name}-redrawn",
+            stands_for=rule if split == "test" else f"{rule}; for training",
+            source="procedure of Searchformer, arXiv 2402.14083, and HRM, arXiv 2506.21734; drawn here",
             n=1000,
-            side=side,
-            draw=partial(prim.prim_levels, side),
+            side=hard.SIDE,
+            draw=partial(hard.hard_levels, split),
+            label=partial(shortest_path, order=hard.ORDER),
+            for_training=split == "train",
+            redraws=name if split == "test" else None,
         )
-        for side in (21, 31)
-    ),
-    *(
-        _drawn("ctm", size, n, _generated("perfect", size - 2), _PERFECT, _CTM, frame=0)
-        for size, n in ((39, 1000), (99, 200))
-    ),
-    *(
-        each
-        for size, n in ((9, 1000), (13, 1000), (59, 500), (201, 100))
-        for each in (
-            _drawn("dt-net-rooted", size, n, _cells(size, "start"), _ROOTED, _DT_NET.format("rule")),
-            _drawn(
-                "dt-net",
-                size,
-                n,
-                _generated("perfect", size),
-                _PERFECT,
-                _DT_NET.format("size"),
-                redraws=f"dt-net-rooted-{size}",
-            ),
-        )
-    ),
-    *(
-        each
-        for size, n in ((9, 1000), (59, 500))
-        for each in (
-            _drawn("dt-net-free", size, n, _cells(size, "any"), _FREE, _KNUTSON),
-            _drawn("dt-net-loops", size, n, _cells(size, "any", 0.1), _LOOPS, _KNUTSON),
-        )
-    ),
-    *(_drawn("1s-maze", size, n, _cells(size, "third"), _THIRD, _SOLVER) for size, n in ((23, 1000), (59, 500))),
-    *(_drawn("news", side, 1000, partial(news_levels, side), _NEWS, _GPPN, frame=0) for side in (15, 28)),
-    *(
-        _drawn(
-            *("news-every", side, n, _named(f"news-{side}", partial(news_levels, side)), _EVERY.format(n, side), _GPPN),
-            frame=0,
-            every_tile=True,
-        )
-        for side, n in ((15, 100), (28, 20))
-    ),
-    *(
-        _drawn("paper", size, n, _generated("random", size), _RANDOM, "the paper's mazes; drawn here")
-        for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200))
-    ),
-    *(
-        _drawn(
-            *("edits", size, n, partial(stream_levels, (size + 1) // 2), _EDITS, _SPIERS),
-            stream=STREAM,
-            may_be_empty=True,
-        )
-        for size, n in ((23, 100), (101, 10))
-    ),
-)
-BENCHMARK_SETS = {each.name: each for each in _ALL}
+    rule = "perfect maze with a border by randomised Prim, start in the left third, goal in the right third"
+    source = "aNCA, github.com/mspitzna/NCAtorch: the same levels"
+    for side in (21, 31):
+        draw = partial(prim.prim_levels, side)
+        yield BenchmarkSet(name=f"anca-prim-{side}", stands_for=rule, source=source, n=1000, side=side, draw=draw)
+    perfect, source = "perfect maze with a border, any two tiles", "size of CTM's, arXiv 2505.05522; drawn here"
+    for size, n in ((39, 1000), (99, 200)):
+        yield _drawn("ctm", size, n, _generated("perfect", size - 2), perfect, source, frame=0)
+    rule = "perfect maze with a border, carved from its start, which is nearly always a dead end; any cell as goal"
+    source = "{} of DT-Net's, arXiv 2202.05826; drawn here"
+    for size, n in ((9, 1000), (13, 1000), (59, 500), (201, 100)):
+        yield _drawn("dt-net-rooted", size, n, _cells(size, "start"), rule, source.format("rule"))
+        like = f"dt-net-rooted-{size}"
+        yield _drawn("dt-net", size, n, _generated("perfect", size), perfect, source.format("size"), redraws=like)
+    free = "perfect maze with a border, any two cells, the start mostly no dead end"
+    loops = "maze with a border, a tenth of the walls between cells open, any two cells"
+    source = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
+    for size, n in ((9, 1000), (59, 500)):
+        yield _drawn("dt-net-free", size, n, _cells(size, "any"), free, source)
+        yield _drawn("dt-net-loops", size, n, _cells(size, "any", 0.1), loops, source)
+    rule = "perfect maze with a border, any two cells, carved from a third one"
+    source = "rule of NeuralSolver's, arXiv 2402.15393; drawn here"
+    for size, n in ((23, 1000), (59, 500)):
+        yield _drawn("1s-maze", size, n, _cells(size, "third"), rule, source)
+    rule = "maze of cells, any share of its tiles open, any two ends; if its side is even, two sides have no border"
+    source = "rule of GPPN's for moves to north, east, west and south, arXiv 1806.06408; drawn here"
+    for side in (15, 28):
+        yield _drawn("news", side, 1000, partial(news_levels, side), rule, source, frame=0)
+    for side, n in ((15, 100), (28, 20)):
+        rule = f"the first {n} mazes of news-{side}, each once for every tile from which there is a way to its goal, "
+        levels = _named(f"news-{side}", partial(news_levels, side))
+        yield _drawn("news-every", side, n, levels, f"{rule}as the start", source, frame=0, every_tile=True)
+    rule, source = "random maze, half of it walls", "the paper's mazes; drawn here"
+    for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200)):
+        yield _drawn("paper", size, n, _generated("random", size), rule, source)
+    rule = (
+        f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
+        "no route is an empty answer"
+    )
+    source = "like Cleo Spiers' study, but with ends at random and another cut; drawn here"
+    for size, n in ((23, 100), (101, 10)):
+        edits = partial(stream_levels, (size + 1) // 2)
+        yield _drawn("edits", size, n, edits, rule, source, stream=STREAM, may_be_empty=True)
+
+
+BENCHMARK_SETS = {each.name: each for each in _all_sets()}
 """The sets by name."""
 
 
-def list_benchmark_sets(for_training: bool = False) -> list[str]:
-    """Return the names of the test sets that are drawn here, or of the two sets for training."""
-    drawn = {name: each for name, each in BENCHMARK_SETS.items() if each.read is None}
-    return [name for name, each in drawn.items() if each.for_training == for_training]
+def list_benchmark_sets() -> list[str]:
+    """Return the names of the test sets that are drawn here."""
+    return [name for name, each in BENCHMARK_SETS.items() if each.read is None and not each.for_training]
 
 
 def find_benchmark_set(name: str) -> BenchmarkSet:

@@ -39,11 +39,6 @@ def _carve(uniforms: NDArray[np.float64], roots: NDArray[np.intp], cells: int) -
     return inner
 
 
-def cell_levels(cells: int, root: str | None, loops: float, name: str, n: int) -> Tiles:
-    """Return the first `n` levels of a set, (n, H, W) uint8, see `draw_mazes`; its name seeds them one by one."""
-    return draw_mazes(rngs(name, n), cells, root, loops)
-
-
 def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | None, loops: float) -> Tiles:
     """Return a level for each source of randomness, (N, 2 * cells + 1, 2 * cells + 1) uint8 with a border.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.mazes.population.selection import PRIORITISATIONS
 from maze_nca_gym.mazes.tasks import TASKS
-from maze_nca_gym.support.files import OTHER_VERSION
 from maze_nca_gym.support.options import Above, Between, Further, OneOf, Option, check_options, options_of
 
 EVICTIONS = ("fitness", "replay-weight")
@@ -72,20 +71,6 @@ class PopulationConfig:
     def measure(self) -> str:
         """Name in `MEASURES` of what the fitness of a level is."""
         return self.score if self.score in MEASURES else "regret"
-
-    @classmethod
-    def from_json(cls, values: Any) -> PopulationConfig:
-        """Return the configuration that `dataclasses.asdict` turned into JSON.
-
-        Raises:
-            ValueError: values that are no object, unknown or missing names, or bad values.
-        """
-        names = {f.name for f in fields(cls)}
-        if not isinstance(values, dict) or set(values) != names:
-            raise ValueError(
-                f"a population's configuration must hold {', '.join(sorted(names))}, got {values!r}{OTHER_VERSION}"
-            )
-        return cls(**values)
 
 
 @dataclass(frozen=True)

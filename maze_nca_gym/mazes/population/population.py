@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.families import is_reserved
 from maze_nca_gym.mazes.levels import MOST_KINDS, LevelSet, Tile, Tiles, as_tiles, level_hashes
-from maze_nca_gym.mazes.mutation import differences, draw_seeds, offspring
+from maze_nca_gym.mazes.mutation import draw_seeds, edits_between, offspring
 from maze_nca_gym.mazes.population.config import PARENTS, PopulationConfig
 from maze_nca_gym.mazes.population.lineage import FRESH, NUMBERS, Lineage, Record
 from maze_nca_gym.mazes.population.members import MEMBER, Candidates, as_measurements, learnability, statistics
@@ -80,15 +80,6 @@ class LevelPopulation:
         """Scores that replay and eviction use, (n,) float64: the fitness or `members.learnability`, as
         `config.score` says."""
         return self._score(self.members["fitness"], self.members["completed"], self.members["n_seen"])
-
-    def level_set(self) -> LevelSet:
-        """Return the current members as a level set, with the population's state as its configuration.
-
-        Raises:
-            ValueError: the population is empty.
-        """
-        self._require_levels()
-        return LevelSet(self.tiles.copy(), self._state())
 
     def indices_of(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Return the indices of the levels with these ids, (N,) int64, -1 for those that are no longer members."""
@@ -167,7 +158,7 @@ class LevelPopulation:
         n = len(levels)
         nobody, generations = np.full((2, n), FRESH, np.int64), np.zeros(n, np.int64)
         edits = tuple(np.zeros((0, 3), np.int16) for _ in range(n))
-        return Candidates(levels, self._solve(levels), nobody[0], generations, nobody[1], edits)
+        return Candidates(levels, self._task.solve_all(levels), nobody[0], generations, nobody[1], edits)
 
     def offspring(self, rng: np.random.Generator, n: int, parents: str | ArrayLike = "random") -> Candidates:
         """Return mutations of members, as candidates.
@@ -197,8 +188,8 @@ class LevelPopulation:
         tiles, parent = self.tiles[chosen], self.members[chosen]
         seeds = draw_seeds(rng, n)
         levels = offspring(seeds, tiles, self.config.mutation, self._task, **self.config.mutation_options)
-        edits = tuple(differences(tiles, levels))
-        return Candidates(levels, self._solve(levels), parent["id"], parent["generation"] + 1, seeds, edits)
+        edits = tuple(edits_between(tiles, levels))
+        return Candidates(levels, self._task.solve_all(levels), parent["id"], parent["generation"] + 1, seeds, edits)
 
     def breed(
         self,
@@ -325,7 +316,9 @@ class LevelPopulation:
         """
         _, height, width = self.tiles.shape
         stored = {name: self.members[name].copy() for name in STORED}
-        return {"tiles": self.tiles.copy(), **stored, **self.lineage.to_arrays((height, width))}, self._state()
+        counts = {"clock": self.clock, "next_id": self._next_id, "n_replacements": self.n_replacements}
+        state = {"kind": KIND, "format": FORMAT, "config": asdict(self.config), **counts}
+        return {"tiles": self.tiles.copy(), **stored, **self.lineage.to_arrays((height, width))}, state
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], state: Any) -> LevelPopulation:
@@ -352,7 +345,7 @@ class LevelPopulation:
             table[name] = arrays[name]
         for name in ("parent", "generation", "seed", "born"):
             table[name] = [getattr(population.lineage[id], name) for id in ids]
-        population._put(np.arange(len(tiles)), tiles, population._solve(tiles), table)
+        population._put(np.arange(len(tiles)), tiles, population._task.solve_all(tiles), table)
         if len(population._hashes) < len(tiles):
             raise ValueError("two levels of the population are the same")
         return population
@@ -378,16 +371,6 @@ class LevelPopulation:
         self._table["hash"][which] = hashes = level_hashes(tiles)
         self._hashes.update(hashes.tolist())
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "kind": KIND,
-            "format": FORMAT,
-            "config": asdict(self.config),
-            "clock": self.clock,
-            "next_id": self._next_id,
-            "n_replacements": self.n_replacements,
-        }
-
     def _require_levels(self) -> None:
         if not len(self):
             raise ValueError("the population is empty: insert levels first")
@@ -401,9 +384,6 @@ class LevelPopulation:
         if self._task.is_plain and np.count_nonzero(levels >= Tile.SOURCE) != n_endpoints * len(levels):
             wanted = "one source and one target each" if n_endpoints else "no source or target (see clear_endpoints)"
             raise ValueError(f"levels of the task {self._task.name!r} have {wanted}")
-
-    def _solve(self, levels: Tiles) -> NDArray[np.bool_]:
-        return self._task.solve_all(levels) if len(levels) else np.zeros(levels.shape, np.bool_)
 
     def _score(self, fitness: Floats, completed: Floats, n_seen: NDArray[np.int64] | int) -> Floats:
         return learnability(completed, n_seen) if self.config.score == "learnability" else fitness

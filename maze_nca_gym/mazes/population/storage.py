@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.population.config import PopulationConfig
 from maze_nca_gym.mazes.population.lineage import NUMBERS
 from maze_nca_gym.mazes.population.members import MEMBER
+from maze_nca_gym.support.files import OTHER_VERSION
 from maze_nca_gym.support.options import Between, Option
 
 KIND = "level population"
@@ -48,7 +50,11 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
         raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
     for name in ("clock", "next_id", "n_replacements"):
         Option(name, int, (Between(0, LARGEST_COUNT),)).check(state.get(name))
-    config = PopulationConfig.from_json(state.get("config"))
+    values, names = state.get("config"), {each.name for each in fields(PopulationConfig)}
+    if not isinstance(values, dict) or set(values) != names:
+        wanted = f"a population's configuration must hold {', '.join(sorted(names))}"
+        raise ValueError(f"{wanted}, got {values!r}{OTHER_VERSION}")
+    config = PopulationConfig(**values)
     missing, surplus = sorted(ARRAYS.keys() - arrays.keys()), sorted(arrays.keys() - ARRAYS.keys())
     if missing or surplus:
         raise ValueError(f"arrays are missing: {missing}, or unknown: {surplus}")
@@ -58,8 +64,8 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
                 f"{name} must be {dtype} of {ndim} dimensions, got {arrays[name].dtype} of {arrays[name].ndim}"
             )
     records = [f"record_{name}" for name in (*NUMBERS, "is_root", "n_edits")]
-    for what, names in (("levels", ["tiles", *STORED]), ("lineage", records)):
-        lengths = {name: len(arrays[name]) for name in names}
+    for what, together in (("levels", ["tiles", *STORED]), ("lineage", records)):
+        lengths = {name: len(arrays[name]) for name in together}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"the arrays of the {what} differ in length: {lengths}")
     if arrays["record_edits"].shape[1] != 3:
