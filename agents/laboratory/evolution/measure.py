@@ -1,8 +1,8 @@
-"""The regret of policies on levels: how far their paths are from exact solutions."""
+"""Whom levels evolve against, and the regret of these policies: how far their paths are from exact solutions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,31 @@ from maze_nca_gym.mazes.scoring import Scores
 from maze_nca_gym.mazes.tasks import find_task
 
 from ...policies.policy import Policy
-from ...rollouts import find_paths, label, score_paths
+from ...rollouts import default_steps, find_paths, label, score_paths, try_out
+
+
+def find_opponents(policies: Mapping[str, Policy], levels: Tiles, steps: int | None) -> dict[str, tuple[Policy, int]]:
+    """Return each policy with its number of iterations on a level, after a trial.
+
+    Args:
+        policies: the policies, of one task, by name.
+        levels: (N, H, W) uint8, the first levels.
+        steps: number of iterations; by default as many as any level of this shape can need, since solutions may get
+            longer than those of the first levels, or a policy's usual number.
+
+    Raises:
+        ValueError: a policy cannot run on such levels, or for that many iterations.
+    """
+    found = {}
+    for name, policy in policies.items():
+        n_steps = steps
+        if n_steps is None and policy.max_steps is None:
+            n_steps = policy.guarantees.enough_steps(*levels.shape[1:])
+        if n_steps is None:
+            n_steps = default_steps(policy, np.zeros(levels[:1].shape, np.bool_))
+        try_out(policy, levels, n_steps, name)
+        found[name] = policy, n_steps
+    return found
 
 
 class Regret:
