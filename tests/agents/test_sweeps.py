@@ -22,7 +22,7 @@ from child_processes import gpus_found
 from PIL import Image
 from scipy.stats import t as student_t
 from tables import for_each
-from test_reproduction import Here
+from test_reproduction import let_run_here
 
 from maze_nca_gym.agents import list_runs, sweep, train
 from maze_nca_gym.agents.evaluation.records import Pooled, Results, SweepRow, find_effects
@@ -67,17 +67,15 @@ n = 16
 @pytest.fixture
 def here(monkeypatch, without_pictures):
     """Let sweeps run in this process, without the pictures of runs."""
-    executor = Here()
-    monkeypatch.setattr(sweeps_run, "make_executor", lambda *_: executor)
-    return executor
+    return let_run_here(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """A sweep: its results, and how often runs were tried."""
-    executor, out = Here(), tmp_path_factory.mktemp("sweep") / "of" / "mine"
+    out = tmp_path_factory.mktemp("sweep") / "of" / "mine"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps_run, "make_executor", lambda *_: executor)
+        executor = let_run_here(patch)
         for name in ("draw_rollouts", "draw_curves"):
             patch.setattr(figures, name, lambda *_: None)
         return sweep(SWEEP, out=out, device="cpu"), executor.n_attempts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,21 +42,21 @@ def find_opponents(policies: Mapping[str, Policy], levels: Tiles, steps: int | N
     return found
 
 
+@dataclass(frozen=True)
 class Regret:
-    """Measures levels by `population.members.measure` after the last iteration, averaged over all policies."""
+    """Measures levels by `population.members.measure` after the last iteration, averaged over all policies.
 
-    def __init__(
-        self, policies: Sequence[tuple[Policy, int]], measure: str, batch: int | None, pause: Callable[[], Any]
-    ) -> None:
-        """Store what to measure and how.
+    Attributes:
+        opponents: at least one policy, each with its number of iterations on a level, all of one task.
+        score: a name in `population.config.MEASURES`.
+        batch: levels that run at once; None for as many as keep the state small.
+        pause: called every few iterations; an exception that it raises ends the measurement.
+    """
 
-        Args:
-            policies: at least one, each with its number of iterations on a level, all of one task.
-            measure: a name in `population.config.MEASURES`.
-            batch: levels that run at once; None for as many as keep the state small.
-            pause: called every few iterations; an exception that it raises ends the measurement.
-        """
-        self._policies, self._measure, self._batch, self._pause = policies, measure, batch, pause
+    opponents: Sequence[tuple[Policy, int]]
+    score: str
+    batch: int | None
+    pause: Callable[[], Any]
 
     def __call__(self, tiles: Tiles, targets: NDArray[np.bool_]) -> Measurements:
         """Return (N,) regret, 0 for a perfect path, and (N,) the fraction of the policies, in [0, 1], that complete a
@@ -66,13 +67,13 @@ class Regret:
             targets: (N, H, W), the canonical solutions.
         """
         found = []
-        for number, (policy, _) in enumerate(self._policies):
+        for number, (policy, _) in enumerate(self.opponents):
             path, levels = self.paths(tiles, number), label(policy, tiles, targets)
             scores = Scores(score_paths(policy, levels, path))
-            found.append(measure(self._measure, tiles, path, levels.wanted, find_task(policy.task).judge, scores))
+            found.append(measure(self.score, tiles, path, levels.wanted, find_task(policy.task).judge, scores))
         return Measurements(*np.mean(found, axis=0))
 
     def paths(self, tiles: Tiles, number: int = 0) -> NDArray[np.float32]:
         """Return the path channel of one of the policies after its last iteration on each level, (N, H, W)."""
-        policy, n_steps = self._policies[number]
-        return find_paths(policy, tiles, n_steps, batch=self._batch, pause=self._pause)
+        policy, n_steps = self.opponents[number]
+        return find_paths(policy, tiles, n_steps, batch=self.batch, pause=self.pause)

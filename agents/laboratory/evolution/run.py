@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from maze_nca_gym.mazes.population import LevelPopulation
 
     from ...policies.policy import Policy
-
-Draw: TypeAlias = Callable[[np.random.Generator, int], Tiles]
-"""rng, n -> (n, H, W) tiles."""
 
 OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options_of(mutation))
 """Options of all mutations."""
@@ -191,11 +188,13 @@ def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
     return reserved_hashes(held_out_levels(sizes, task))
 
 
-def different_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) -> Tiles:
+def different_levels(
+    draw: Callable[[np.random.Generator, int], Tiles], seed: int, n: int, reserved: NDArray[np.uint64]
+) -> Tiles:
     """Return (n, H, W) uint8 levels that all differ, none of them reserved.
 
     Args:
-        draw: generates levels.
+        draw: rng, n -> (n, H, W) levels.
         seed: the seed of the generator.
         n: the number of levels, at least 1.
         reserved: hashes from `families.reserved_hashes`.
