@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +49,7 @@ def test_one_table_a_policy_unless_details_are_asked_for(capsys, monkeypatch):
     assert max(map(len, lines)) <= 80
     assert [line.split(":")[0] for line in lines if line.startswith(tuple(policies))] == policies
     assert [line.split()[1] for line in lines if line.startswith("│ perfect")] == 2 * ["perfect-5", "perfect-8"]
-    assert len(results()["results"][0]["stability"]["edits"]) > 0
+    assert len(results()["rows"][0]["stability"]["edits"]) > 0
 
 
 def runs():
@@ -86,16 +85,16 @@ class TestEndToEnd:
         assert "\nshortest-path-bfs: % of paths by how they agree with exact search\n" in out  # depth-first draws none
         assert f"{600 / (6 + 1.959964**2):.2f} to 100.00" in out
         assert out.endswith("figure: runs/evaluate/stability.png\n")
-        rows = results()["results"]
-        assert [(row["policy"], row["levels"]["name"]) for row in rows] == [
+        rows = results()["rows"]
+        assert [(row["policy"], row["levels"]) for row in rows] == [
             (policy, name) for policy in ("shortest-path-bfs", "depth-first") for name in names
         ]
-        assert [row["metrics"]["complete"]["value"] for row in rows[:4]] == [1, 1, 1, 1]
+        assert [row["measures"]["complete"]["value"] for row in rows[:4]] == [1, 1, 1, 1]
         ends = [
-            [row["metrics"][name][end] for name in row["metrics"] for end in ("low", "value", "high")] for row in rows
+            [row["measures"][name][end] for name in row["measures"] for end in ("low", "value", "high")] for row in rows
         ]
         assert np.isfinite(ends).all()
-        assert all(row["stability"]["before"] == row["metrics"] for row in rows[:4])
+        assert all(row["stability"]["before"] == row["measures"] for row in rows[:4])
 
     def test_the_figures_of_the_named_levels(self):
         save_model(learned(), "model")
@@ -103,14 +102,14 @@ class TestEndToEnd:
             main(["evaluate", "model.safetensors", "--families", "loops", "--sizes", "6", "--n", "20", "--steps", "9"])
             == 0
         )
-        (row,) = results()["results"]
+        (row,) = results()["rows"]
         tiles = test_levels("loops", 6, "shortest-path", 20).tiles
         with torch.no_grad():
             path = rollout(learned(), torch.from_numpy(one_hot(tiles)), 9)[:, 0].numpy()
         expected = score(tiles, path, shortest_path(tiles))
-        assert row["metrics"]["accuracy"]["value"] == pytest.approx(expected.accuracy.mean(), rel=1e-4)
-        assert row["metrics"]["complete"]["value"] == expected.complete.mean()
-        assert row["levels"] == test_levels("loops", 6, "shortest-path", 20).config
+        assert row["measures"]["accuracy"]["value"] == pytest.approx(expected.accuracy.mean(), rel=1e-4)
+        assert row["measures"]["complete"]["value"] == expected.complete.mean()
+        assert row["set"] == test_levels("loops", 6, "shortest-path", 20).config
         assert (row["n_levels"], row["n_steps"], row["curve"][-1]["step"]) == (20, 9, 9)
         assert sum(row["agreement"].values()) == pytest.approx(1)
         assert set(results()["versions"]) >= {"python", "torch", "maze-nca-gym"}
@@ -127,7 +126,7 @@ class TestEndToEnd:
     def test_twice_the_same_numbers(self):
         save_model(learned(), "model")
         found = (evaluate("model.safetensors", sizes=6, n=6, batch=batch) for batch in (4, 4, 256))
-        rows = [[row.to_json() for row in each] for each in found]
+        rows = [each.to_json()["rows"] for each in found]
         assert rows[0] == rows[1]
         assert [row["agreement"] for row in rows[0]] == [row["agreement"] for row in rows[2]]
 
@@ -136,13 +135,13 @@ class TestEndToEnd:
         Path("runs/evaluate/sizes.png").write_text("old", encoding="utf-8")
         assert main(["evaluate", "shortest-path-bfs", "--sizes", "5", "--n", "3"]) == 0
         assert files() == [f"runs/evaluate/{name}" for name in ("iterations.png", "results.csv", "results.json")]
-        assert results()["results"][0]["stability"] is None
+        assert results()["rows"][0]["stability"] is None
 
     def test_commas_or_spaces(self):
         for families, sizes in ((["random,rooms"], ["5,6"]), (["random", "rooms"], ["5", "6,5"])):
             options = ["--families", *families, "--sizes", *sizes, "--n", "1"]
             assert main(["evaluate", "depth-first", *options]) == 0
-            names = [row["levels"]["name"] for row in results()["results"]]
+            names = [row["levels"] for row in results()["rows"]]
             assert names == ["random-5", "random-6", "rooms-5", "rooms-6"]
 
     @pytest.mark.parametrize("file", ["mine.txt", "mine.csv", "mine.npz"])
@@ -151,8 +150,8 @@ class TestEndToEnd:
         options = ["--levels", file, "--format", "pdf", "--figure-width", "column"]
         assert main(["evaluate", "shortest-path-bfs", *options]) == 0
         assert f"│ {file}-6 │" in capsys.readouterr().out
-        (row,) = results()["results"]
-        assert (row["n_levels"], row["metrics"]["optimal"]["value"]) == (5, 1)
+        (row,) = results()["rows"]
+        assert (row["n_levels"], row["measures"]["optimal"]["value"]) == (5, 1)
         assert b"/MediaBox [ 0 0 241.2 " in Path("runs/evaluate/iterations.pdf").read_bytes()
 
     def test_numbers_for_other_programs(self, monkeypatch):
@@ -173,8 +172,8 @@ class TestEndToEnd:
 
     def test_the_diameter(self):
         assert main(["evaluate", "diameter", "--families", "loops", "--sizes", "5", "--n", "6", "--stability"]) == 0
-        (row,) = results()["results"]
-        assert row["levels"]["task"] == "diameter"
+        (row,) = results()["rows"]
+        assert row["set"]["task"] == "diameter"
         assert [edit["edit"] for edit in row["stability"]["edits"]] == ["wall opened", "wall closed"]
 
     def test_by_default_some_levels_and_proportionate_steps(self, monkeypatch, capsys):
@@ -201,7 +200,7 @@ class TestEndToEnd:
         save_model(learned(seed=1), "lr=0.1/model")
         assert main(["evaluate", *policies, "--sizes", "5", "--families", "random", "--n", "3", "--format", "svg"]) == 0
         names = ["mine", "lr=0.1/model.safetensors", "exact"]
-        assert [row["policy"] for row in results()["results"]] == results()["configuration"]["policies"] == names
+        assert [row["policy"] for row in results()["rows"]] == results()["configuration"]["policies"] == names
         assert runs() == [f"runs/evaluate/{name}" for name in ("iterations.svg", "results.csv", "results.json")]
         assert "figure: runs/evaluate/iterations.svg" in capsys.readouterr().out
         assert Path("runs/evaluate/iterations.svg").read_text(encoding="utf-8").startswith("<?xml")
@@ -220,7 +219,7 @@ class TestEndToEnd:
         monkeypatch.setattr(cells, "measure_cell", interrupted)
         assert main(["evaluate", "depth-first", *SMALL]) == 130
         assert results()["missing"] == [{"policy": "depth-first", "levels": f"perfect-{size}"} for size in (5, 7)]
-        assert [row["levels"]["name"] for row in results()["results"]] == ["random-5", "random-7"]
+        assert [row["levels"] for row in results()["rows"]] == ["random-5", "random-7"]
         assert seen == [results()]
         message = "maze-nca-gym: stopped; runs/evaluate/results.json has 2 of 4 results, and the figures show them\n"
         assert capsys.readouterr().err.endswith(message)
@@ -252,14 +251,14 @@ class TestFailure:
             == 0
         )
         assert "has weights for 3 iterations and cannot run on: no stability" in capsys.readouterr().err
-        assert results()["results"][0]["stability"] is None
+        assert results()["rows"][0]["stability"] is None
 
 
 class TestIterations:
     FIND = ("--find-iterations", "--families", "random", "--sizes", "6", "--n", "8")
 
     def test_the_model_file_keeps_what_was_found_and_is_measured_with_it(self, monkeypatch, capsys):
-        monkeypatch.setattr(iterations, "find_iterations", partial(iterations.find_iterations, n_levels=32))
+        monkeypatch.setattr(iterations, "N_LEVELS", 32)
         model = load("nca-shortest-path-small")
         model.guarantees = Guarantees(size=6)
         file = save_model(model, "mine")
@@ -267,7 +266,7 @@ class TestIterations:
         kept = load(str(file)).guarantees
         assert 10 <= kept.n_iterations < model.n_iterations, "at size 6, fewer are enough"
         assert kept == replace(model.guarantees, n_iterations=kept.n_iterations)
-        assert results()["results"][0]["n_steps"] == kept.n_iterations
+        assert results()["rows"][0]["n_steps"] == kept.n_iterations
         said = f"own: {kept.n_iterations} iterations at size 16, found on validation levels of random; {file} keeps it"
         assert said in capsys.readouterr().err
         evaluate(model, families="random", sizes=6, n=8, find_iterations=True)
@@ -307,5 +306,5 @@ def test_a_gpu_gives_the_same_figures():
     for device in ("cpu", "cuda"):
         policies = ["shortest-path-bfs", "nca-shortest-path-exact-weights"]
         assert main(["evaluate", *policies, *SMALL, "--device", device]) == 0
-        rows.append([(row["metrics"], row["agreement"], row["stability"]) for row in results()["results"]])
+        rows.append([(row["measures"], row["agreement"], row["stability"]) for row in results()["rows"]])
     assert rows[0] == rows[1]

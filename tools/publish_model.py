@@ -58,20 +58,18 @@ def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
         ValueError: the evaluation has no such policy.
     """
     policies = results["configuration"]["policies"]
-    rows = [row for row in results["results"] if row["policy"] == name or len(policies) == 1]
+    rows = [row for row in results["rows"] if row["policy"] == name or len(policies) == 1]
     if not rows:
         raise ValueError(f"the evaluation has no policy {name!r}, but {policies}")
-    metrics = {
-        f"{metric}, {row['levels']['name']}": row["metrics"][metric]["value"] for row in rows for metric in METRICS
-    }
+    metrics = {f"{metric}, {row['levels']}": row["measures"][metric]["value"] for row in rows for metric in METRICS}
     return {"metrics": metrics, "evaluation": [_row(row) for row in rows]}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """Return a set's metrics with their 95 % intervals, and the stability there without its curve."""
-    kept = {key: row[key] for key in ("n_levels", "n_steps", "metrics", "agreement")}
+    kept = {"n_levels": row["n_levels"], "n_steps": row["n_steps"], "metrics": row["measures"]}
     stability = row["stability"] and {key: part for key, part in row["stability"].items() if key != "curve"}
-    return {"levels": row["levels"]["name"], **_rounded({**kept, "stability": stability})}
+    return {"levels": row["levels"], **_rounded({**kept, "agreement": row["agreement"], "stability": stability})}
 
 
 def _rounded(value: Any) -> Any:

@@ -93,19 +93,19 @@ class Result:
         return {**named, "family": self.family, "size": self.size, **numbers}
 
     @property
+    def details(self) -> dict[str, Any]:
+        """The description of the set, and what was measured besides."""
+        return {
+            "set": dict(self.levels),
+            "curve": [asdict(point) for point in self.evaluation.curve],
+            "agreement": self.evaluation.agreement,
+            "stability": None if self.stability is None else asdict(self.stability),
+        }
+
+    @property
     def n_wrong(self) -> int:
         """The number of levels that are not solved after the last iteration."""
         return round((1 - self.metrics.optimal.value) * self.evaluation.n_levels)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all measurements, JSON-serialisable, the metrics after the last iteration first."""
-        return {
-            "policy": self.policy,
-            "levels": dict(self.levels),
-            "metrics": asdict(self.metrics),
-            **asdict(self.evaluation),
-            "stability": None if self.stability is None else asdict(self.stability),
-        }
 
 
 def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, Policy]:

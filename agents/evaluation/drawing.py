@@ -308,10 +308,11 @@ def _place(
             continue
         line = np.linspace(points[i], end, 100 if distance > 18 else 0)
         line = np.array([each for each in line if not box.contains(*each)]).reshape(-1, 2)
-        n_crossed = sum(each.count_contains(line) > 0 for each in far) + sum(
-            each.box.count_contains(line) > 0 or box.count_contains(each.line) > 0 or _cross(line, each.line)
-            for each in others
-        )
+        n_crossed = sum(each.count_contains(line) > 0 for each in far)
+        for each in others:  # lines may cross near their points
+            both_long = min(len(line), len(each.line)) > 20
+            crosses = both_long and Path2D(line[[20, -1]]).intersects_path(Path2D(each.line[[20, -1]]))
+            n_crossed += crosses or each.box.count_contains(line) > 0 or box.count_contains(each.line) > 0
         if not len(line):  # then it must not be nearer to another point
             n_crossed += any(math.dist(end, point) < 0.99 * distance * unit for point in points)
         if found is None or n_crossed < found.n_crossed:
@@ -319,11 +320,6 @@ def _place(
         if not n_crossed:
             break
     return found or _Placed(box, np.empty((0, 2)), 1)  # the latter: no room at all
-
-
-def _cross(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Return whether two straight lines of up to 100 points cross, apart from their beginnings."""
-    return min(len(one), len(other)) > 20 and Path2D(one[[20, -1]]).intersects_path(Path2D(other[[20, -1]]))
 
 
 def strip(

@@ -29,7 +29,7 @@ N_LEVELS = 1024
 """Total number of validation levels."""
 
 
-def find_iterations(policy: Policy, families: Sequence[str], n_levels: int = N_LEVELS) -> int:
+def find_iterations(policy: Policy, families: Sequence[str]) -> int:
     """Find the number of iterations at size 16, on validation levels of the size that the policy is meant for.
 
     It is the smallest candidate with which at most `GAIN` fewer paths are optimal than with the best one. Candidates
@@ -37,13 +37,12 @@ def find_iterations(policy: Policy, families: Sequence[str], n_levels: int = N_L
 
     Args:
         policy: a policy that can run for any number of iterations.
-        families: families of levels, each with the same weight.
-        n_levels: total number of validation levels, fewer of large ones.
+        families: families of levels, each with the same weight; of large levels there are fewer.
     """
     base = getattr(policy, "n_iterations", None) or find_task(policy.task).default_steps
     candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
     size = policy.guarantees.size or max(policy.size or (USUAL_SIZE,))
-    n = min(n_levels // len(families), most_levels(size, "validation"))
+    n = min(N_LEVELS // len(families), most_levels(size, "validation"))
     fractions = np.zeros(len(candidates))
     for family in families:
         levels = validation_levels(family, size, policy.task, n)

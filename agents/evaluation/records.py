@@ -1,11 +1,13 @@
-"""Results of all commands: rows with their numbers, as tables, records and files.
+"""The one form of results: rows with their numbers, as tables, records and files.
 
 An evaluation and a benchmark have numbers with intervals over levels (`Estimate`), a sweep has numbers over seeds
-(`Pooled`), beside published ones where it has the rows of the paper, and effects: differences between rows.
+(`Pooled`), beside published ones where it has the rows of the paper, and effects: differences between rows. The JSON
+file of each has `versions` and `rows`, and each row its facts and `measures`: name -> `value`, `low`, `high` ...
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,12 +17,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 
-from maze_nca_gym import __version__
 from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.options import in_words
 from maze_nca_gym.support.tables import Table, Tabular, as_latex, as_markdown, names_in
 
-from ..runs import RESULTS, write_json
+from ..runs import RESULTS, versions
 from .statistics import deviation, standard_error, student
 
 PAGE, LATEX, CSV = "results.md", "results.tex", "results.csv"
@@ -45,8 +46,8 @@ class Number(Protocol):
     def text(self, digits: int = 2, factor: float = 100) -> str:
         """Return it as a table shows it, times a factor."""
 
-    def parts(self, name: str) -> dict[str, float | None]:
-        """Return its parts by name, as a record has them; `name` is that of the measurement."""
+    def parts(self) -> dict[str, Any]:
+        """Return its parts by name, JSON-serialisable: `value` first, and its `values` by seed if it has some."""
 
 
 class ResultRow(Protocol):
@@ -58,11 +59,15 @@ class ResultRow(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Name -> value of all that a record has before the numbers."""
+        """Name -> value of all that a record has before the numbers, JSON-serialisable; of options, a mapping."""
 
     @property
     def cells(self) -> Mapping[str, Number]:
         """The numbers by measurement, as fractions or tiles."""
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """Name -> value of what only the JSON file has, after the numbers."""
 
 
 R = TypeVar("R", bound=ResultRow)
@@ -97,11 +102,39 @@ class Results(Tabular, Sequence[R]):
         return table_of([(row.texts, row.cells) for row in self.rows], digits=self.digits)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the facts of each row and the parts of its numbers, which are fractions or tiles."""
-        return [
-            {**row.facts, **{part: value for name, it in row.cells.items() for part, value in it.parts(name).items()}}
-            for row in self.rows
-        ]
+        """Return the facts of each row, and the parts of its numbers but for those of single seeds: complete,
+        complete_low, complete_high ..., as fractions or tiles."""
+        found = []
+        for row in self.rows:
+            record: dict[str, Any] = {}
+            for name, value in row.facts.items():
+                options = isinstance(value, Mapping)
+                record |= {option: in_words(it) for option, it in value.items()} if options else {name: value}
+            for name, number in row.cells.items():
+                parts = {part: value for part, value in number.parts().items() if part != "values"}
+                record |= {name if part == "value" else f"{name}_{part}": value for part, value in parts.items()}
+            found.append(record)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that the JSON file has, whose numbers are fractions or tiles."""
+        measures = [{name: number.parts() for name, number in row.cells.items()} for row in self.rows]
+        rows = [{**row.facts, "measures": own, **row.details} for row, own in zip(self.rows, measures, strict=True)]
+        return {"versions": versions(), "rows": rows}
+
+    def write(self, folder: Path, texts: Mapping[str, str], name: str = RESULTS) -> list[Path]:
+        """Write the JSON file and further texts by name, all or none; return the paths.
+
+        A file that would not change is not written.
+
+        Raises:
+            OSError: a file could not be written; all are as before.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        texts = {name: json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n", **texts}
+        contents = {folder / file: text.encode() for file, text in texts.items()}
+        write_all({path: new for path, new in contents.items() if not path.is_file() or path.read_bytes() != new})
+        return [*contents]
 
 
 def table_of(
@@ -121,13 +154,13 @@ class Pooled:
 
     Attributes:
         values: one for each run that has it, by its seed.
-        mean, sd: mean and sample standard deviation; None for fewer runs than one or two.
+        value, sd: mean and sample standard deviation; None for fewer runs than one or two.
         low, high: 95 % interval of the mean by Student's t; None for fewer runs than three.
         published: mean and standard deviation that others published; None if nobody has.
     """
 
     values: Mapping[int | str, float]
-    mean: float | None
+    value: float | None
     sd: float | None
     low: float | None
     high: float | None
@@ -149,11 +182,11 @@ class Pooled:
     def deviation(self) -> float | None:
         """The mean minus the published one, in published standard deviations; None without both, or if those are 0."""
         mean, sd = self.published or (0.0, 0.0)
-        return None if self.mean is None or not sd else (self.mean - mean) / sd
+        return None if self.value is None or not sd else (self.value - mean) / sd
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
         """Return mean and deviation, in a second line the interval, and in square brackets the published figure."""
-        shown = NOTHING if self.mean is None else f"{factor * self.mean:.{digits}f}"
+        shown = NOTHING if self.value is None else f"{factor * self.value:.{digits}f}"
         shown += "" if self.sd is None else f" ± {factor * self.sd:.{digits}f}"
         if self.low is not None and self.high is not None:
             shown += f"\n({factor * self.low:.{digits}f} to {factor * self.high:.{digits}f})"
@@ -163,18 +196,21 @@ class Pooled:
             shown += f"\n[{mean:.{digits}f} ± {sd:.{digits}f}{apart}]"
         return shown
 
-    def parts(self, name: str) -> dict[str, float | None]:
-        """Return mean, deviation, interval and, if there is one, the published mean."""
-        found = {f"{name} {part}": getattr(self, part) for part in ("mean", "sd", "low", "high")}
-        return found if self.published is None else {**found, f"{name} published": self.published[0]}
+    def parts(self) -> dict[str, Any]:
+        """Return mean, standard deviation, interval, values by seed and, if there is one, what was published."""
+        found = {name: getattr(self, name) for name in ("value", "sd", "low", "high", "values")}
+        if self.published is None:
+            return found
+        mean, sd = self.published
+        return {**found, "published": mean, "published_sd": sd, "deviation": self.deviation}
 
 
 class Failure(NamedTuple):
-    """A run that was given up: what it is in a few words, its error, and the file with all that it printed."""
+    """A run that was given up: what it is in a few words, its error, and the file of the folder with its output."""
 
     run: str
     error: str
-    log: Path
+    log: str
 
 
 @dataclass(frozen=True)
@@ -241,24 +277,18 @@ class SweepRow:
     @property
     def facts(self) -> dict[str, Any]:
         """The name, the options, and numbers of weights and runs."""
-        options = {name: in_words(value) for name, value in self.options.items()}
         numbers = {"n_weights": self.n_weights, "n_finished": len(self.found), "n_runs": self.n_runs}
-        return {"row": self.name, **options, **numbers}
+        return {"row": self.name, "options": self.options, **numbers}
 
-    def to_json(self, out: Path) -> dict[str, Any]:
-        """Return all of it, JSON-serialisable; the names of logs are relative to a folder."""
+    @property
+    def details(self) -> dict[str, Any]:
+        """The section, the published number of weights, the time of each run, and the runs that were given up."""
         published = {"n_weights_published": self.published[WEIGHTS][0]} if WEIGHTS in self.published else {}
         return {
-            "row": self.name,
             "section": self.section,
-            "options": dict(self.options),
-            "n_weights": self.n_weights,
             **published,
-            "n_finished": len(self.found),
-            "n_runs": self.n_runs,
             "seconds": {seed: result["seconds"] for seed, result in self.found.items()},
-            "measures": {name: {**asdict(it), "deviation": it.deviation} for name, it in self.cells.items()},
-            "failures": [{**each._asdict(), "log": each.log.relative_to(out).as_posix()} for each in self.failures],
+            "failures": [each._asdict() for each in self.failures],
         }
 
 
@@ -346,8 +376,8 @@ def find_effects(
                     n_pairs += bool(seeds)
                     for seed in seeds:
                         samples.setdefault(seed, []).append(one.values[seed] - other.values[seed])
-                elif one.mean is not None and other.mean is not None:
-                    samples[i] = [one.mean - other.mean]
+                elif one.value is not None and other.value is not None:
+                    samples[i] = [one.value - other.value]
                     theirs.append(one.published[0] - other.published[0])
                     n_pairs += 1
             if samples:
@@ -439,9 +469,8 @@ class SweepResults(Results[SweepRow]):
         return made
 
     def to_json(self) -> dict[str, Any]:
-        """Return all results, JSON-serialisable: fractions or tiles, by seed too."""
-        rows, effects = [row.to_json(self.out) for row in self.rows], [asdict(effect) for effect in self.effects]
-        return {"version": __version__, **self.facts, "rows": rows, "effects": effects}
+        """Return all that the JSON file has, whose numbers are fractions or tiles: facts, rows and effects."""
+        return {**self.facts, **super().to_json(), "effects": [asdict(effect) for effect in self.effects]}
 
     def markdown(self) -> str:
         """Return the tables and the failed runs as a page."""
@@ -450,8 +479,10 @@ class SweepResults(Results[SweepRow]):
             parts += [f"## {table.title}"] * bool(table.title) + [table.markdown()]
         effects = self.effects_table()
         parts += ["## Effects", effects.title, effects.markdown()] if effects.rows else []
-        logs = [(*map(as_markdown, each[:2]), each.log.relative_to(self.out).as_posix()) for each in self.failures]
-        failed = [f"- {run}: {' '.join(error.split())} (`{log}`)" for run, error, log in logs]
+        failed = [
+            f"- {as_markdown(run)}: {' '.join(as_markdown(error).split())} (`{log}`)"
+            for run, error, log in self.failures
+        ]
         parts += ["## Failed runs", "\n".join(failed)] if failed else []
         return "\n\n".join(parts) + "\n"
 
@@ -466,10 +497,7 @@ class SweepResults(Results[SweepRow]):
         Raises:
             OSError: a file could not be written.
         """
-        write_json(self.out / RESULTS, self.to_json())
-        texts = {PAGE: self.markdown(), LATEX: self.latex(), CSV: self.csv()}
-        write_all({self.out / name: text.encode() for name, text in texts.items()})
-        return [self.out / name for name in (RESULTS, *texts)]
+        return self.write(self.out, {PAGE: self.markdown(), LATEX: self.latex(), CSV: self.csv()})
 
     def _repr_html_(self) -> str:
         return "".join(replace(table, title=table.title or self.about).html() for table in self.tables())

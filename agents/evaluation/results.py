@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.support.options import checked
 
-from ..runs import save_results
 from .cells import Result
 from .figure_options import FIGURE_FORMATS, FigureFormat, FigureWidth
 from .figures import FIGURES, draw
-from .records import Results
+from .records import CSV, Results
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,22 @@ class EvaluationResults(Results[Result]):
         }
 
     def save_numbers(self, folder: str | Path) -> list[Path]:
-        """Write `results.json` and `results.csv`; the figures of an earlier evaluation are deleted.
+        """Write `results.json` and `results.csv`; the figures of an earlier evaluation, which would mislead, are
+        deleted.
 
         Raises:
-            OSError: it could not be written.
+            OSError: a file could not be written.
         """
-        path = save_results(
-            Path(folder),
-            self.configuration,
-            [f"{name}.{suffix}" for name in FIGURES for suffix in FIGURE_FORMATS],
-            results=[row.to_json() for row in self.rows],
-            missing=[{"policy": policy, "levels": name} for policy, name in self.missing],
-            timing={"seconds": self.seconds},
-        )
-        return [path, self.save_csv(path.with_suffix(".csv"))]
+        for name, suffix in product(FIGURES, FIGURE_FORMATS):
+            (Path(folder) / f"{name}.{suffix}").unlink(missing_ok=True)
+        return self.write(Path(folder), {CSV: self.csv()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that the JSON file has: configuration, rows, results that are missing, and the time."""
+        missing = [{"policy": policy, "levels": name} for policy, name in self.missing]
+        return {
+            "configuration": self.configuration,
+            **super().to_json(),
+            "missing": missing,
+            "timing": {"seconds": self.seconds},
+        }

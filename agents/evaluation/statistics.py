@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,9 +33,9 @@ class Estimate:
         value, low, high = (f"{factor * part:.{digits}f}" for part in (self.value, self.low, self.high))
         return f"{value} ({low} to {high})"
 
-    def parts(self, name: str) -> dict[str, float | None]:
-        """Return value and ends of the interval by name: complete, complete_low, complete_high."""
-        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+    def parts(self) -> dict[str, float]:
+        """Return value and ends of the interval by name."""
+        return asdict(self)
 
 
 def proportion(successes: NDArray[np.bool_]) -> Estimate:
@@ -96,8 +96,9 @@ def student(values: ArrayLike) -> tuple[float, float] | None:
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN."""
-    if len(first) < 2 or np.isnan([*first, *second]).any():
+    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN, or says
+    nothing: that of two pairs is always -1 or 1."""
+    if len(first) < 3 or np.isnan([*first, *second]).any():
         return None
     ranks = []
     for values in (first, second):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.evaluation.records import Failure
+    from maze_nca_gym.agents.evaluation.records import SweepResults
     from maze_nca_gym.agents.laboratory.sweeps.series import Progress
 
 PLAIN_EVERY = 30.0
@@ -32,7 +32,7 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
         table.print()
     print(results.about)
     tell(f"results: {results.out}")
-    return _verdict(results.failures)
+    return _verdict(results)
 
 
 def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
@@ -40,7 +40,7 @@ def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
     with _Watch() as watch:
         results = reproduce(out=out, on_change=watch.show, **options)
     tell(f"results: {out / 'results.md'}")
-    return _verdict(results.failures)
+    return _verdict(results)
 
 
 def run_list(*, csv: bool = False, **options: Any) -> int:
@@ -57,10 +57,10 @@ def run_list(*, csv: bool = False, **options: Any) -> int:
     return 0
 
 
-def _verdict(failures: Sequence[Failure]) -> int:
-    for run, error, log in failures:
-        complain(f"failed: {run}: {error} (log: {log})")
-    return FAILED if failures else 0
+def _verdict(results: SweepResults) -> int:
+    for run, error, log in results.failures:
+        complain(f"failed: {run}: {error} (log: {results.out / log})")
+    return FAILED if results.failures else 0
 
 
 class _Watch:

@@ -384,14 +384,15 @@ class TestBoard:
         good = json.loads(file.read_text(encoding="utf-8"))
         (row,) = good["rows"]
         monkeypatch.setattr(entrants, "measure", None)
-        fine = {(name, "null") for name in ("weights", "n_steps", "seconds")} | {("scores", "{}")}
+        fine = {(name, "null") for name in ("weights", "n_steps", "seconds")} | {("measures", "{}")}
         damaged = [
             {**row, name: value}
             for name in row
             for value in (None, [], {}, "\ud800", -1, math.nan)
             if (name, json.dumps(value)) not in fine
         ]
-        damaged += [{**row, "scores": {"valid": ends}} for ends in (None, 1, {**row["scores"]["valid"], "low": "0"})]
+        wrong_ends = (None, 1, {**row["measures"]["valid"], "low": "0"})
+        damaged += [{**row, "measures": {"valid": ends}} for ends in wrong_ends]
         contents = [
             json.dumps({"rows": rows}) for rows in (None, {"a": 1}, [None], [[]], *([each] for each in damaged))
         ]

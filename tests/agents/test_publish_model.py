@@ -13,6 +13,7 @@ from scripted_policies import Dies
 from tables import for_each
 
 from maze_nca_gym.agents import find_policy, list_policies, load
+from maze_nca_gym.agents.evaluation import iterations
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet
@@ -38,7 +39,7 @@ def run(*arguments):
 
 def evaluate(*policies):
     assert main(["evaluate", *policies, "--families", "random", "--sizes", "6", "--n", "8"]) == 0
-    return json.loads(Path("runs/evaluate/results.json").read_text())["results"]
+    return json.loads(Path("runs/evaluate/results.json").read_text())["rows"]
 
 
 def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatch, capsys):
@@ -63,7 +64,7 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     (result,) = evaluate("tiny.safetensors")
     run("scores", "tiny", "runs/evaluate/results.json", "--measured", "8 levels")
     assert publish.read_card("tiny")["metrics"] == {
-        f"{metric}, random-6": result["metrics"][metric]["value"]
+        f"{metric}, random-6": result["measures"][metric]["value"]
         for metric in ("accuracy", "paper_accuracy", "complete", "optimal")
     }
     assert publish.read_card("tiny")["measured"] == "8 levels"
@@ -109,7 +110,7 @@ def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
     assert publish.read_card("tiny") == {"task": "shortest-path"}
 
 
-def test_iterations_are_the_fewest_that_are_enough():
+def test_iterations_are_the_fewest_that_are_enough(monkeypatch):
     class Slow(Dies):
         """The path from the 10th to the 20th iteration."""
 
@@ -119,7 +120,8 @@ def test_iterations_are_the_fewest_that_are_enough():
 
     model = Slow()
     model.n_iterations = 16
-    assert publish.find_iterations(model, ["random"], 8) == 10
+    monkeypatch.setattr(iterations, "N_LEVELS", 8)
+    assert publish.find_iterations(model, ["random"]) == 10
 
 
 @for_each("name", TRAINED)

@@ -22,7 +22,7 @@ from child_processes import gpus_found
 from PIL import Image
 from scipy.stats import t as student_t
 from tables import for_each
-from test_reproduction import Here
+from test_reproduction import let_run_here
 
 from maze_nca_gym.agents import list_runs, sweep, train
 from maze_nca_gym.agents.evaluation.records import Pooled, Results, SweepRow, find_effects
@@ -67,17 +67,15 @@ n = 16
 @pytest.fixture
 def here(monkeypatch, without_pictures):
     """Let sweeps run in this process, without the pictures of runs."""
-    executor = Here()
-    monkeypatch.setattr(sweeps_run, "make_executor", lambda *_: executor)
-    return executor
+    return let_run_here(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """A sweep: its results, and how often runs were tried."""
-    executor, out = Here(), tmp_path_factory.mktemp("sweep") / "of" / "mine"
+    out = tmp_path_factory.mktemp("sweep") / "of" / "mine"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps_run, "make_executor", lambda *_: executor)
+        executor = let_run_here(patch)
         for name in ("draw_rollouts", "draw_curves"):
             patch.setattr(figures, name, lambda *_: None)
         return sweep(SWEEP, out=out, device="cpu"), executor.n_attempts
@@ -180,12 +178,12 @@ class TestSweep:
         written = json.loads((results.out / "results.json").read_text())
         cell = results.rows[0].cell("random-4 accuracy")
         found = written["rows"][0]["measures"]["random-4 accuracy"]
-        assert (found["mean"], found["low"]) == (cell.mean, cell.low)
+        assert (found["value"], found["low"]) == (cell.value, cell.low)
         assert found["values"] == {"0": cell.values[0], "5": cell.values[5]}
         with (results.out / "results.csv").open() as file:
             lines = list(csv.DictReader(file))
         assert [line["row"] for line in lines] == [row.name for row in results.rows]
-        assert float(lines[0]["random-4 accuracy sd"]) == cell.sd
+        assert float(lines[0]["random-4 accuracy_sd"]) == cell.sd
         markdown, latex = ((results.out / name).read_text() for name in ("results.md", "results.tex"))
         text = cell.text()
         assert text.replace("\n", " ") in markdown
@@ -201,12 +199,13 @@ class TestSweep:
             assert np.asarray(Image.open(done[0].out / name)).std() > 5
 
     def test_the_same_call_repeats_nothing_and_more_seeds_are_added(self, copied, here):
-        before = (copied / "results.json").read_bytes()
+        before = {path: (path.read_bytes(), path.stat().st_ino) for path in copied.glob("results.*")}
         sweep(SWEEP, out=copied, device="cpu", format="pdf", figure_width=3)
         assert here.n_attempts == 0
         assert all(b"/MediaBox [ 0 0 216 " in path.read_bytes() for path in copied.glob("*.pdf"))
         assert len(list(copied.glob("*.pdf"))) == 7
-        assert (copied / "results.json").read_bytes() == before
+        assert {path: (path.read_bytes(), path.stat().st_ino) for path in before} == before, "and nothing is rewritten"
+        assert len(before) == 4
         results = sweep({**SWEEP, "vary": {"n_channels": [6, 5], "max_pool": [True]}, "seeds": [5, 7]}, out=copied)
         assert here.n_attempts == 3, "a seed and a value more"
         assert [row.name for row in results.rows] == ["n_channels 6, max_pool True", "n_channels 5, max_pool True"]

@@ -225,7 +225,7 @@ def test_commands_take_it_and_tell_its_cost(capsys):
     name = "symmetrised:nca-diameter-lenient"
     assert main(["evaluate", name, "--families", "random", "--sizes", "5", "--n", "3", "--steps", "12"]) == 0
     assert f"{name}: one iteration is 8 passes of its network" in capsys.readouterr().out
-    assert json.loads(Path("runs/evaluate/results.json").read_text())["results"][0]["policy"] == name
+    assert json.loads(Path("runs/evaluate/results.json").read_text())["rows"][0]["policy"] == name
     assert main(["policies", "show", name]) == 0
     assert "8 passes of its network" in capsys.readouterr().out
     assert main(["export", name]) == 2

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
-from maze_nca_gym.support.files import validated_read, write_all
+from maze_nca_gym.support.files import validated_read
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.tables import Table
 
-from ...runs import versions
 from ..figure_options import FigureFormat, FigureWidth
 from ..records import Results
 from .answers import CANONICAL, EXACT
@@ -139,11 +138,7 @@ class Board(Results[Measured]):
         old = Board.load(folder).rows if (folder / BOARD).exists() else ()
         board = Board(tuple({(row.set, row.name): row for row in (*old, *self.rows)}.values()))
         drawn = [board.draw(folder / f"{PICTURE}.{format}", width)] if plot else []
-        content = {"versions": versions(), "rows": [asdict(row) for row in board.rows]}
-        page = board.markdown((folder / f"{PICTURE}.png").exists())
-        texts = {folder / BOARD: json.dumps(content, indent=2) + "\n", folder / PAGE: page}
-        write_all({path: text.encode() for path, text in texts.items()})
-        return [*texts, *drawn]
+        return [*board.write(folder, {PAGE: board.markdown((folder / f"{PICTURE}.png").exists())}, BOARD), *drawn]
 
     @classmethod
     def load(cls, folder: str | Path) -> Board:

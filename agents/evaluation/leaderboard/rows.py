@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Annotated, Any
@@ -105,6 +105,11 @@ class Measured(Entry):
         """All but the scores."""
         return {name: value for name, value in vars(self).items() if name != "scores"}
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """Nothing more."""
+        return {}
+
     @classmethod
     def from_json(cls, content: Any) -> Measured:
         """Read a row of `leaderboard.json`.
@@ -115,15 +120,16 @@ class Measured(Entry):
         """
         check(isinstance(content, Mapping), f"a row must have names and values, got {content!r:.60}")
         options, parts, fraction = options_of(cls), ("value", "low", "high"), (Between(0, 1),)
+        options["measures"] = replace(options.pop("scores"), name="measures")
         check_known(content, options, "a row")
         values = {name: option.check(content[name]) for name, option in options.items()}
         scores = {}
-        for score, ends in values["scores"].items():
+        for score, ends in values.pop("measures").items():
             about = f"the score {score!r}"
             check(isinstance(ends, Mapping), f"{about} must have {', '.join(parts)}, got {ends!r:.60}")
             check_known(ends, parts, about)
             scores[score] = Estimate(*(Option(f"{n} of {about}", float, fraction).check(ends[n]) for n in parts))
-        return cls(**{**values, "scores": scores})
+        return cls(**values, scores=scores)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from maze_nca_gym.mazes.population import LevelPopulation
 
     from ...policies.policy import Policy
-
-Draw: TypeAlias = Callable[[np.random.Generator, int], Tiles]
-"""rng, n -> (n, H, W) tiles."""
 
 OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options_of(mutation))
 """Options of all mutations."""
@@ -125,39 +122,32 @@ def evolve(
         OSError: a file could not be written.
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
-    from maze_nca_gym.envs.backend_torch import find_device
-
+    from ...evaluation.cells import on_device
     from ...policies.policy import common_task
     from ...policies.registry import named_policies
-    from ...rollouts import default_steps, try_out
-    from .measure import Regret
+    from .measure import Regret, find_opponents
     from .record import FILES, load, note, save
 
     options = {name: value for name, value in options.items() if value is not None}
     check_known(options, {*given, *options_of_evolution({})}, "evolve")
-    schedule = BreedingSchedule(**{name: options.pop(name) for name in ROUNDS if name in options})
-    given |= {name: getattr(schedule, name) for name in ROUNDS}
     check(options.get("capacity", n) >= n, f"capacity must be at least n {n}, got {options.get('capacity')}")
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
-        found = {name: policy.to(find_device(device)) for name, policy in named_policies(policies).items()}
+        found = on_device(named_policies(policies), device)
         task = find_task(common_task(found))
         task.check_one_channel("its levels cannot evolve")
-        names = (options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
-        own, of_mutation, of_generator = ({name: options[name] for name in some if name in options} for some in names)
+        parts = (ROUNDS, options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
+        of_rounds, own, of_mutation, of_generator = (
+            {name: options[name] for name in part if name in options} for part in parts
+        )
+        schedule = BreedingSchedule(**of_rounds)
         config = PopulationConfig(**{"capacity": n, **own, "task": task.name, "mutation_options": of_mutation})
         shape = check_size(size)
         reserved = _reserved((shape[0],) if shape[0] == shape[1] >= LEAST_SIZE else (), task.name)
-        drawn = partial(task.generate, size=shape, generator=generator, **of_generator)
-        levels = different_levels(drawn, seed, n, reserved)
-        n_steps, unsolved = dict[str, int](), np.zeros(levels[:1].shape, np.bool_)
-        for name, policy in found.items():
-            # enough for any level of this size: solutions may get longer than those of the first levels
-            bound = policy.guarantees.enough_steps(*levels.shape[1:]) if policy.max_steps is None else None
-            usual = default_steps(policy, unsolved) if bound is None else bound
-            n_steps[name] = usual if steps is None else steps
-            try_out(policy, levels, n_steps[name], name)
-        configuration, command = _described(found, n_steps, given, options, config)
+        draw_levels = partial(task.generate, size=shape, generator=generator, **of_generator)
+        levels = different_levels(draw_levels, seed, n, reserved)
+        opponents = find_opponents(found, levels, steps)
+        configuration, command = _described(opponents, given, options, config, schedule)
         run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
         population, snapshots = load(run, config)
         if population.clock <= rounds:
@@ -171,8 +161,7 @@ def evolve(
             if len(population):
                 print(f"going on with {len(population):,} levels after round {population.clock:,}")
             with run.loop(partial(save, run, population, snapshots), save_every) as between:
-                evaluated = [(policy, n_steps[name]) for name, policy in found.items()]
-                regret = Regret(evaluated, config.measure, batch, between)
+                regret = Regret([*opponents.values()], config.measure, batch, between)
                 noted = partial(note, run, population, snapshots, picture_every, regret.paths)
                 with ProgressBar(f"measuring {n:,} levels", n, len(population)) as bar:
                     for start in range(len(population), n, schedule.n_offspring):
@@ -199,11 +188,13 @@ def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
     return reserved_hashes(held_out_levels(sizes, task))
 
 
-def different_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) -> Tiles:
+def different_levels(
+    draw: Callable[[np.random.Generator, int], Tiles], seed: int, n: int, reserved: NDArray[np.uint64]
+) -> Tiles:
     """Return (n, H, W) uint8 levels that all differ, none of them reserved.
 
     Args:
-        draw: generates levels.
+        draw: rng, n -> (n, H, W) levels.
         seed: the seed of the generator.
         n: the number of levels, at least 1.
         reserved: hashes from `families.reserved_hashes`.
@@ -224,30 +215,28 @@ def different_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]
 
 
 def _described(
-    policies: Mapping[str, Policy],
-    n_steps: Mapping[str, int],
+    opponents: Mapping[str, tuple[Policy, int]],
     given: Mapping[str, Any],
     options: Mapping[str, Any],
     config: PopulationConfig,
+    schedule: BreedingSchedule,
 ) -> tuple[dict[str, Any], str]:
     """Return everything that determines a run's levels, JSON-serialisable, and the command that evolves the same."""
     from maze_nca_gym.support.transfer import read_back
 
     rows, cols = check_size(given["size"])
-    size = str(rows) if rows == cols else f"{rows}x{cols}"
-    weights = {name: b"".join(read_back(p).tobytes() for p in policy.parameters()) for name, policy in policies.items()}
+    size, against = str(rows) if rows == cols else f"{rows}x{cols}", []
+    for name, (policy, n_steps) in opponents.items():
+        weights = b"".join(read_back(parameter).tobytes() for parameter in policy.parameters())
+        against.append({"policy": name, "iterations": n_steps, "sha256": hashlib.sha256(weights).hexdigest()})
+    of_levels = {"generator": given["generator"], "size": size}
     configuration = {
-        "policies": [
-            {"policy": name, "iterations": n_steps[name], "sha256": hashlib.sha256(weights[name]).hexdigest()}
-            for name in policies
-        ],
-        **{name: given[name] for name in ("n", "n_offspring", "seed", "batch", "picture_every")},
-        "levels": {
-            "generator": given["generator"],
-            "size": size,
-            **{name: options.get(name) for name in generator_options({})},
-        },
-        "parents": given["parents"],
+        "policies": against,
+        "n": given["n"],
+        "n_offspring": schedule.n_offspring,
+        **{name: given[name] for name in ("seed", "batch", "picture_every")},
+        "levels": {**of_levels, **{name: options.get(name) for name in generator_options({})}},
+        "parents": schedule.parents,
         "population": asdict(config),
     }
     kinds = (evolve, PopulationConfig, BreedingSchedule)  # all others are in the configuration only if given
@@ -258,4 +247,4 @@ def _described(
         for name, value in {**given, "size": size, **options}.items()
         if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
     }
-    return configuration, command_line(["evolve", *policies], {**import_option(), **changed})
+    return configuration, command_line(["evolve", *opponents], {**import_option(), **changed})

@@ -120,7 +120,7 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
     shown = {}
     for column in results.measures:
         cells = [(row, row.cell(column)) for row in results.rows]
-        found = [(row, cell.published[0], cell.mean) for row, cell in cells if cell.published and cell.mean is not None]
+        found = [(row, it.published[0], it.value) for row, it in cells if it.published and it.value is not None]
         if found:
             shown[column] = [(row, factor_of(column) * x, factor_of(column) * y) for row, x, y in found]
     # the rows that share a model and a task share a colour; of all rows, so that each keeps its colour

@@ -66,7 +66,7 @@ def draw(
                     axes.hlines(place, cell.low, cell.high, color=colour, linewidth=5, alpha=0.35)
                 values = list(cell.values.values())
                 axes.plot(values, [place] * len(values), "o", color=colour, markeredgecolor="white")
-                axes.plot(cell.mean or 0.0, place, "|", color=INK, markersize=14, markeredgewidth=2)
+                axes.plot(cell.value or 0.0, place, "|", color=INK, markersize=14, markeredgewidth=2)
             names = [wrapped(row, 0.45 * picture.get_figwidth()) for row in cells]
             picture.set_figheight(picture.get_figheight() * (1 + 0.35 * max(text.count("\n") for text in ["", *names])))
             axes.set_yticks(range(len(cells)), names)

@@ -105,7 +105,8 @@ class Sweep:
             own = [job for name in row.runs for job in by_name[name]]
             key = {job: job.config.seed if len(row.runs) == 1 else job.label for job in own}
             found = {key[job]: result for job in own if (result := job.result()) is not None}
-            failures = [Failure(job.label, error, job.log) for job in own if (error := job.failure()) is not None]
+            errors = {job: error for job in own if (error := job.failure()) is not None}
+            failures = [Failure(it.label, error, it.log.relative_to(out).as_posix()) for it, error in errors.items()]
             rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures)))
         groups: dict[str, list[SweepRow]] = {}
         for row in rows:  # figures were published for each task
