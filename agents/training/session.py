@@ -50,7 +50,6 @@ def run_session(
     name: str,
     config: TrainingConfig,
     intervals: Intervals,
-    *,
     device: str,
     threads: int | None,
     tensorboard: bool,
