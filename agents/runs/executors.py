@@ -196,6 +196,9 @@ class SubmititExecutor:
         """
         self._folder, self._cluster, self._jobs = folder, cluster, list[Any]()
         self._gpus, self._gpu_of = gpus, dict[str, str | None]()
+        self._ids = folder / "submitted.txt"
+        # this process locks the file while it lives, so that its jobs on this machine end when it has been killed
+        self._lock_file = folder / "lock" if cluster == "local" else None
         self._lock: IO[str] | None = None
         self._queue: _SlurmQueue | None = None
         is_array = cluster == "slurm"
@@ -247,15 +250,6 @@ class SubmititExecutor:
             self._lock = self._lock_file.open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         return executor
-
-    @property
-    def _lock_file(self) -> Path | None:
-        """File that this process locks while it lives, so that its jobs on this machine end when it has been killed."""
-        return self._folder / "lock" if self._cluster == "local" else None
-
-    @property
-    def _ids(self) -> Path:
-        return self._folder / "submitted.txt"
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Any]:
         """Submit a job for each argument.
