@@ -38,7 +38,7 @@ from maze_nca_gym.support.options import (
     options_of,
     options_of_call,
     to_json,
-    unflattened,
+    with_values,
 )
 
 KINDS: dict[str, dict[str, int]] = {"round": {"radius": 1}, "square": {"side": 2}}
@@ -96,7 +96,7 @@ class Cut:
 def read(words: str) -> Any:
     options = options_of(Cut)
     given = read_values(options, words.split(), "cut", "Cut something.", (Cut,))
-    return unflattened(Cut, {name: option.default for name, option in options.items()} | given)
+    return with_values(Cut(given["file"]), given)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_flat_and_back():
     values = flat(cut)
     assert values["angle"] == 4.0
     assert values["side"] == 3
-    assert unflattened(Cut, values) == cut
+    assert with_values(Cut(Path("other")), values) == cut
     assert to_json({**values, "file": "log"})["teeth"] == [3]
     assert differences(values, flat(Cut(Path("log")))) == {"kind": "square", "angle": 4.0, "side": 3}
 

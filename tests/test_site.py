@@ -16,7 +16,7 @@ from tables import for_each
 import maze_nca_gym.agents
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.training.config import DEFAULTS
+from maze_nca_gym.agents.training.config import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "site"
@@ -99,7 +99,7 @@ class TestTheBuiltSite:
 
     def test_all_options_are_on_a_page(self, site):
         page = re.sub(r"<[^>]*>", "", text_of(site / "options.html"))
-        for option in DEFAULTS:
+        for option in OPTIONS:
             assert re.search(rf"--{option.replace('_', '-')}\b", page), option
         for command in importlib.import_module("option_pages").COMMANDS:
             assert f"usage: maze-nca-gym {command}" in page, command

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from gymnasium import Space
@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Dict
 from stable_baselines3.common.distributions import DiagGaussianDistribution
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from torch import Tensor, nn
 
 from maze_nca_gym.mazes.orders import split_order
@@ -26,13 +26,6 @@ N_HIDDEN = 64
 """Width of the critic's hidden layer."""
 
 Self = TypeVar("Self", bound="NCAActorCriticPolicy")
-
-
-class HasSpaces(Protocol):
-    """A Gymnasium environment or a `VecEnv`."""
-
-    observation_space: Any
-    action_space: Any
 
 
 class NCAFeatures(BaseFeaturesExtractor):
@@ -199,7 +192,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             "optimizer_kwargs": self.optimizer_kwargs,
         }
 
-    def resized(self: Self, env: HasSpaces) -> Self:
+    def resized(self: Self, env: GymEnv) -> Self:
         """Return a copy with the same weights for the mazes of an environment of another size.
 
         To continue training there, start from it: `PPO(NCAActorCriticPolicy, env, policy_kwargs={"start_from":

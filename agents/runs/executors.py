@@ -18,10 +18,10 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager, redirect_stderr
+from contextlib import redirect_stderr
 from functools import cached_property
 from io import StringIO
 from multiprocessing.process import BaseProcess
@@ -118,21 +118,30 @@ class LocalExecutor:
         self._calls = {call: gpu for call, gpu in self._calls.items() if not call.done()}
         self._processes = [process for process in self._processes if process.is_alive()]
         gpus = _assigned(self._gpus, self._calls.values(), len(arguments))
-        calls = []
-        for argument, gpu in zip(arguments, gpus, strict=True):
-            with _visible(gpu):
-                calls.append(self._call(function, argument))
-            self._calls[calls[-1]] = gpu
-        return calls
-
-    def _call(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
         context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
-        before, pool = set(multiprocessing.active_children()), ProcessPoolExecutor(1, context, _begin_process)
-        call = pool.submit(function, argument)
-        # an executor has no public way to its process, which `close` has to stop
-        self._processes += set(multiprocessing.active_children()) - before
-        call.add_done_callback(lambda _: pool.shutdown(wait=False))
-        return call
+        calls, visible = [], os.environ.get(VISIBLE_GPUS)
+        try:
+            for argument, gpu in zip(arguments, gpus, strict=True):
+                if gpu is not None:
+                    # A process cannot choose for itself: CUDA reads the variable once, and a script that asks at its
+                    # top whether there is a GPU does so before any call.
+                    os.environ[VISIBLE_GPUS] = gpu
+                before, pool = set(multiprocessing.active_children()), ProcessPoolExecutor(1, context, _begin_process)
+                call = pool.submit(function, argument)
+                # an executor has no public way to its process, which `close` has to stop
+                self._processes += set(multiprocessing.active_children()) - before
+
+                def end(_: Future[Any], pool: ProcessPoolExecutor = pool) -> None:
+                    pool.shutdown(wait=False)
+
+                call.add_done_callback(end)
+                self._calls[call] = gpu
+                calls.append(call)
+        finally:
+            os.environ.pop(VISIBLE_GPUS, None)
+            if visible is not None:
+                os.environ[VISIBLE_GPUS] = visible
+        return calls
 
     def runs(self, call: Future[Any]) -> bool:
         """Return whether a call is running."""
@@ -148,36 +157,18 @@ class LocalExecutor:
         self._processes.clear()
 
 
-@contextmanager
-def _visible(gpu: str | None) -> Iterator[None]:
-    """Let processes that start within the block find one GPU alone; with None, those that this process finds.
-
-    A process cannot choose for itself: CUDA reads the variable once, and a script that asks at its top whether there is
-    a GPU does so before any call.
-    """
-    before = os.environ.get(VISIBLE_GPUS)
-    if gpu is not None:
-        os.environ[VISIBLE_GPUS] = gpu
-    try:
-        yield
-    finally:
-        os.environ.pop(VISIBLE_GPUS, None)
-        if before is not None:
-            os.environ[VISIBLE_GPUS] = before
-
-
 def _begin_process() -> None:
-    """Ignore Ctrl-C, on which the parent process sends SIGTERM, and end when the parent has ended."""
+    """Ignore Ctrl-C, on which the parent process sends SIGTERM, and end when the parent has ended: two commands must
+    never write in one folder."""
+
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this process as soon as its parent has ended: two commands must never write in one folder."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 class SubmititExecutor:
@@ -205,6 +196,9 @@ class SubmititExecutor:
         """
         self._folder, self._cluster, self._jobs = folder, cluster, list[Any]()
         self._gpus, self._gpu_of = gpus, dict[str, str | None]()
+        self._ids = folder / "submitted.txt"
+        # this process locks the file while it lives, so that its jobs on this machine end when it has been killed
+        self._lock_file = folder / "lock" if cluster == "local" else None
         self._lock: IO[str] | None = None
         self._queue: _SlurmQueue | None = None
         is_array = cluster == "slurm"
@@ -230,16 +224,25 @@ class SubmititExecutor:
         given = {name: value for name, value in self._options.items() if name.partition("_")[2] in _OF_CONSTRUCTOR}
         if not isinstance(given.get("slurm_max_num_timeout", 0), int):
             raise TypeError(f"slurm_max_num_timeout must be an integer, got {given['slurm_max_num_timeout']!r}")
+        try:
+            from submitit import AutoExecutor
+        except ImportError as error:
+            raise ValueError('this launcher needs submitit: pip install "maze-nca-gym[cluster]"') from error
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # names without the cluster are taken, with a warning
-            executor = _submitit().AutoExecutor(folder=folder, cluster=self._cluster, **given)
+            executor = AutoExecutor(folder=folder, cluster=self._cluster, **given)
             executor.update_parameters(**{name: self._options[name] for name in self._options.keys() - given.keys()})
         return executor
 
     @cached_property
     def _executor(self) -> Any:
         executor = self._make(self._folder)
-        self._cancel_left()
+        if self._queue is not None and self._ids.exists():
+            # Jobs that a killed command has left in the cluster's queue would do the same work. Another cluster gives
+            # the same numbers to other jobs, so each line names the cluster, and those of others stay.
+            lines = [line.split() for line in self._ids.read_text().splitlines() if line.strip()]
+            self._queue.cancel(line[-1] for line in lines if line[0] == self._queue.cluster)
+            self._ids.write_text("".join(f"{' '.join(line)}\n" for line in lines if line[0] != self._queue.cluster))
         if self._lock_file is not None:
             import fcntl
 
@@ -247,26 +250,6 @@ class SubmititExecutor:
             self._lock = self._lock_file.open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         return executor
-
-    @property
-    def _lock_file(self) -> Path | None:
-        """File that this process locks while it lives, so that its jobs on this machine end when it has been killed."""
-        return self._folder / "lock" if self._cluster == "local" else None
-
-    @property
-    def _ids(self) -> Path:
-        return self._folder / "submitted.txt"
-
-    def _cancel_left(self) -> None:
-        """Cancel the jobs that a killed command has left in the cluster's queue: their work would be done twice.
-
-        Another cluster gives the same numbers to other jobs, so each line names the cluster, and those of others stay.
-        """
-        if self._queue is None or not self._ids.exists():
-            return
-        lines = [line.split() for line in self._ids.read_text().splitlines() if line.strip()]
-        self._queue.cancel(line[-1] for line in lines if line[0] == self._queue.cluster)
-        self._ids.write_text("".join(f"{' '.join(line)}\n" for line in lines if line[0] != self._queue.cluster))
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Any]:
         """Submit a job for each argument.
@@ -363,29 +346,27 @@ class _SlurmQueue:
         """Return SLURM's name of a job's state."""
         if job_id not in self._states:
             self.register_job(job_id)
-        if time.monotonic() - self._asked_at > ASK_EVERY:
-            self._ask()
-        return self._states[job_id]
-
-    def is_done(self, job_id: str, mode: str = "standard") -> bool:
-        """Return whether a job has ended, however that came."""
-        return self.get_state(job_id) in ENDED
-
-    def _ask(self) -> None:
+        if time.monotonic() - self._asked_at <= ASK_EVERY:
+            return self._states[job_id]
         self._asked_at = time.monotonic()
         words = ["--array", "--noheader", "--states=all", "--format=%i %T", f"--user={os.getuid()}"]
         try:
             found = dict(line.split() for line in _said("squeue", *words).splitlines())
         except (RuntimeError, ValueError):
-            return  # the controller does not answer: jobs go on without it
+            return self._states[job_id]  # the controller does not answer: jobs go on without it
         before = dict(self._states)
-        for job_id, state in before.items():
+        for each, state in before.items():
             # a single look could come before the queue has a job
             missing = "GONE" if state in ("MISSING", *ENDED) else "MISSING"
-            self._states[job_id] = found.get(job_id, missing)
+            self._states[each] = found.get(each, missing)
         # SLURM may start these again by itself, beside the next attempt in the same folder
         returning = {"BOOT_FAIL", "NODE_FAIL", "PREEMPTED"}
         self.cancel(i for i, state in self._states.items() if state in returning and state != before[i])
+        return self._states[job_id]
+
+    def is_done(self, job_id: str, mode: str = "standard") -> bool:
+        """Return whether a job has ended, however that came."""
+        return self.get_state(job_id) in ENDED
 
 
 def _said(*command: str, text: str = "") -> str:
@@ -462,19 +443,6 @@ def _end_when_unlocked(lock: Path) -> None:
     with lock.open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)  # waits
         os._exit(1)
-
-
-def _submitit() -> Any:
-    """Return the module `submitit`.
-
-    Raises:
-        ValueError: it is not installed.
-    """
-    try:
-        import submitit
-    except ImportError as error:
-        raise ValueError('this launcher needs submitit: pip install "maze-nca-gym[cluster]"') from error
-    return submitit
 
 
 def make_executor(

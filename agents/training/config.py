@@ -24,12 +24,13 @@ from maze_nca_gym.support.options import (
     check,
     check_known,
     check_options,
+    differences,
     flat,
     options_of,
     options_of_each,
     to_json,
-    unflattened,
     with_defaults,
+    with_values,
 )
 from maze_nca_gym.support.random_streams import torch_rng_for
 
@@ -97,7 +98,7 @@ class TrainingConfig:
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     pool: PoolConfig = field(default_factory=PoolConfig)
     population: PopulationConfig = PAPER_POPULATION
-    """Its task is always replaced by that of the run."""
+    """Its task is always replaced by that of the run, and the options of its mutation are all there."""
     breeding: BreedingSchedule = PAPER_BREEDING
 
     def __new__(cls, *_: Any, **options: Any) -> TrainingConfig:
@@ -112,7 +113,9 @@ class TrainingConfig:
         task = find_task(self.task, self.order)
         object.__setattr__(self, "task", task.name)
         object.__setattr__(self, "order", None)
-        object.__setattr__(self, "population", replace(self.population, task=self.task))
+        of_mutation = vars(find_mutation(self.population.mutation, self.population.mutation_options))
+        population = replace(self.population, task=self.task, mutation_options=of_mutation)
+        object.__setattr__(self, "population", population)
         levels, loss, pool, sizes = self.levels, self.loss, self.pool, self.levels.sizes
         is_own = loss.nearest_solution and task.judge is not None
         check(not is_own, f"nearest_solution is for the tasks of this package, not {self.task}")
@@ -140,8 +143,8 @@ class TrainingConfig:
             check(levels.n_levels is None or levels.n_levels <= capacity, n_most)
             task.check_one_channel("its levels cannot evolve")
         else:
-            values = self.flat()
-            idle = [name for name in SWITCHES["evolve"] if values[name] != DEFAULTS[name]]
+            now = {"evolve_absolute": self.evolve_absolute, **flat(self.population), **flat(self.breeding)}
+            idle = [name for name in now if name != "task" and now[name] != OPTIONS[name].default]
             check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
         option, fresh = None, 1.0
         if pool.pool_size:
@@ -252,8 +255,8 @@ class TrainingConfig:
         return cast("Policy", made)
 
     def flat(self) -> dict[str, Any]:
-        """Return all options by name, as `changed` takes them."""
-        return {**{name: DEFAULTS[name] for name in (*MODEL_OPTIONS, *_OF_MUTATIONS)}, **flat(self)}
+        """Return all options by name, as `changed` takes them and files have them."""
+        return {**{name: OPTIONS[name].default for name in (*MODEL_OPTIONS, *_OF_MUTATIONS)}, **flat(self)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the options by name as a JSON-serialisable dict, which `from_json` reads back."""
@@ -270,30 +273,17 @@ class TrainingConfig:
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
-        model = values.get("model", DEFAULTS["model"])
-        check_known(values, {*DEFAULTS, *options_of_model(model)}, "a configuration", OTHER_VERSION)
-        return unflattened(cls, DEFAULTS | dict(values))
+        of_model = options_of_model(values.get("model", ModelConfig.model))
+        check_known(values, {*OPTIONS, *of_model}, "a configuration", OTHER_VERSION)
+        return with_values(cls(), values)
 
 
+WITHOUT_EVOLUTION = {"evolve_absolute": False, **flat(PAPER_POPULATION), **flat(PAPER_BREEDING)}
+"""Values of the options that have no effect while no levels evolve."""
 _OF_RUN = {**options_of(TrainingConfig), **_OF_MUTATIONS}
 _FIRST = {name: option for name, option in _OF_RUN.items() if option.group in (TrainingConfig, ModelConfig)}
-OPTIONS = {**_FIRST, **MODEL_OPTIONS, **_OF_RUN}
+OPTIONS = with_defaults({**_FIRST, **MODEL_OPTIONS, **_OF_RUN}, WITHOUT_EVOLUTION)
 """Options by name, except those of a user's own model."""
-DEFAULTS = {
-    **{name: option.default for name, option in OPTIONS.items()},
-    **vars(PAPER_BREEDING),
-    **{name: value for name, value in flat(PAPER_POPULATION).items() if name != "task"},
-}
-"""Name of an option -> its default."""
-SWITCHES: Mapping[str, tuple[str, ...]] = {
-    "pool_size": tuple(name for name, option in OPTIONS.items() if option.group is PoolConfig and name != "pool_size"),
-    "evolve": tuple(
-        name
-        for name, option in OPTIONS.items()
-        if option.group in (PopulationConfig, BreedingSchedule, *MUTATIONS.values()) or name == "evolve_absolute"
-    ),
-}
-"""Option -> the options that have no effect while it is off (0 or False)."""
 
 
 def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
@@ -305,8 +295,8 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
     Raises:
         ValueError: an unknown preset.
     """
-    usual = preset_values(given.get("preset", "fast"))
-    own = options_of_model(given.get("model", usual["model"]))
+    usual = PRESETS.find(given.get("preset", "fast"))
+    own = options_of_model({**usual, **given}.get("model", ModelConfig.model))
     return with_defaults({**OPTIONS, **{name: own[name] for name in own if name not in _OF_RUN}}, usual)
 
 
@@ -323,32 +313,20 @@ def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
     Raises:
         ValueError: an unknown preset, bad values, or unknown options.
     """
-    named = PRESETS.find(start) if isinstance(start, str) else {}
-    before = {**DEFAULTS, **named} if isinstance(start, str) else start.flat()
-    of_model = options_of_model(changes.get("model", before["model"]))
-    known = {*DEFAULTS, *of_model}
-    check_known(changes, known, "a configuration")
-    values = {name: value for name, value in before.items() if name in known}
-    values |= {name: None for name in MODEL_OPTIONS if name not in of_model}
-    for switch, idle in SWITCHES.items():
-        if not changes.get(switch, True):
-            values |= {name: DEFAULTS[name] for name in idle}
-    if values["n_iterations"] is None and not changes.get("pool_size", values["pool_size"]):
-        values["n_iterations"] = DEFAULTS["n_iterations"]
-    for given in (named, changes):
-        own = {name: given[name] for name in _OF_MUTATIONS if given.get(name, DEFAULTS[name]) != DEFAULTS[name]}
-        if own:
-            find_mutation(given.get("mutation", before["mutation"]), own)
-    return cast(TrainingConfig, unflattened(TrainingConfig, {**values, **changes}))
-
-
-def preset_values(name: str) -> dict[str, Any]:
-    """Return all options of a preset by name, without making it.
-
-    Raises:
-        ValueError: unknown name; the message lists the known ones.
-    """
-    return {**DEFAULTS, **PRESETS.find(name)}
+    config = preset(start) if isinstance(start, str) else start
+    of_model = options_of_model(changes.get("model", config.model.model))
+    check_known(changes, {*OPTIONS, *of_model}, "a configuration")
+    usual = {name: OPTIONS[name].default for name in _OF_MUTATIONS}
+    if own := differences({name: changes.get(name, usual[name]) for name in usual}, usual):
+        find_mutation(changes.get("mutation", config.population.mutation), own)  # refuses those of another mutation
+    left: dict[str, Any] = {name: None for name in config.model.options if name not in of_model}
+    if not changes.get("pool_size", True):
+        left |= flat(PoolConfig())
+        if config.model.n_iterations is None:
+            left["n_iterations"] = ModelConfig.n_iterations
+    if not changes.get("evolve", True):
+        left |= {**WITHOUT_EVOLUTION, "task": config.task}
+    return with_values(config, {**left, **changes})
 
 
 def preset(name: str) -> TrainingConfig:
@@ -357,7 +335,7 @@ def preset(name: str) -> TrainingConfig:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    return changed(name)
+    return changed(TrainingConfig(), **PRESETS.find(name))
 
 
 def register_preset(name: str, base: str | None = None, **options: Any) -> None:
@@ -374,9 +352,6 @@ def register_preset(name: str, base: str | None = None, **options: Any) -> None:
         ValueError: the name of a preset of this package, an unknown base or option, or a bad value.
     """
     inherited = {} if base is None else PRESETS.find(base)
-    of_model = options_of_model(options["model"]) if "model" in options else {}
-    known = {**of_model, **OPTIONS}
-    check_known(options, {*DEFAULTS, *of_model}, f"the preset {name}")
-    PRESETS.register(
-        name, inherited | {key: known[key].check(value) if key in known else value for key, value in options.items()}
-    )
+    known = {**options_of_model({**inherited, **options}.get("model", ModelConfig.model)), **OPTIONS}
+    check_known(options, known, f"the preset {name}")
+    PRESETS.register(name, inherited | {key: known[key].check(value) for key, value in options.items()})

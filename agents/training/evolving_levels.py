@@ -142,18 +142,16 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
     # wraps around, so that every worker has as many: a gather needs shares of one size
     places = (np.arange(n_each) * workers.size + workers.rank) % len(levels)
     at_once = config.batch_size // workers.size
-    parts = [levels[places[start : start + at_once]] for start in range(0, n_each, at_once)]
-    measured = [measured_by(config.population, _paths(model, part, config, workers), part) for part in parts]
-    return _in_order(torch.cat(measured), workers)[: len(levels)]
-
-
-def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers) -> Tensor:
-    maze = DeviceBatch.of(batch, workers.device).one_hot(model.n_tiles)
-    n_steps = config.model.n_iterations
+    n_steps, measured = config.model.n_iterations, []
     assert n_steps is not None
-    low = torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
-    with tf32(config.precision == "tf32"), low:
-        return rollout(model, maze, n_steps, n_returned=PATH + 1)[:, PATH]
+    for start in range(0, n_each, at_once):
+        part = levels[places[start : start + at_once]]
+        low = torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
+        with tf32(config.precision == "tf32"), low:
+            maze = DeviceBatch.of(part, workers.device).one_hot(model.n_tiles)
+            path = rollout(model, maze, n_steps, n_returned=PATH + 1)[:, PATH]
+        measured.append(measured_by(config.population, path, part))
+    return _in_order(torch.cat(measured), workers)[: len(levels)]
 
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:

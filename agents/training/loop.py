@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 from maze_nca_gym.mazes.scoring import score
@@ -75,7 +74,7 @@ def run_updates(
         KeyboardInterrupt: after Ctrl-C, when the state has been saved.
         OSError: a file could not be written; the last checkpoint is intact.
     """
-    config = state.config
+    config, evolution = state.config, state.evolution
     if config.batch_size % workers.size:
         raise ValueError(f"batch_size {config.batch_size} must be a multiple of the {workers.size} workers")
     stream, held_out = LevelStream(config, all_sizes=bool(state.continued)), validation_batch(config)
@@ -83,8 +82,17 @@ def run_updates(
         stream.batch(state.update)  # raises where there are no such levels, before anything is written
     # to agree on whether to end, GPUs have to be waited for: several workers with GPUs ask only after a line of metrics
     asks_always = workers.size == 1 or workers.device.type == "cpu"
+
+    def save() -> None:
+        read_losses(state)
+        if run.writes:
+            if evolution is not None and state.update == config.n_updates:
+                evolution.population.save(run.path / LEVELS)  # first: whoever finds the last checkpoint finds it too
+            state.save(run)
+            save_model(state.best_model, run.path / MODEL)
+
     with (
-        run.loop(partial(save, state, run), intervals.save, workers.any) as between,
+        run.loop(save, intervals.save, workers.any) as between,
         tf32(False),  # but for the products of the network, see `updates.backward`
         made_ahead(stream, state.update) as batches,
     ):
@@ -97,39 +105,23 @@ def run_updates(
                 read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
             seconds = time.perf_counter() - began
             state.seconds, state.line_seconds = state.seconds + seconds, state.line_seconds + seconds
-            if is_due:
+            if is_due and run.writes:
+                line: dict[str, float] = {
+                    "update": state.update,
+                    "seconds": state.seconds,
+                    "loss": sum(state.losses) / len(state.losses),
+                    "learning_rate": state.optimiser.param_groups[0]["lr"],
+                    "levels_per_second": len(state.losses) * config.batch_size / max(state.line_seconds, 1e-9),
+                }
+                if evolution is not None:
+                    line |= {"evolution_seconds": evolution.seconds, "n_rounds": float(evolution.n_rounds)}
+                    line |= evolution.population.statistics()
                 policy = state.best_model if is_last or state.update % intervals.validate == 0 else None
-                if run.writes:
-                    report(metrics(state) | ({} if policy is None else validate(policy, held_out)), policy)
+                report(line if policy is None else line | validate(policy, held_out), policy)
+            if is_due:
                 state.losses, state.line_seconds = [], 0.0
             if not is_last and (is_due or asks_always):
                 between(is_due)  # saves after a line of metrics
-
-
-def metrics(state: TrainingState) -> dict[str, float]:
-    """Return a line of metrics about the updates since the last one, without a validation."""
-    n_levels = len(state.losses) * state.config.batch_size
-    line = {
-        "update": state.update,
-        "seconds": state.seconds,
-        "loss": sum(state.losses) / len(state.losses),
-        "learning_rate": state.optimiser.param_groups[0]["lr"],
-        "levels_per_second": n_levels / max(state.line_seconds, 1e-9),
-    }
-    if (evolution := state.evolution) is not None:
-        line |= {"evolution_seconds": evolution.seconds, "n_rounds": float(evolution.n_rounds)}
-        line |= evolution.population.statistics()
-    return line
-
-
-def save(state: TrainingState, run: RunFolder) -> None:
-    """Write the checkpoint, the model and, after the last update, the population."""
-    read_losses(state)
-    if run.writes:
-        if state.evolution is not None and state.update == state.config.n_updates:
-            state.evolution.population.save(run.path / LEVELS)  # first: whoever finds the last checkpoint finds it too
-        state.save(run)
-        save_model(state.best_model, run.path / MODEL)
 
 
 def validate(policy: Policy, batch: Batch) -> dict[str, float]:

@@ -85,14 +85,4 @@ def train(
     check_folder("--out", folder)
     config = changed(preset, **options)
     with naming_memory(f"--batch-size {config.batch_size}", device):
-        return run_session(
-            folder,
-            name,
-            config,
-            intervals,
-            device=device,
-            threads=threads,
-            tensorboard=tensorboard,
-            overwrite=overwrite,
-            on_update=on_update,
-        )
+        return run_session(folder, name, config, intervals, device, threads, tensorboard, overwrite, on_update)

@@ -28,7 +28,7 @@ from ..runs import (
     import_option,
 )
 from .compiling import check_compile, compile_if_faster
-from .config import TrainingConfig, preset_values
+from .config import TrainingConfig, preset
 from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
 from .presets import PRESETS
@@ -42,7 +42,7 @@ FILES = (MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
 
 def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
     """Return the options in which a configuration differs from a preset, with the configuration's values."""
-    return differences(config.flat(), preset_values(name))
+    return differences(config.flat(), preset(name).flat())
 
 
 def run_session(
@@ -50,7 +50,6 @@ def run_session(
     name: str,
     config: TrainingConfig,
     intervals: Intervals,
-    *,
     device: str,
     threads: int | None,
     tensorboard: bool,

@@ -62,22 +62,20 @@ class TrainingState:
     line_seconds: float = 0.0
 
     @classmethod
-    def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
-        """Return a run before its first update.
+    def start(
+        cls, config: TrainingConfig, device: torch.device, evolution: EvolvingLevels | None = None
+    ) -> TrainingState:
+        """Return a run before its first update; where levels evolve and none are given, with a first population.
 
         Raises:
             ValueError: its levels evolve, and nearly all of their size are held out.
         """
-        state = cls._without_levels(config, device)
-        state.evolution = EvolvingLevels.start(config) if config.evolve else None
-        return state
-
-    @classmethod
-    def _without_levels(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
+        if config.evolve and evolution is None:
+            evolution = EvolvingLevels.start(config)
         model = config.make_model().to(device)
         average = copy.deepcopy(model) if config.optimiser.ema_decay else None
         optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
-        return cls(config, model, optimiser, average)
+        return cls(config, model, optimiser, average, evolution=evolution)
 
     def compile(self, how: Literal[True, "reduce-overhead"] = True) -> None:
         """Compile the model's iterations with `torch.compile`, by default or in a mode by name."""
@@ -154,7 +152,12 @@ class TrainingState:
         if found is None:
             return None
         numbers, parts = found
-        state = cls._without_levels(config, device)
+        evolution = None
+        if config.evolve:
+            arrays = {name: tensor.numpy() for name, tensor in parts[POPULATION].items()}
+            population = LevelPopulation.from_arrays(arrays, numbers["evolution"].pop("population"))
+            evolution = EvolvingLevels(population, **numbers["evolution"])
+        state = cls.start(config, device, evolution)
         for name in ("update", "seconds", "losses", "line_seconds"):
             setattr(state, name, numbers[name])
         state.continued = tuple(numbers["continued"])
@@ -171,8 +174,4 @@ class TrainingState:
             state.optimiser.state[parameter] = {"step": step, **kept}
         for size in numbers["pools"]:
             state.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], config, device)
-        if config.evolve:
-            arrays = {name: tensor.numpy() for name, tensor in parts[POPULATION].items()}
-            population = LevelPopulation.from_arrays(arrays, numbers["evolution"].pop("population"))
-            state.evolution = EvolvingLevels(population, **numbers["evolution"])
         return state

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -153,16 +152,20 @@ def backward(
         with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
             growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
             states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
-            wanted = (
-                batch.target
-                if not config.loss.nearest_solution
-                else _nearest_optima(batch, states[-1], config.loss.nearest_solution, find_task(config.task).order)
-            )
-            target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
+            wanted = batch.target
+            if config.loss.nearest_solution:
+                order = find_task(config.task).order
+                wanted = _nearest_optima(batch, states[-1], config.loss.nearest_solution, order)
+            had = torch.stack([ages + mark for mark in marks])
             counted = had_time(solution_lengths(batch.target), had, config.loss.loss_after)
-            losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
+            losses = path_losses(config.loss.loss, states, wanted.float(), counted, damped=config.pool.pool_size > 0)
             if config.loss.guidance:
-                losses = losses + config.loss.guidance * _of_guidance(states, batch, had, config.n_shown)
+                assert batch.guidance is not None
+                assert batch.after is not None
+                of_tiles = had[:, :, None, None] >= batch.after
+                first = config.n_shown - batch.guidance.shape[1]
+                hinted = guidance_losses(states, batch.guidance.float(), of_tiles, first)
+                losses = losses + config.loss.guidance * hinted
         losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
 
@@ -175,14 +178,6 @@ def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, 
     path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
     tiles, target = read_back(batch.tiles), read_back(batch.target)
     return upload(best_path(tiles, path + (1 - nearest_solution) * target, order), state.device)
-
-
-def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor, n_shown: int) -> Tensor:
-    """Return (K,) guidance losses after (K, B) iterations, over the tiles that count by then."""
-    assert batch.guidance is not None
-    assert batch.after is not None
-    first = n_shown - batch.guidance.shape[1]
-    return guidance_losses(states, batch.guidance.float(), ages[:, :, None, None] >= batch.after, first)
 
 
 @torch.no_grad()

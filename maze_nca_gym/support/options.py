@@ -36,6 +36,7 @@ from typing import (
     Protocol,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -435,22 +436,27 @@ def flat(part: Any) -> dict[str, Any]:
     return values
 
 
-def unflattened(kind: Any, values: Mapping[str, Any]) -> Any:
-    """Return the dataclass of this kind that `flat` turned into these values.
+def with_values(part: R, values: Mapping[str, Any]) -> R:
+    """Return a dataclass with other values by the names of its options, those of its parts included.
+
+    Of the further options of a field, those stay that it still has with the new values.
 
     Raises:
         ValueError: a value that it refuses.
     """
+    kind: Any = type(part)
     given: dict[str, Any] = {}
     for name, field in _described(kind).items():
+        before = getattr(part, name)
         if field.is_part:
-            given[name] = unflattened(field.option.type, values)
-        elif field.further is not None:
-            further = field.further.options_of(values)
-            given[name] = {each: values[each] for each in further if each in values and each not in _described(kind)}
+            given[name] = with_values(before, values)
+        elif field.further is None:
+            given[name] = values.get(name, before)
         else:
-            given[name] = values[name]
-    return kind(**given)
+            further = field.further.options_of({**vars(part), **values})
+            own = {each: value for each, value in values.items() if each not in _described(kind)}
+            given[name] = {each: value for each, value in {**before, **own}.items() if each in further}
+    return cast(R, kind(**given))
 
 
 def to_json(values: Any) -> Any:

@@ -215,9 +215,10 @@ def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
 
 
 def _sweep(content: Mapping[str, Any]) -> Sweep:
-    from ...training.config import DEFAULTS, changed, preset_values
+    from ...training.config import OPTIONS, changed
     from ...training.data import LevelStream, validation_batch
     from ...training.options import options_of_model
+    from ...training.presets import PRESETS
 
     check_known(content, options_of(Description), "a sweep")
     given = Description(**content)
@@ -226,12 +227,12 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     rows, folders = [*given.combined()], Counter(as_folder(name) for name, _ in given.combined())
     twice = dict.fromkeys(repr(name) for name, _ in rows if folders[as_folder(name)] > 1)
     check(not twice, f"two rows are named {', '.join(twice)}")
-    known = {*DEFAULTS, "preset"}
+    known = {*OPTIONS, "preset"}
     for name, options in rows:
         is_short, preset = 0 < len(as_folder(name).encode()) <= LONGEST, options["preset"]
         check(is_short, f"the name of a row, which is that of a folder, must have 1 to {LONGEST} bytes, got {name!r}")
         check(isinstance(preset, str), f"row {name!r}: preset must be the name of one, got {preset!r}")
-        known |= {*options_of_model(options.get("model", preset_values(preset)["model"]))}
+        known |= {*options_of_model({**PRESETS.find(preset), **options}.get("model"))}
     for place, names in given.places.items():
         check("seed" not in names, f"{place} has a seed, but seeds are given by `seeds`")
         check_known(names, known, place)
