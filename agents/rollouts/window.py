@@ -30,7 +30,7 @@ def open_window(
     """Show a policy in a window until the user closes it; a solved level stays until another is asked for.
 
     Args:
-        policy: a policy on the CPU.
+        policy: a policy, on any device.
         name: the policy's name in the title, by default that of its class.
         fps: the largest number of iterations per second, which the user can change.
         seed: the seed of the levels.

@@ -125,9 +125,8 @@ def evolve(
         OSError: a file could not be written.
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
-    from maze_nca_gym.envs.backend_torch import find_device
 
-    from ...policies.policy import common_task
+    from ...policies.policy import common_task, moved
     from ...policies.registry import named_policies
     from ...rollouts import default_steps, try_out
     from .measure import Regret
@@ -140,7 +139,7 @@ def evolve(
     check(options.get("capacity", n) >= n, f"capacity must be at least n {n}, got {options.get('capacity')}")
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
-        found = {name: policy.to(find_device(device)) for name, policy in named_policies(policies).items()}
+        found = {name: moved(policy, device) for name, policy in named_policies(policies).items()}
         task = find_task(common_task(found))
         task.check_one_channel("its levels cannot evolve")
         names = (options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
