@@ -23,7 +23,7 @@ from maze_nca_gym.support.transfer import read_back, upload
 from ..policies.guarantees import DRAWINGS
 from ..policies.policy import Policy
 from .iterating import finished, rollout
-from .scores import encode, label, score_paths
+from .scores import encode, label, score_table
 from .solving import step_limit
 
 
@@ -178,7 +178,7 @@ class Session:
         target = task.solve(tiles[None]) if target is None else target
         accuracy, solved = np.nan, False
         if task.is_answer(target).all():
-            row = score_paths(policy, label(policy, tiles[None], target), channels[None][:, task.drawn])[0]
+            row = score_table(policy, label(policy, tiles[None], target), channels[None][:, task.drawn])[0]
             accuracy, solved = float(row[ACCURACY]), step > 0 and bool(row[OPTIMAL])
             verdict = DRAWINGS.get(policy.output, task).found if solved else ""
         else:

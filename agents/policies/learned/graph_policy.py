@@ -8,18 +8,28 @@ all tiles, from their five padded neighbours: with no wait, and with no sums in 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from gymnasium.error import DependencyNotInstalled
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.mazes.levels import Tile
 
 from ..neighbours import offsets
-from . import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric, and silences its import
 from .base import LearnedPolicy, check_flags
+
+try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # its import calls torch.jit.script
+        import torch_geometric.nn  # noqa: F401 - for the layers of subclasses
+except ImportError as error:
+    raise DependencyNotInstalled(
+        'graph networks need torch_geometric: run `pip install "maze-nca-gym[gnn]"`'
+    ) from error
 
 NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
 """(rows down, columns to the right) from a tile to those that it reads: itself, up, left, down, right."""
@@ -49,11 +59,13 @@ class TileGraphs(NamedTuple):
         wall = maze[:, Tile.WALL] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         nodes = is_node.flatten().nonzero()[:, 0]
-        read, reader, direction = _edges(is_node)
+        numbers = (is_node.flatten().cumsum(0) - 1).view_as(is_node).masked_fill(~is_node, -1)
+        read = around(numbers, outside=-1)[is_node]
+        reader, direction = (read >= 0).nonzero(as_tuple=True)
         return cls(
             nodes,
             _rows(maze).index_select(0, nodes),
-            torch.stack([read, reader]),
+            torch.stack([read[reader, direction], reader]),
             maze.new_tensor(NEIGHBOURHOOD).index_select(0, direction),
         )
 
@@ -103,14 +115,6 @@ def _rows(grid: Tensor) -> Tensor:
     return grid.permute(0, 2, 3, 1).flatten(0, 2)
 
 
-def _edges(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return three (E,) int64 tensors for (B, H, W) bool: the node read, its reader, the place in `NEIGHBOURHOOD`."""
-    numbers = (is_node.flatten().cumsum(0) - 1).view_as(is_node).masked_fill(~is_node, -1)
-    read = around(numbers, outside=-1)[is_node]
-    reader, direction = (read >= 0).nonzero(as_tuple=True)
-    return read[reader, direction], reader, direction
-
-
 class GraphPolicy(LearnedPolicy):
     """One layer over the maze and the state at the tiles that are nodes, then a ReLU; the state of other tiles is 0.
 
@@ -148,8 +152,9 @@ class GraphPolicy(LearnedPolicy):
         check_flags(traversable_edges_only=traversable_edges_only)
         super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names)
         self.traversable_edges_only = traversable_edges_only
-        layers = (_undrawn(make_layer, n_tiles + n_channels, n_channels) for _ in range(self.n_layers))
-        self.layers = nn.ModuleList(layers)
+        with torch.device("meta"):  # where a layer's own initialisation does not advance the global generator
+            layers = nn.ModuleList(make_layer(n_tiles + n_channels, n_channels) for _ in range(self.n_layers))
+        self.layers = layers.to_empty(device=torch.get_default_device())
         self._draw(generator or torch.Generator().manual_seed(0))
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
@@ -203,10 +208,3 @@ class GraphPolicy(LearnedPolicy):
         if step != self.unbounded:
             convolved = convolved.relu()
         return encoded.scatter(convolved, state)
-
-
-def _undrawn(make_layer: Callable[[int, int], nn.Module], n_inputs: int, n_outputs: int) -> nn.Module:
-    """Return a layer with uninitialised weights; its own initialisation would advance the global generator."""
-    with torch.device("meta"):
-        layer = make_layer(n_inputs, n_outputs)
-    return layer.to_empty(device=torch.get_default_device())
