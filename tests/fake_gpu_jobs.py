@@ -26,6 +26,7 @@ from training_runs import tiny
 from maze_nca_gym.agents import evaluate, list_policies, load, rollout, solve
 from maze_nca_gym.agents.rollouts.iterating import finished
 from maze_nca_gym.agents.rollouts.scores import encode
+from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.presets import PRESETS
@@ -182,6 +183,13 @@ def episodes(id: str, mode: str) -> Callable[[FakeGpu], None]:
     return job
 
 
+def play(gpu: FakeGpu) -> None:
+    """Make steps of a session with a policy there."""
+    session = Session(load("nca-shortest-path").to(GPU), "nca", 0, size=5)
+    assert [session.step(), session.step()] == ["", ""]
+    session.finished()
+
+
 def whole(call: Callable[[], object]) -> Callable[[FakeGpu], object]:
     """Call a function of the package, which may read at will."""
     return lambda gpu: call()
@@ -203,6 +211,7 @@ def jobs(every: bool) -> dict[str, Callable[[FakeGpu], object]]:
         made |= {f"steps of {id}, {mode}": episodes(id, mode) for mode in ("NextStep", "SameStep", "Disabled")}
     some = {"families": "perfect", "sizes": [6], "n": 3, "steps": 6, "stability": every}
     made["evaluate"] = whole(lambda: evaluate(["nca-shortest-path", "shortest-path-bfs"], device="cuda", **some))
+    made["play"] = play
     made["solve"] = whole(lambda: solve("nca-shortest-path", generator="perfect", size=6, n=3, device="cuda"))
     return made
 

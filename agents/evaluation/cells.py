@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.mazes.families import most_levels
 from maze_nca_gym.mazes.levels import LevelSet, has_border
 from maze_nca_gym.mazes.tasks import find_task
 
 from ..policies.environments import border_warning
-from ..policies.policy import Policy
+from ..policies.policy import Policy, to_device
 from ..rollouts import Batch, default_steps, label, try_out
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
@@ -112,9 +111,9 @@ def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, P
     """Return policies on a device, or where they are if it is None.
 
     Raises:
-        ValueError: there is no such device.
+        ValueError: there is no such device, or it has no float64, in which exact policies compute.
     """
-    return {name: policy if device is None else policy.to(find_device(device)) for name, policy in policies.items()}
+    return {name: to_device(policy, device) for name, policy in policies.items()}
 
 
 def prepare(

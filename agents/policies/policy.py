@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym import environment_id
+from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.tables import Table
@@ -129,10 +131,9 @@ class Policy(nn.Module):
         self.update = torch.compile(self.update, *args, **kwargs)  # type: ignore[method-assign]
 
     def __getstate__(self) -> Any:
-        """Leave out what `compile` made, which would run a copy with the weights of the original."""
+        """Leave out what `compile` put in the place of methods: no file can hold it, and it would run the original."""
         kept: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
-        kept.pop("update", None)
-        return kept
+        return {name: value for name, value in kept.items() if not isfunction(getattr(type(self), name, None))}
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return the state after one iteration; the policy itself does not change.
@@ -306,6 +307,18 @@ def asked(policy: Policy, task: str) -> Policy:
     if task != policy.task:
         other.task, other.guarantees = task, policy.guarantees.asked(task)
     return other
+
+
+def to_device(policy: Policy, device: str | None) -> Policy:
+    """Return a policy on a device, where it is now if that is None.
+
+    Raises:
+        ValueError: there is no such device, or it has no float64, in which exact policies compute.
+    """
+    if device is None:
+        return policy
+    is_exact = policy.guarantees.exact or hasattr(policy, "sum_dtype")
+    return policy.to(find_device(device, "an exact policy" if is_exact else ""))
 
 
 def facts(policy: Policy) -> dict[str, str]:

@@ -62,9 +62,15 @@ class PyTorch:
         few_threads = not policy.engine_hints.gains_from_threads and not torch.is_grad_enabled()
         with threads(1) if few_threads else nullcontext():
             maze, state, iteration = self._prepared(policy, maze, state)
-            limited = _Shrinking(request.growth, policy.engine_hints.state_limit)
-            reached = enumerate(_states(iteration, state, request, limited))
-            return [current[:, : request.n_returned] for n_steps, current in reached if n_steps in request.keep]
+            limit = _GrowthLimit(request.growth, policy.engine_hints.state_limit)
+            returned = []
+            for n_steps in range(1, request.n_steps + 1):
+                seen = limit.read(state)
+                state = iteration(seen, request.start_step + n_steps - 1).clamp(-STATE_LIMIT, STATE_LIMIT)
+                limit.note(state)
+                if n_steps in request.keep:
+                    returned.append(state[:, : request.n_returned])
+            return returned
 
     def _prepared(self, policy: Policy, maze: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Iteration]:
         """Return maze and state in the fastest memory format, and an iteration for which the maze is encoded once."""
@@ -86,17 +92,8 @@ class Stepping(PyTorch):
         return maze, state, partial(policy, maze)
 
 
-def _states(iteration: Iteration, state: Tensor, request: RolloutRequest, shrinking: _Shrinking) -> Iterator[Tensor]:
-    """Yield every state of a rollout, beginning with the given one."""
-    yield state
-    for step in range(request.start_step, request.start_step + request.n_steps):
-        state = iteration(shrinking.before(state), step).clamp(-STATE_LIMIT, STATE_LIMIT)
-        shrinking.after(state)
-        yield state
-
-
 @dataclass
-class _Shrinking:
+class _GrowthLimit:
     """A limit on how fast gradients of states grow from step to step, by hooks on the states.
 
     Attributes:
@@ -108,25 +105,27 @@ class _Shrinking:
     growth: float
     most: float
 
-    def before(self, state: Tensor) -> Tensor:
+    def read(self, state: Tensor) -> Tensor:
         """Return a view of a (B, C, H, W) state for the next iteration to read, whose gradient is limited."""
         if self.growth == math.inf or not state.requires_grad:
             return state
+
+        def shrunk(gradient: Tensor) -> Tensor:
+            lengths = self._lengths(gradient, state)
+            return gradient * torch.where(lengths > self._longest, self._longest / lengths, 1)
+
         seen = state.view_as(state)
-        seen.register_hook(lambda gradient: self._shrunk(gradient, state))
+        seen.register_hook(shrunk)
         return seen
 
-    def after(self, state: Tensor) -> None:
+    def note(self, state: Tensor) -> None:
         """Have the whole gradient of a (B, C, H, W) state, from the next one and from losses, set the next limit."""
+
+        def longest(gradient: Tensor) -> None:
+            self._longest = self.growth * self._lengths(gradient, state)
+
         if self.growth < math.inf and state.requires_grad:
-            state.register_hook(lambda gradient: self._note(gradient, state))
-
-    def _note(self, gradient: Tensor, state: Tensor) -> None:
-        self._longest = self.growth * self._lengths(gradient, state)
-
-    def _shrunk(self, gradient: Tensor, state: Tensor) -> Tensor:
-        lengths = self._lengths(gradient, state)
-        return gradient * torch.where(lengths > self._longest, self._longest / lengths, 1)
+            state.register_hook(longest)
 
     def _lengths(self, gradient: Tensor, state: Tensor) -> Tensor:
         """Return the norms of (B, C, H, W) gradients where they pass, (B, 1, 1, 1)."""

@@ -90,14 +90,13 @@ def solve(
     """
     if out is not None:
         check_folder("--out", Path(out))
-    from maze_nca_gym.envs.backend_torch import find_device
-
+    from ..policies.policy import to_device
     from .scores import label, usual_batch
     from .solved import Solved
     from .solving import check_steps, run_until_solved, step_limit
 
     ((name, found),) = named_policies(policy).items()
-    task, found = find_task(found.task), found if device is None else found.to(find_device(device))
+    task, found = find_task(found.task), to_device(found, device)
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     if levels is None:
         n = DEFAULT_N if n is None else n
@@ -155,7 +154,7 @@ def play(
 
     Args:
         policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
-            name in the window. In Python also a policy on the CPU.
+            name in the window. In Python also a policy, on any device.
         fps: initial limit on iterations per second, which keys change.
         seed: seed of the levels, at least 0; the same seed gives the same levels.
         levels: set of levels to play on, in its order, and again from the first after the last: a file written by

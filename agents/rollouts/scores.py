@@ -109,7 +109,13 @@ def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
 
 
 def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the columns of `Scores.table`, and then `ERROR` and `LENGTH`, (B, 6) float64.
+    """Return the columns of `score_table`, whose arguments it has, and then `ERROR` and `LENGTH`, (B, 6) float64."""
+    table, wanted = score_table(policy, levels, path), levels.wanted
+    return np.column_stack([table, squared_errors(path, wanted), lengths_of(wanted)])
+
+
+def score_table(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the columns of `Scores.table`, (B, 4) float64.
 
     If the policy outputs something else than one path (`DRAWINGS`), only exactly what was wanted is optimal.
 
@@ -120,12 +126,10 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
     """
     wanted = levels.wanted
     if levels.drawing is None:
-        table = score(levels.tiles, path, wanted, find_task(policy.task).judge).table
-    else:
-        check_numbers(path)
-        losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
-        n_tiles = max(1, int(np.prod(wanted.shape[1:])))
-        of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about what is empty
-        complete = ((path > 0.5) == wanted).all(axis=(1, 2))
-        table = np.column_stack([losses, 1 - losses / of_nothing, complete, complete])
-    return np.column_stack([table, squared_errors(path, wanted), lengths_of(wanted)])
+        return score(levels.tiles, path, wanted, find_task(policy.task).judge).table
+    check_numbers(path)
+    losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
+    n_tiles = max(1, int(np.prod(wanted.shape[1:])))
+    of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about what is empty
+    complete = ((path > 0.5) == wanted).all(axis=(1, 2))
+    return np.column_stack([losses, 1 - losses / of_nothing, complete, complete])

@@ -18,12 +18,12 @@ from maze_nca_gym.rendering.controls import Action
 from maze_nca_gym.rendering.edits import Edit
 from maze_nca_gym.rendering.snapshots import History
 from maze_nca_gym.support.random_streams import rng_for
-from maze_nca_gym.support.transfer import read_back
+from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import DRAWINGS
 from ..policies.policy import Policy
 from .iterating import finished, rollout
-from .scores import encode, label, score_paths
+from .scores import encode, label, score_table
 from .solving import step_limit
 
 
@@ -36,7 +36,7 @@ class Session:
         level: the number of the level, from 0.
 
     Args:
-        policy: a policy on the CPU.
+        policy: a policy, on any device.
         name: its name.
         seed: the seed of the levels.
         options: which levels to show: `levels`, `size`, `generator` and its options.
@@ -143,7 +143,7 @@ class Session:
     def finished(self) -> bool:
         """Return whether the path never changes again; valid for episodes without edits only."""
         now = self.snapshot
-        maze, state = encode(self.policy, now.tiles[None]), torch.from_numpy(now.channels[None])
+        maze, state = encode(self.policy, now.tiles[None]), upload(now.channels[None], self.policy.device)
         return bool(read_back(finished(self.policy, maze, state, now.step)[0]))
 
     @staticmethod
@@ -166,7 +166,7 @@ class Session:
     def _next(self) -> Snapshot:
         """Return the snapshot after one more iteration."""
         now = self.snapshot
-        maze, state = encode(self.policy, now.tiles[None]), torch.from_numpy(now.channels[None])
+        maze, state = encode(self.policy, now.tiles[None]), upload(now.channels[None], self.policy.device)
         after = read_back(rollout(self.policy, maze, 1, state, start_step=now.step)[0])
         return self._snapshot(now.tiles, after, now.step + 1, now.target[None])
 
@@ -178,7 +178,7 @@ class Session:
         target = task.solve(tiles[None]) if target is None else target
         accuracy, solved = np.nan, False
         if task.is_answer(target).all():
-            row = score_paths(policy, label(policy, tiles[None], target), channels[None][:, task.drawn])[0]
+            row = score_table(policy, label(policy, tiles[None], target), channels[None][:, task.drawn])[0]
             accuracy, solved = float(row[ACCURACY]), step > 0 and bool(row[OPTIMAL])
             verdict = DRAWINGS.get(policy.output, task).found if solved else ""
         else:

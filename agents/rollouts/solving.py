@@ -21,7 +21,7 @@ from ..policies.guarantees import USUAL_SIZE
 from ..policies.policy import Policy
 from .iterating import finished, iterate, rollout
 from .pytorch import threads
-from .scores import Batch, batches, encode, label, path_of, score_paths
+from .scores import Batch, batches, encode, label, path_of, score_table
 
 _ASK_EVERY = 32
 """Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
@@ -212,7 +212,7 @@ def _run_batch(policy: Policy, levels: Batch, n_steps: int, report: Callable[[in
         paths = read_back(torch.stack([each[:, drawn] for each in states]).float())
         state, left = states[-1], np.arange(len(rows))
         for step, path in enumerate(paths, begin + 1):
-            ended = score_paths(policy, levels, path[left])[:, OPTIMAL] != 0
+            ended = score_table(policy, levels, path[left])[:, OPTIMAL] != 0
             result.solved[rows[left[ended]]] = True
             if step % _ASK_EVERY == 0 or step == n_steps:
                 ended |= read_back(finished(policy, maze, state, step))[left]

@@ -21,17 +21,17 @@ _ASK_EVERY = 8
 def open_window(
     policy: Policy,
     *,
-    name: str | None = None,
-    fps: float = 10.0,
-    seed: int = 0,
-    policies: Mapping[str, Callable[[], Policy]] | None = None,
+    name: str,
+    fps: float,
+    seed: int,
+    policies: Mapping[str, Callable[[], Policy]],
     **options: Any,
 ) -> None:
     """Show a policy in a window until the user closes it; a solved level stays until another is asked for.
 
     Args:
-        policy: a policy on the CPU.
-        name: the policy's name in the title, by default that of its class.
+        policy: a policy, on any device.
+        name: the policy's name in the title.
         fps: the largest number of iterations per second, which the user can change.
         seed: the seed of the levels.
         policies: further policies that the user can choose, by name.
@@ -41,9 +41,8 @@ def open_window(
         ValueError: a bad option, or levels on which the policy cannot run.
         NoScreenError: there is no screen.
     """
-    name = name or type(policy).__name__
     session = Session(policy, name, seed, **options)
-    policies = {**({} if not policies or name in policies else {name: lambda: policy}), **(policies or {})}
+    policies = policies if name in policies else {name: lambda: policy, **policies}
     window = Window(
         fps, "maze_nca_gym", {Action.POLICY: tuple(policies), Action.LEVEL: tuple(GENERATORS)}, restarts=True
     )

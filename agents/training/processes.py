@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import Tensor
 
-DEVICES = "auto, cpu, cuda, cuda:0 ..."
+from maze_nca_gym.envs.backend_torch import find_device
 
 
 def usable_cores() -> int:
@@ -48,14 +49,22 @@ class FabricWorkers(Workers):
     def __init__(self, device: str) -> None:
         try:
             from lightning_fabric import Fabric
+            from lightning_fabric.strategies.ddp import DDPStrategy
         except ImportError as error:
             raise ValueError(
                 'training in several processes needs lightning-fabric: pip install "maze-nca-gym[train]"'
             ) from error
-        accelerator = "cuda" if device.startswith("cuda") else "cpu"
-        here = int(os.environ["LOCAL_WORLD_SIZE"])
+        accelerator, here = torch.device(device).type, int(os.environ["LOCAL_WORLD_SIZE"])
+        if accelerator != "cpu" and device != "cuda":
+            raise ValueError(f"torchrun gives each process a GPU of its own: use --device cuda, not {device}")
+        if accelerator == "cuda" and here > (n_gpus := torch.cuda.device_count()):
+            raise ValueError(
+                f"torchrun started {here} processes, but torch finds {n_gpus} GPUs here: use --nproc-per-node {n_gpus}"
+            )
         n_nodes = int(os.environ["WORLD_SIZE"]) // here
-        self._fabric: Any = Fabric(accelerator=accelerator, devices=here, num_nodes=n_nodes, strategy="ddp")
+        # the others wait for the first while it validates, which may take longer than the ten minutes of NCCL
+        strategy = DDPStrategy(timeout=timedelta(weeks=1))
+        self._fabric: Any = Fabric(accelerator=accelerator, devices=here, num_nodes=n_nodes, strategy=strategy)
         self._fabric.launch()
         self.rank, self.size = self._fabric.global_rank, self._fabric.world_size
         super().__init__(self._fabric.device)
@@ -78,27 +87,22 @@ class FabricWorkers(Workers):
         return bool(self._fabric.all_reduce(torch.tensor(float(flag), device=self.device), reduce_op="sum"))
 
 
-def find_workers(device: str = "auto") -> Workers:
+def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
     """Return this process as the only worker, or as one of several if `torchrun` started it.
 
     Args:
-        device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
+        device: auto (a CUDA GPU if there is one), or as of `find_device`.
+        float64_for: as of `find_device`.
 
     Raises:
-        ValueError: no such device, or Lightning Fabric is needed and not installed.
+        ValueError: no such device, one without the float64 that is needed, or Lightning Fabric is needed and not
+            installed.
+        ValueError: more processes than GPUs on this machine, or one GPU by its number for several processes.
         ValueError: several processes were started, but not by `torchrun`: by `srun`, for example.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        found = torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"unknown device {device!r}; known: {DEVICES}") from error
-    if found.type not in ("cpu", "cuda"):
-        raise ValueError(f"training does not run on device {device!r}; known: {DEVICES}")
-    n_gpus = torch.cuda.device_count()
-    if found.type == "cuda" and (found.index or 0) >= n_gpus:
-        raise ValueError(f"device {device} was asked for, but torch finds {n_gpus} CUDA GPUs; known: {DEVICES}")
+    found = find_device(device, float64_for)
     n_workers = int(os.environ.get("WORLD_SIZE", "1"))
     if n_workers > 1 and "LOCAL_WORLD_SIZE" not in os.environ:
         raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")

@@ -69,7 +69,7 @@ def run_session(
         overwrite: whether to delete the run in the folder.
         on_update: receives each line of metrics.
     """
-    workers = find_workers(device)
+    workers = find_workers(device, "--pool-retry" if config.pool.pool_retry is not None else "")
     check_compile(config.compile, workers.device)
     if threads is None:  # this process's part of the usable cores, which all workers on this machine share
         threads = max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

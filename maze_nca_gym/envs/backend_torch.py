@@ -7,6 +7,7 @@ rounding, since errors are summed in another order. Which paths are complete or 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,21 +23,35 @@ from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.scoring import IsOptimal, Scores, answer_of, lengths_of, score
 from maze_nca_gym.support.transfer import read_back, upload
 
+DEVICES = "cpu, cuda, cuda:0 …, mps, xpu"
 
-def find_device(name: str) -> torch.device:
-    """Return the torch device of that name.
+
+def find_device(name: str, float64_for: str = "") -> torch.device:
+    """Return the torch device of that name; a warning says where nobody has run this package.
+
+    Args:
+        name: one of `DEVICES`.
+        float64_for: what computes in float64 there, in words; empty if nothing does.
 
     Raises:
-        ValueError: there is no such device here.
+        ValueError: there is no such device here, or it has no float64, and something needs that.
     """
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError) as error:
-        raise ValueError(f'unknown device {name!r}; known: "cpu", "cuda", "cuda:0" …') from error
-    if device.type not in ("cpu", "cuda"):
-        raise ValueError(f'device {name!r} is not supported; known: "cpu", "cuda", "cuda:0" …')
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device={name!r}, but torch finds {torch.cuda.device_count()} CUDA devices here")
+        raise ValueError(f"unknown device {name!r}; known: {DEVICES}") from error
+    if device.type == "cpu":
+        return device
+    if device.type not in ("cuda", "mps", "xpu"):
+        raise ValueError(f"device {name!r} is not supported; known: {DEVICES}")
+    here = torch.backends.mps.is_available() if device.type == "mps" else getattr(torch, device.type).device_count()
+    if (device.index or 0) >= here:
+        raise ValueError(f"device={name!r}, but torch finds {here:d} {device.type.upper()} devices here")
+    if device.type != "cuda":
+        has_float64 = device.type == "xpu" and torch.xpu.get_device_properties(device).has_fp64
+        if float64_for and not has_float64:
+            raise ValueError(f"device {name!r} has no float64, in which {float64_for} computes; use cpu or cuda")
+        warnings.warn(f"nobody has run this package on a device {device.type!r}", UserWarning, stacklevel=2)
     return device
 
 

@@ -71,7 +71,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             num_envs: N.
             max_episode_steps: steps after which an episode is truncated; None for never.
             autoreset_mode: what happens after an episode's end.
-            device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`.
+            device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`, and float64.
             output: "numpy" or "torch", the kind of all arrays, including actions.
             in_order: play the levels of `levels` in their order, each once before any comes again: sub-environment i
                 plays every Nth level from the ith on.
@@ -283,7 +283,7 @@ def make_backend(device: Any, output: str) -> NumpyBackend:
         return NumpyBackend()
     from maze_nca_gym.envs.backend_torch import DeviceBackend, TorchBackend, find_device
 
-    found = find_device(device)
+    found = find_device(device, "the scores of a step")
     if output == "numpy":
         raise ValueError(f'device={device!r} keeps its arrays there: ask for output="torch", or device="cpu"')
     return TorchBackend() if found.type == "cpu" else DeviceBackend(found)

@@ -30,11 +30,11 @@ def on_host(tensor: Tensor) -> Tensor:
 def upload(array: NDArray[Any], device: torch.device) -> Tensor:
     """Return an array, (...) of any dtype, as a tensor on a device, without waiting for it.
 
-    On the CPU the tensor shares the array's memory. For a GPU the values are copied to pinned memory at once, so that
-    the array may change afterwards.
+    On the CPU the tensor shares the array's memory. For a CUDA GPU the values are copied to pinned memory at once, so
+    that the array may change afterwards. For any other device the host waits until they are there.
     """
     tensor = torch.from_numpy(np.ascontiguousarray(array))
-    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def _copied(tensor: Tensor) -> Tensor:

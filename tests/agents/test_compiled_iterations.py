@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -81,11 +82,13 @@ def test_other_policies_get_a_function_for_each_iteration(backend):
     assert backend.n_runs >= 2 * N_STEPS
 
 
-def test_a_copy_is_not_compiled_and_has_weights_of_its_own(backend):
-    model = network(5)
+@pytest.mark.parametrize("kind", [learned.NCA, partial(learned.MLP, size=(2, 3))])
+def test_a_copy_is_not_compiled_has_weights_of_its_own_and_can_be_pickled(kind, backend):
+    model = kind(4, 5)
+    before = set(vars(model))
     model.compile()
-    other = copy.deepcopy(model)
-    assert "update" not in vars(other)
+    other = pickle.loads(pickle.dumps(copy.deepcopy(model)))
+    assert set(vars(other)) == before < set(vars(model))
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.zero_()

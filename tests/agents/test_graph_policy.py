@@ -11,7 +11,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.policies.learned import GAT, GCN
-from maze_nca_gym.agents.policies.learned.graph_policy import TileGraphs
+from maze_nca_gym.agents.policies.learned.graph_policy import TileGraphs, TileMaps
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
 
@@ -88,6 +88,34 @@ def test_walls_keep_state_0_whatever_they_had(model):
     assert not after.masked_select(wall).any()
     assert torch.equal(after, policy(maze, state.masked_fill(wall, 1e6)))
     assert GCN(4, 4, traversable_edges_only=False)(maze, state).masked_select(wall).any()
+
+
+@for_each("precision", [torch.float32, torch.bfloat16])
+@for_each(
+    "model",
+    [
+        GCN,
+        partial(GCN, traversable_edges_only=False),
+        partial(GCN, normalise_edges=False),
+        GAT,
+        partial(GAT, edge_features=True, shared_weights=False),
+    ],
+)
+def test_maps_of_another_device_give_the_states_and_gradients_of_graphs(model, precision):
+    policy, generator = model(4, 6, n_iterations=3), torch.Generator().manual_seed(3)
+    for parameter in policy.parameters():
+        parameter.data.uniform_(-0.5, 0.5, generator=generator)
+    maze = torch.from_numpy(one_hot(sample(np.random.default_rng(4), "random 0.3", 3, 4, 5), 4))
+    found = []
+    for kind in (TileGraphs, TileMaps):
+        state = start = torch.randn(3, 6, 4, 5, generator=generator.manual_seed(5)).requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
+            for step in range(3):
+                state = policy.update(kind.of(maze, policy.traversable_edges_only), state, step)
+        found.append([state, *torch.autograd.grad(state.square().sum(), [start, *policy.parameters()])])
+    close = 1e-5 if precision == torch.float32 else 0.1
+    for graph, map in zip(*found, strict=True):
+        torch.testing.assert_close(map, graph, rtol=0, atol=close * float(graph.detach().abs().max()))
 
 
 @for_each("turn", [lambda grid: grid.transpose(2, 3), lambda grid: grid.rot90(1, (2, 3)), lambda grid: grid.flip(3)])

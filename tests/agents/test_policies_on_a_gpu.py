@@ -13,13 +13,11 @@ from simulated_gpu import GPU, SimulatedGpu
 from simulated_gpu import gpu as gpu
 
 from maze_nca_gym.agents import bench, evaluate, evolve, list_policies, load, rollout, solve
-from maze_nca_gym.agents.policies.learned import GAT, GCN
 from maze_nca_gym.mazes.families import test_levels as policy_levels
 from maze_nca_gym.mazes.levels import one_hot
 from maze_nca_gym.support.transfer import read_back
 
 SEVERAL = ("nca-shortest-path", "nca-shortest-path-healing-hinted", "shortest-path-bfs", "depth-first")
-GRAPHS = {"GCN": GCN, "GAT": GAT}
 
 
 def numbers(values: Any) -> list[float]:
@@ -59,17 +57,6 @@ def test_the_best_of_eight_orientations_waits_only_for_states_that_are_returned(
         expected = rollout(policy, maze, 9)
     assert n_reads == 2 * 2  # the mazes and the drawings, for each of two states
     torch.testing.assert_close(torch.from_numpy(read_back(first)), expected, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("model", GRAPHS.values(), ids=GRAPHS)
-def test_graph_networks_iterate_there(model: Any, gpu: SimulatedGpu) -> None:
-    """They wait: how many nodes there are depends on the mazes."""
-    maze = torch.from_numpy(one_hot(levels_of("shortest-path").tiles, 4))
-    with torch.no_grad(), gpu.reading():
-        expected = rollout(model(4, 3), maze, 3)
-        state = rollout(model(4, 3).to(GPU), maze.to(GPU), 3)
-        assert state.device == GPU
-        torch.testing.assert_close(state.cpu(), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["nca-shortest-path", "shortest-path-bfs", "depth-first", "diameter"])

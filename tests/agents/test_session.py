@@ -237,7 +237,10 @@ POLICIES: dict[str, Callable[[], Any]] = {
 
 class TestPlay:
     def run(self, **options: Any) -> None:
-        open_window(load("shortest-path-bfs"), **{"levels": LEVEL, "policies": POLICIES, "name": "bfs", **options})
+        open_window(
+            load("shortest-path-bfs"),
+            **({"fps": 10, "seed": 0, "levels": LEVEL, "policies": POLICIES, "name": "bfs"} | options),
+        )
 
     def test_a_solved_level_stays_until_asked(
         self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]

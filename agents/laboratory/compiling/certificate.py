@@ -1,7 +1,7 @@
 """A proof that learned weights do what the automaton does, on every maze, of any size, at every iteration.
 
 A certificate holds for float32 arithmetic: sums in any order, each operation rounded once, without TF32, bfloat16 or
-fast convolutions (`learned.convolving`). It does not prove two things:
+fast convolutions (`NCA._in_float64`). It does not prove two things:
 
 - that the automaton solves mazes;
 - that the automaton's invariant, if it has one, holds at every tile. `assumed` says whether the proof relies on it.

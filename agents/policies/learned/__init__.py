@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maze_nca_gym.support.doors import lazily
 
 from .mlp import MLP
 from .nca import NCA
@@ -17,10 +18,4 @@ if TYPE_CHECKING:
 
 __all__ = ["GAT", "GCN", "MLP", "NCA"]
 
-_LAZY = {"GAT": ".gat", "GCN": ".gcn"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name], __name__), name)
+__getattr__ = lazily(__name__, {"gat": "GAT", "gcn": "GCN"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.tasks import find_task, usual_task
 
 from ..policy import Policy
@@ -104,17 +103,6 @@ def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
     """
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{name} must be an integer from {least} to {most}, got {value!r}")
-
-
-def check_state_limit(value: Any) -> float:
-    """Return an upper bound of states as a float.
-
-    Raises:
-        ValueError: it is not a number, or not above 1/2, which the tiles of a path must exceed.
-    """
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0.5 < value <= STATE_LIMIT:
-        raise ValueError(f"state_limit must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {value!r}")
-    return float(value)
 
 
 def check_flags(**flags: Any) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from .base import check_flags
-from .graph_policy import GraphPolicy, TileGraphs
+from .graph_policy import NEIGHBOURHOOD, GraphPolicy, TileGraphs, TileMaps, around
 
 
 class GAT(GraphPolicy):
@@ -55,6 +57,8 @@ class GAT(GraphPolicy):
         gymnasium.error.DependencyNotInstalled: when imported without torch_geometric, the optional extra `gnn`.
     """
 
+    _places: Tensor
+
     def __init__(
         self,
         n_tiles: int,
@@ -75,7 +79,18 @@ class GAT(GraphPolicy):
         shape = n_tiles, n_channels, shared_weights, n_iterations, last_relu
         super().__init__(*shape, True, layer, task, channel_names, generator)
         self.edge_features = edge_features
+        self.register_buffer("_places", torch.tensor(NEIGHBOURHOOD), persistent=False)
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
         """Read the neighbours, weighted by attention: (n, T + C) floats -> (n, C)."""
         return layer(x, graphs.edge_index, graphs.positions.to(x.dtype) if self.edge_features else None)
+
+    def convolve_maps(self, layer: Any, maps: TileMaps, y: Tensor) -> Tensor:
+        """Do the same at all tiles: (B, C, H, W) floats -> (B, C, H, W)."""
+        read, reader = (F.conv2d(y, vector[:, :, None, None]) for vector in (layer.att_src[0], layer.att_dst[0]))
+        scores = around(read) + reader[..., None]
+        if self.edge_features:
+            scores = scores + (layer.att_edge[0] * layer.lin_edge(self._places.to(y.dtype))).sum(dim=1)
+        # finite, since a tile that is no node has none of its neighbours
+        scores = F.leaky_relu(scores, layer.negative_slope).masked_fill(~maps.there, torch.finfo(y.dtype).min)
+        return (around(y) * scores.softmax(dim=-1)).sum(dim=-1)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .base import check_flags
-from .graph_policy import GraphPolicy, TileGraphs
+from .graph_policy import GraphPolicy, TileGraphs, TileMaps, around
 
 
 class GCN(GraphPolicy):
@@ -82,3 +82,8 @@ class GCN(GraphPolicy):
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
         """Read the neighbours, all with the same weights: (n, T + C) floats -> (n, C)."""
         return layer(x, graphs.edge_index)
+
+    def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
+        """Do the same at all tiles: (B, C, H, W) floats -> (B, C, H, W)."""
+        scale = maps.degrees.to(y.dtype).rsqrt() if self.normalise_edges else 1
+        return (around(y * scale) * maps.there).sum(dim=-1) * scale

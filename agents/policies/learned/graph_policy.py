@@ -1,23 +1,35 @@
 """Base class of `GCN` and `GAT`: a layer of torch_geometric, iterated on the graph of a maze's tiles.
 
-A batch of mazes is one graph, built from their one-hot tiles without loops over tiles or mazes.
+On a CPU a batch of mazes is one graph, built from their one-hot tiles without loops over tiles or mazes. How many nodes
+it has depends on the mazes, and to count them on another device would wait for it. There the same layer is computed at
+all tiles, from their five padded neighbours: with no wait, and with no sums in an order of their own.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from gymnasium.error import DependencyNotInstalled
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.mazes.levels import Tile
 
 from ..neighbours import offsets
-from . import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric, and silences its import
 from .base import LearnedPolicy, check_flags
+
+try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # its import calls torch.jit.script
+        import torch_geometric.nn  # noqa: F401 - for the layers of subclasses
+except ImportError as error:
+    raise DependencyNotInstalled(
+        'graph networks need torch_geometric: run `pip install "maze-nca-gym[gnn]"`'
+    ) from error
 
 NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
 """(rows down, columns to the right) from a tile to those that it reads: itself, up, left, down, right."""
@@ -47,11 +59,13 @@ class TileGraphs(NamedTuple):
         wall = maze[:, Tile.WALL] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         nodes = is_node.flatten().nonzero()[:, 0]
-        read, reader, direction = _edges(is_node)
+        numbers = (is_node.flatten().cumsum(0) - 1).view_as(is_node).masked_fill(~is_node, -1)
+        read = around(numbers, outside=-1)[is_node]
+        reader, direction = (read >= 0).nonzero(as_tuple=True)
         return cls(
             nodes,
             _rows(maze).index_select(0, nodes),
-            torch.stack([read, reader]),
+            torch.stack([read[reader, direction], reader]),
             maze.new_tensor(NEIGHBOURHOOD).index_select(0, direction),
         )
 
@@ -66,20 +80,39 @@ class TileGraphs(NamedTuple):
         return grid.view(batch, height, width, channels).permute(0, 3, 1, 2)
 
 
+class TileMaps(NamedTuple):
+    """The same neighbourhoods as maps of B mazes of H x W tiles, whose shapes do not depend on the mazes.
+
+    Attributes:
+        maze: (B, T, H, W) floats, the one-hot tiles.
+        there: (B, 1, H, W, 5) bool, in the order of `NEIGHBOURHOOD`: whether tile and neighbour are both nodes.
+        degrees: (B, 1, H, W) floats, the number of neighbours that are there; 1 at tiles that are no nodes.
+    """
+
+    maze: Tensor
+    there: Tensor
+    degrees: Tensor
+
+    @classmethod
+    def of(cls, maze: Tensor, traversable_only: bool) -> TileMaps:
+        """Make the maps of (B, T, H, W) one-hot mazes: of all tiles, or of those that are no walls."""
+        wall = maze[:, Tile.WALL : Tile.WALL + 1] != 0
+        is_node = ~wall if traversable_only else torch.ones_like(wall)
+        there = around(is_node) & is_node[..., None]
+        return cls(maze, there, there.sum(dim=-1).clamp(min=1).to(maze.dtype))
+
+
+def around(grid: Tensor, outside: float = 0) -> Tensor:
+    """Return the values of a (..., H, W) grid at the tiles of `NEIGHBOURHOOD`, (..., H, W, 5), padded by `outside`."""
+    height, width = grid.shape[-2:]
+    padded = F.pad(grid, (1, 1, 1, 1), value=outside)
+    shifted = [padded[..., 1 + row : 1 + row + height, 1 + col : 1 + col + width] for row, col in NEIGHBOURHOOD]
+    return torch.stack(shifted, dim=-1)
+
+
 def _rows(grid: Tensor) -> Tensor:
     """Reshape (B, C, H, W) to (B H W, C)."""
     return grid.permute(0, 2, 3, 1).flatten(0, 2)
-
-
-def _edges(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return three (E,) int64 tensors for (B, H, W) bool: the node read, its reader, the place in `NEIGHBOURHOOD`."""
-    height, width = is_node.shape[1:]
-    numbers = (is_node.flatten().cumsum(0) - 1).view_as(is_node).masked_fill(~is_node, -1)
-    padded = F.pad(numbers, (1, 1, 1, 1), value=-1)
-    shifted = [padded[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width] for down, right in NEIGHBOURHOOD]
-    read = torch.stack(shifted, dim=-1)[is_node]
-    reader, direction = (read >= 0).nonzero(as_tuple=True)
-    return read[reader, direction], reader, direction
 
 
 class GraphPolicy(LearnedPolicy):
@@ -119,12 +152,17 @@ class GraphPolicy(LearnedPolicy):
         check_flags(traversable_edges_only=traversable_edges_only)
         super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names)
         self.traversable_edges_only = traversable_edges_only
-        layers = (_undrawn(make_layer, n_tiles + n_channels, n_channels) for _ in range(self.n_layers))
-        self.layers = nn.ModuleList(layers)
+        with torch.device("meta"):  # where a layer's own initialisation does not advance the global generator
+            layers = nn.ModuleList(make_layer(n_tiles + n_channels, n_channels) for _ in range(self.n_layers))
+        self.layers = layers.to_empty(device=torch.get_default_device())
         self._draw(generator or torch.Generator().manual_seed(0))
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
         """Return the layer's output, (n, C), for (n, T + C) float features of the nodes."""
+        raise NotImplementedError
+
+    def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
+        """Return the same but for the bias, (B, C, H, W), for y = W [m, max(x, 0)], (B, C, H, W), at all tiles."""
         raise NotImplementedError
 
     @torch.no_grad()
@@ -148,26 +186,25 @@ class GraphPolicy(LearnedPolicy):
         """Number of entries of the weight matrices, without biases and vectors of attention, as the paper counts."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim == 2)
 
-    def encode_maze(self, maze: Tensor) -> TileGraphs:
-        """Return the graphs of (B, T, H, W) float mazes, the same at every step."""
-        return TileGraphs.of(maze, self.traversable_edges_only)
+    def encode_maze(self, maze: Tensor) -> TileGraphs | TileMaps:
+        """Return the graphs of (B, T, H, W) float mazes, the same at every step; on a device other than a CPU, maps."""
+        return (TileGraphs if maze.is_cpu else TileMaps).of(maze, self.traversable_edges_only)
 
-    def update(self, encoded: TileGraphs, state: Tensor, step: int) -> Tensor:
-        """Return the next state, (B, C, H, W), from the mazes' graphs and the (B, C, H, W) float state.
+    def update(self, encoded: TileGraphs | TileMaps, state: Tensor, step: int) -> Tensor:
+        """Return the next state, (B, C, H, W), from what `encode_maze` returned and the (B, C, H, W) float state.
 
         Raises:
             ValueError: weights are not shared, and there are none for this step.
         """
-        layer = self.layers[self._layer_of(step)]
+        layer: Any = self.layers[self._layer_of(step)]
+        if isinstance(encoded, TileMaps):
+            inputs = torch.cat([encoded.maze, state.clamp(min=0)], dim=1)
+            y = F.conv2d(inputs.to(layer.bias.dtype), layer.lin.weight[:, :, None, None])
+            convolved = self.convolve_maps(layer, encoded, y) + layer.bias[:, None, None]
+            convolved = convolved if step == self.unbounded else convolved.relu()
+            return (convolved * encoded.there[..., 0]).to(state.dtype)
         x = torch.cat([encoded.features, encoded.gather(state.clamp(min=0))], dim=1)
         convolved = self.convolve(layer, encoded, x.to(next(layer.parameters()).dtype))
         if step != self.unbounded:
             convolved = convolved.relu()
         return encoded.scatter(convolved, state)
-
-
-def _undrawn(make_layer: Callable[[int, int], nn.Module], n_inputs: int, n_outputs: int) -> nn.Module:
-    """Return a layer with uninitialised weights; its own initialisation would advance the global generator."""
-    with torch.device("meta"):
-        layer = make_layer(n_inputs, n_outputs)
-    return layer.to_empty(device=torch.get_default_device())

@@ -16,9 +16,9 @@ from maze_nca_gym.mazes.tasks import find_task
 
 from ..policy import EngineHints
 from ..program import RELU, Program, rectified
-from .base import LearnedPolicy, check_count, check_flags, check_state_limit
-from .convolving import computing_dtype, convolve_exactly, is_low
+from .base import LearnedPolicy, check_count, check_flags
 
+FLOAT32_BITS = 32
 LARGEST_KERNEL = 63
 """Largest side of a kernel, so that a malicious file cannot ask for absurd sizes."""
 POOLED = ("map_max", "channel_max")
@@ -41,7 +41,7 @@ class NCA(LearnedPolicy):
     c), so that none can grow forever. docs/reproduction.md says what the paper and its code do.
 
     An `exact` network refuses dtypes in which it would not be exact, also by autocast. Where float32 convolutions may
-    round more than float32 sums, as in PyTorch on a GPU, it convolves in float64 (`convolving`).
+    round more than float32 sums, as in PyTorch on a GPU, it convolves in float64 (`_in_float64`).
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
@@ -112,7 +112,14 @@ class NCA(LearnedPolicy):
         self.cut_corners = cut_corners
         self.max_pool = max_pool
         self.input_injection = input_injection
-        self.state_limit = None if state_limit is None else check_state_limit(state_limit)
+        if state_limit is not None:
+            is_number = isinstance(state_limit, int | float) and not isinstance(state_limit, bool)
+            if not is_number or not 0.5 < state_limit <= STATE_LIMIT:
+                raise ValueError(
+                    f"state_limit must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {state_limit!r}"
+                )
+            state_limit = float(state_limit)
+        self.state_limit = state_limit
         self.pool_before_activation = pool_before_activation
         self.symmetric = symmetric
         if shared_weights and (self.unbounded is not None or not input_injection):
@@ -187,7 +194,9 @@ class NCA(LearnedPolicy):
 
     def program(self) -> Program | None:
         """Return the iterations as data; None if each has its own weights, or a subclass changes iterations."""
-        if not self._iterates_as_is or not self.shared_weights:
+        names = ("update", "encode_maze", "_encoded", "_iterate", "_convolve", "_live_weights", "_layer_of")
+        as_is = all(getattr(type(self), name) is getattr(NCA, name) for name in names)
+        if not as_is or not self.shared_weights:
             return None
         own = find_task(self.task).kinds
         # a network that is asked another task may read kinds of tile that its mazes do not have
@@ -206,12 +215,6 @@ class NCA(LearnedPolicy):
             self.unbounded,
         )
 
-    @property
-    def _iterates_as_is(self) -> bool:
-        """Whether no subclass overrides a method that determines an iteration."""
-        names = ("update", "encode_maze", "_encoded", "_iterate", "_convolve", "_live_weights", "_layer_of")
-        return all(getattr(type(self), name) is getattr(NCA, name) for name in names)
-
     def encode_maze(self, maze: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """Return what iterations read besides the state; the maze itself if that is not the same in all of them.
 
@@ -227,7 +230,8 @@ class NCA(LearnedPolicy):
         """Return what an iteration reads besides the state; (C, 1, 1) in place of (B, C, H, W) if it sees no maze."""
         kernel, bias = (part.to(maze.dtype) for part in (self.kernel(step), self.biases[self._layer_of(step)]))
         of_maze, of_state = kernel[:, : self.n_tiles], kernel[:, self.n_tiles :]
-        # in the layout of the map, or each convolution would copy it
+        # in the dtype and the layout of the map, or each convolution would copy it
+        of_state = of_state.double() if self._in_float64(maze) else of_state
         last = maze.is_contiguous(memory_format=torch.channels_last)
         of_state = of_state.contiguous(memory_format=torch.channels_last if last else torch.contiguous_format)
         if step and not self.input_injection:
@@ -263,9 +267,23 @@ class NCA(LearnedPolicy):
 
     def _convolve(self, values: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
         padding = self.kernel_size // 2
-        if self.guarantees.exact:
-            return convolve_exactly(values, kernel, bias, padding)
-        return F.conv2d(values, kernel, bias, padding=padding)
+        if not self._in_float64(values):
+            return F.conv2d(values, kernel, bias, padding=padding)
+        bias = None if bias is None else bias.double()
+        return F.conv2d(values.double(), kernel.double(), bias, padding=padding).to(values.dtype)
+
+    def _in_float64(self, values: Tensor) -> bool:
+        """Return whether (B, ..., H, W) values are convolved in float64: of an exact network, where float32 may not do.
+
+        A certificate covers float32 sums in any order (`compiling.certificate`). It does not cover TF32 and bfloat16,
+        which also round the inputs, nor fast convolutions (Winograd), which transform them. On a GPU TF32 is on by
+        default, on a CPU only a setting makes it so. A certificate covers float64, which rounds less, and to which
+        TF32, autocast and these transforms do not apply.
+        """
+        if not self.guarantees.exact:
+            return False
+        setting = getattr(torch.backends.mkldnn, "conv", None)  # since PyTorch 2.9
+        return not values.is_cpu or (setting is not None and setting.fp32_precision not in ("none", "ieee"))
 
     def check_precision(self, values: Tensor) -> None:
         """Check that an exact network stays exact in the dtype of (B, ..., H, W) mazes or states.
@@ -277,9 +295,12 @@ class NCA(LearnedPolicy):
             return
         count = self.guarantees.largest_count
         most = math.inf if count is None else count(values.shape[-2] * values.shape[-1], 0)
-        for dtype in (computing_dtype(values), self.weights[0].dtype):
+        computes, kind = values.dtype, values.device.type
+        if computes != torch.float64 and torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+            computes = torch.get_autocast_dtype(kind)
+        for dtype in (computes, self.weights[0].dtype):
             # up to 2 / eps the dtype represents all integers
-            if is_low(dtype) and most > 2 / torch.finfo(dtype).eps:
+            if torch.finfo(dtype).bits < FLOAT32_BITS and most > 2 / torch.finfo(dtype).eps:
                 raise ValueError(
                     f"this network is exact in float32, and {dtype} rounds too much on mazes of {values.shape[-2]} x "
                     f"{values.shape[-1]} tiles; give it float32 weights, mazes and states, outside of autocast"

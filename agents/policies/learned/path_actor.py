@@ -167,7 +167,10 @@ class PathActor(Policy):
             return actor
         arguments = getattr(policy, "arguments", None)
         check(isinstance(arguments, dict), f"to start from a {type(policy).__name__}, it needs an attribute arguments")
-        network = {"class": type(policy).__name__, "arguments": _without_last(cast(dict[str, Any], arguments))}
+        arguments = cast(dict[str, Any], arguments)
+        # with a last iteration that is like all others
+        same = arguments | ({"n_iterations": None} if arguments.get("n_iterations") is not None else {})
+        network = {"class": type(policy).__name__, "arguments": same}
         n = 5 if n_iterations is None else n_iterations
         actor = cls(policy.n_tiles, n_iterations=n, task=policy.task, network=network)
         cast(Iterated, actor.network).network.load_state_dict(policy.state_dict())
@@ -184,11 +187,6 @@ class PathActor(Policy):
         """Return the next state: the path that the mean of the action means, and the channels to keep."""
         drawn = self.head(self.features(encoded, state))
         return torch.cat([(drawn[:, :1].clamp(-1, 1) + 1) / 2, drawn[:, 1:]], dim=1)
-
-
-def _without_last(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a network whose last iteration is like all others."""
-    return arguments | ({"n_iterations": None} if arguments.get("n_iterations") is not None else {})
 
 
 def _made(network: Mapping[str, Any]) -> Policy:

@@ -25,6 +25,8 @@ OPTIONS = {
     "no two layers alike": {"shared_weights": False, "input_injection": False},
     "max-pools": {"max_pool": True, "pool_before_activation": True, "gradient_growth": 1.0},
     "evolving": ACCEL,
+    "graph convolution": {"model": "GCN"},
+    "graph attention": {"model": "GAT"},
     "diameters": {"task": "diameter", "symmetric": True, "cut_corners": True, "loss": "cross-entropy"},
 }
 

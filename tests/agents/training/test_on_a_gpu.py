@@ -31,8 +31,7 @@ def test_a_run_is_that_of_the_cpu(name: str, gpu: SimulatedGpu, monkeypatch: pyt
     config = small(name)
     run_in_pytorch(monkeypatch)
     there = run(config, GPU)
-    with gpu.reading():
-        assert_alike(there, run(config, CPU), 1e-4)
+    assert_alike(there, run(config, CPU), 1e-4)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -42,8 +41,7 @@ def test_every_option_is_that_of_the_cpu(
     config = tiny(**options)
     run_in_pytorch(monkeypatch)
     there = run(config, GPU)
-    with gpu.reading():
-        assert_alike(there, run(config, CPU), 3e-2 if config.precision == "bfloat16" else 1e-3)
+    assert_alike(there, run(config, CPU), 3e-2 if config.precision == "bfloat16" else 1e-3)
 
 
 @pytest.mark.parametrize("name", ["fast", "fast-diameter", "healing", "paper-diameter-evolved"])
@@ -54,9 +52,8 @@ def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: SimulatedGpu, tmp_pat
         for n in numbers:
             state = trained(small(name), folder, GPU, n)
             assert {parameter.device for parameter in state.model.parameters()} == {GPU}
-    with gpu.reading():
-        states = [loaded(folder, small(name)) for folder in (whole, parts)]
-        assert_alike(*states, 0.0)
+    states = [loaded(folder, small(name)) for folder in (whole, parts)]
+    assert_alike(*states, 0.0)
 
 
 def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:
@@ -107,15 +104,13 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: SimulatedGpu, tmp_path: 
     with pytest.raises(Diverged, match="before update 1 the loss was"):
         run_updates(state, opened(tmp_path, state.config), Workers(GPU), Intervals(log=3, validate=6))
     assert state.update == 3
-    with gpu.reading():
-        assert loaded(tmp_path, state.config).update == 0
+    assert loaded(tmp_path, state.config).update == 0
 
 
 def test_the_command_trains_there(gpu: SimulatedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With pictures and all; it ends on the CPU, which waits."""
     options = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "batch_size": 8, "n_updates": 4}
-    with gpu.reading():
-        policy = train_by_name("fast", out=tmp_path, device="cuda", log_every=2, validate_every=4, **options)
+    policy = train_by_name("fast", out=tmp_path, device="cuda", log_every=2, validate_every=4, **options)
     assert "on cuda; Ctrl-C saves" in capsys.readouterr().out
     assert policy.device == CPU
     assert {path.name for path in tmp_path.iterdir()} >= {"model.safetensors", "curves.png", "rollouts.png"}

@@ -3,7 +3,9 @@ from __future__ import annotations
 import copy
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from tables import for_each
 from torch.nn import functional as F
 from training_runs import ALONE, CPU, POOL, content, device_batch, loaded, make_updates, pool_of, started, tiny
 
-from maze_nca_gym.agents import rollout
+from maze_nca_gym.agents import evaluate, evolve, rollout, solve, train
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
 from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset
@@ -423,15 +425,37 @@ def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatc
 @for_each(
     ("device", "message"),
     [
-        ("gpu", "unknown device 'gpu'; known: auto, cpu, cuda, cuda:0"),
+        ("gpu", "unknown device 'gpu'; known: cpu, cuda, cuda:0 …, mps, xpu"),
         ("", "unknown device ''"),
-        ("meta", "training does not run on device 'meta'; known: auto, cpu, cuda"),
-        ("cuda:99", "device cuda:99 was asked for, but torch finds [0-9]+ CUDA GPUs"),
+        ("meta", "device 'meta' is not supported; known: cpu, cuda, cuda:0 …, mps, xpu"),
+        ("cuda:99", "device='cuda:99', but torch finds [0-9]+ CUDA devices here"),
+        ("mps:7", "device='mps:7', but torch finds [01] MPS devices here"),
+        ("xpu:99", "device='xpu:99', but torch finds [0-9]+ XPU devices here"),
     ],
 )
 def test_devices_that_are_none(device, message):
     with pytest.raises(ValueError, match=message):
         find_workers(device)
+
+
+@pytest.mark.parametrize("name", ["mps", "xpu"])
+def test_devices_that_nobody_has_tried_are_taken_by_name_alone(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.xpu, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda device: SimpleNamespace(has_fp64=False))
+    with pytest.warns(UserWarning, match=f"nobody has run this package on a device '{name}'"):
+        assert find_workers(name).device.type == name
+    assert find_workers("auto").device.type != name
+    for asked in (
+        lambda: train("guided", out=tmp_path / "run", device=name),
+        lambda: solve("nca-shortest-path-hinted", device=name),
+        lambda: evaluate("shortest-path-bfs", device=name),
+        lambda: evolve("shortest-path-bfs", out=tmp_path / "levels", device=name),
+        lambda: gym.make_vec("MazeShortestPath-v0", 2, device=name, output="torch"),
+    ):
+        with pytest.raises(ValueError, match=f"device '{name}' has no float64, in which .* computes; use cpu or cuda"):
+            asked()
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -454,6 +478,22 @@ def test_several_processes_need_torchrun(variable, n, message):
             find_workers("cpu")
         patch.setenv(variable, "1")
         assert find_workers("cpu").size == 1
+
+
+@for_each(
+    ("device", "message"),
+    [
+        ("cuda:1", "torchrun gives each process a GPU of its own: use --device cuda, not cuda:1"),
+        ("cuda", "torchrun started 3 processes, but torch finds 2 GPUs here: use --nproc-per-node 2"),
+    ],
+)
+def test_each_process_of_torchrun_needs_a_gpu(device, message):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.cuda, "device_count", lambda: 2)
+        for variable in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+            patch.setenv(variable, "3")
+        with pytest.raises(ValueError, match=message):
+            find_workers(device)
 
 
 FAMILIES = st.lists(st.sampled_from(("random", "perfect", "sparse", "caves")), min_size=1, max_size=3).map(tuple)
