@@ -208,7 +208,7 @@ class TestOptions:
             "out": Path("fast"),
             "n_updates": 7,
         }
-        assert given("train --model gcn --device fast") == {"model": "GCN", "device": "fast"}
+        assert given("train --model GCN --device fast") == {"model": "GCN", "device": "fast"}
 
     def test_a_switch_alone_switches_on(self):
         words = "train --evolve paper-diameter --compile --normalise-gradients False --max_pool --overwrite"
