@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from maze_nca_gym.agents import Policy, iterate, load
 from maze_nca_gym.mazes import GENERATORS, Tile, Tiles, clear_endpoints, generate, one_hot, solvers
@@ -62,52 +61,40 @@ class Animation:
     later: tuple[tuple[Tiles, NDArray[np.bool_]], ...] = ()
 
 
+@torch.no_grad()
 def animate(animation: Animation, folder: Path) -> Path:
-    """Write a GIF file from the first step to the one with which the automaton has finished."""
-    frames: list[Frame] = []
-    state, step = None, 0
+    """Write a GIF file from the first step to the one with which the automaton has finished, maze after maze."""
+    policy, frames = animation.policy, list[Frame]()
+    begun, first = None, 0
+    names = list(animation.channels)
+    highlight = None if animation.highlight is None else names.index(animation.highlight)
     for tiles, target in ((animation.tiles, animation.target), *animation.later):
-        part = replace(animation, tiles=tiles, target=target)
-        state, step = _run(part, frames, state, step)
+        maze = torch.from_numpy(one_hot(tiles[None], policy.n_tiles))
+        for step, state in enumerate(iterate(policy, maze, None, begun), start=first):
+            values = state[0].numpy()
+            # A hand-coded automaton says when; a learned one, whose numbers need not come to rest, shows it.
+            told = policy.finished(maze, state, step)
+            done = np.array_equal(values[0] > 0.5, target) if told is None else bool(told[0])
+            finished = done and step > first
+            if finished or step % animation.every == 0:
+                # `scoring.score` measures against one shortest path, which is not every automaton's aim.
+                error = (np.clip(values[0], 0, 1) - target) ** 2
+                snapshot = Snapshot(
+                    tiles,
+                    np.stack([_channel(policy, values, name) for name in animation.channels.values()]),
+                    target,
+                    channel_names=names,
+                    step=step,
+                    accuracy=1 - float(error.sum() / target.sum()),
+                    title=animation.title,
+                    highlight=highlight,
+                )
+                frames.append(snapshot.draw(animation.show_channels, animation.size))
+            if finished:
+                break
+        begun, first = state, step
         frames += [frames[-1]] * round(HOLD_SECONDS * animation.fps)
     return save_gif(folder / f"{animation.name}.gif", frames, animation.fps)
-
-
-@torch.no_grad()
-def _run(animation: Animation, frames: list[Frame], begun: Tensor | None, first: int) -> tuple[Tensor, int]:
-    """Add the frames of one maze; the state and the step with which the automaton has finished."""
-    maze = torch.from_numpy(one_hot(animation.tiles[None], animation.policy.n_tiles))
-    for step, state in enumerate(iterate(animation.policy, maze, None, begun), start=first):
-        finished = step > first and _finished(animation, maze, state, step)
-        if finished or step % animation.every == 0:
-            frames.append(_frame(animation, state[0].numpy(), step))
-        if finished:
-            return state, step
-    raise AssertionError("a trace of so many steps does not end")
-
-
-def _finished(animation: Animation, maze: Tensor, state: Tensor, step: int) -> bool:
-    """A hand-coded automaton tells; a learned one, whose numbers need not come to rest, shows it."""
-    told = animation.policy.finished(maze, state, step)
-    if told is not None:
-        return bool(told[0])
-    return np.array_equal(state[0, 0].numpy() > 0.5, animation.target)
-
-
-def _frame(animation: Animation, state: Field, step: int) -> Frame:
-    """One step; `scoring.score` measures against one shortest path, which is not every automaton's aim."""
-    error = (np.clip(state[0], 0, 1) - animation.target) ** 2
-    highlight = animation.highlight
-    return Snapshot(
-        animation.tiles,
-        np.stack([_channel(animation.policy, state, name) for name in animation.channels.values()]),
-        animation.target,
-        channel_names=list(animation.channels),
-        step=step,
-        accuracy=1 - float(error.sum() / animation.target.sum()),
-        title=animation.title,
-        highlight=None if highlight is None else list(animation.channels).index(highlight),
-    ).draw(animation.show_channels, animation.size)
 
 
 def _channel(policy: Policy, state: Field, name: str) -> Field:
@@ -269,13 +256,11 @@ def _with_gaps(tiles: Tiles) -> Iterator[Tiles]:
 
 def draw_levels(folder: Path) -> Path:
     """Write one level of each generator, with its name and its solution, as levels.png."""
-    pictures = [captioned(draw_level(*_solved(name), cell=13), name, size=20) for name in GENERATORS]
+    pictures = []
+    for name in GENERATORS:
+        tiles = _find(name, 21, _has_path(32, 50))
+        pictures.append(captioned(draw_level(tiles, solvers.shortest_path(tiles), cell=13), name, size=20))
     return save_png(folder / "levels.png", contact_sheet(pictures, columns=3, gap=24))
-
-
-def _solved(generator: str) -> tuple[Tiles, NDArray[np.bool_]]:
-    tiles = _find(generator, 21, _has_path(32, 50))
-    return tiles, solvers.shortest_path(tiles)
 
 
 def main(folder: Path) -> None:

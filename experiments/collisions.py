@@ -8,7 +8,6 @@ algorithm prints |prior.since - u.since| as the wait, but defines `since` in mor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +51,12 @@ def search(tiles: Tiles, start: tuple[int, int]) -> list[Visit]:
         visits.append(Visit(place, steps, before[0], before[-1]))
         visited.add(place)
         nearby = [(place[0] + down, place[1] + right) for down, right in MOVES]
-        free = [tile for tile in nearby if _is_free(tiles, tile) and tile not in visited]
+        inside = [tile for tile in nearby if 0 <= tile[0] < tiles.shape[0] and 0 <= tile[1] < tiles.shape[1]]
+        free = [tile for tile in inside if tiles[tile] != Tile.WALL and tile not in visited]
         for tile in free:
             beside.setdefault(tile, []).append(len(visits) - 1)
         stack.extend(reversed(free))
     return visits
-
-
-def _is_free(tiles: Tiles, place: tuple[int, int]) -> bool:
-    inside = all(0 <= at < side for at, side in zip(place, tiles.shape, strict=True))
-    return inside and bool(tiles[place] != Tile.WALL)
 
 
 class Walk(NamedTuple):
@@ -96,15 +91,14 @@ def since(which: str, clock: str, extra: int = 0) -> Rule:
     def wait(walk: Walk) -> int:
         times = getattr(walk, clock)
         now = len(times) - 1
-        return abs(_since(walk, which, times, now) - _since(walk, which, times, now - 1)) + extra
+        began = []
+        for visit in (now, now - 1):
+            from_visit = visit if which == "own" else getattr(walk.visits[visit], which)
+            # where it is undefined, for the start, one step before its visit
+            began.append(times[visit] - 1 if from_visit < 0 else times[from_visit])
+        return abs(began[0] - began[1]) + extra
 
     return wait
-
-
-def _since(walk: Walk, which: str, times: Sequence[int], visit: int) -> int:
-    """Return the time from which `since` counts; for the start, where it is undefined, one step before its visit."""
-    from_visit = visit if which == "own" else getattr(walk.visits[visit], which)
-    return times[visit] - 1 if from_visit < 0 else times[from_visit]
 
 
 def wave_passed(walk: Walk) -> int:
@@ -178,17 +172,9 @@ def largest_component(tiles: Tiles) -> tuple[int, int]:
     return best
 
 
-@dataclass(frozen=True)
-class Arguments:
-    """The levels to search."""
-
-    n: int = 2_000
-    """Levels of the test set random-16."""
-
-
-def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
-    levels = test_levels("random", 16, "diameter", arguments.n).tiles
+def main(n: int = 2_000) -> None:
+    """Print a table of all rules on the first n levels of the test set random-16."""
+    levels = test_levels("random", 16, "diameter", n).tiles
     found = [outcomes(tiles, largest_component(tiles)) for tiles in levels]
     print(f"| wait | levels of {len(levels):,} in which waves collide | eccentricities wrong | iterations a tile |")
     print("|---|---|---|---|")
@@ -198,4 +184,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

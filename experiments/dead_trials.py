@@ -28,20 +28,6 @@ COLUMNS = ("channels", "learning rate", "last ReLU", "dead at the start", "dead 
 
 
 @dataclass(frozen=True)
-class Arguments:
-    """How many trials, and how long they are."""
-
-    n: int = 20
-    """Trials of each kind: seeds 0 to n - 1."""
-    n_updates: int = 300
-    """Updates of a trial."""
-    channels: tuple[int, ...] = (16, 48)
-    """Numbers of channels."""
-    rates: tuple[float, ...] = (1e-4, 5e-5)
-    """Learning rates; by default those of the paper's code."""
-
-
-@dataclass(frozen=True)
 class Trial:
     """What became of a trial: whether it was dead before and after training, and the paper's accuracy in the end."""
 
@@ -86,24 +72,28 @@ def paths(state: TrainingState, levels: Batch) -> np.ndarray:
     return path
 
 
-def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
+def main(
+    n: int = 20, n_updates: int = 300, channels: tuple[int, ...] = (16, 48), rates: tuple[float, ...] = (1e-4, 5e-5)
+) -> None:
+    """Run trials and print a table of them.
+
+    Args:
+        n: trials of each kind: seeds 0 to n - 1.
+        n_updates: updates of a trial.
+        channels: numbers of channels.
+        rates: learning rates; by default those of the paper's code.
+    """
     torch.set_num_threads(1)
-    kinds = list(product(arguments.channels, arguments.rates, (True, False)))
-    rows = [_row(arguments, *kind) for kind in track(kinds, "kinds of trials")]
+    rows = []
+    for n_channels, rate, last_relu in track(list(product(channels, rates, (True, False))), "kinds of trials"):
+        trials = [trial(configuration(n_channels, rate, last_relu, n_updates, seed)) for seed in range(n)]
+        born, dead = (sum(getattr(each, name) for each in trials) for name in ("born_dead", "is_dead"))
+        living = [each.accuracy for each in trials if not each.is_dead]
+        score = f"{100 * np.mean(living):.1f} %" if living else "-"
+        rows.append([f"{n_channels}", f"{rate:g}", "yes" if last_relu else "no", f"{born}", f"{dead}", score])
+        say("; ".join(map(": ".join, zip(COLUMNS, rows[-1], strict=True))))  # at once: the next row may take an hour
     print(Table(COLUMNS, rows).markdown())
 
 
-def _row(arguments: Arguments, n_channels: int, rate: float, last_relu: bool) -> list[str]:
-    configs = [configuration(n_channels, rate, last_relu, arguments.n_updates, seed) for seed in range(arguments.n)]
-    trials = [trial(config) for config in configs]
-    born, dead = (sum(getattr(each, name) for each in trials) for name in ("born_dead", "is_dead"))
-    living = [each.accuracy for each in trials if not each.is_dead]
-    score = f"{100 * np.mean(living):.1f} %" if living else "-"
-    row = [f"{n_channels}", f"{rate:g}", "yes" if last_relu else "no", f"{born}", f"{dead}", score]
-    say("; ".join(map(": ".join, zip(COLUMNS, row, strict=True))))  # at once: the next row may take an hour
-    return row
-
-
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, bar_places, figure, fraction_axis, legend, panels
 from maze_nca_gym.support.files import write_all
@@ -20,19 +19,6 @@ Runs = Sequence[Run]
 METRICS = ("complete", "accuracy")
 
 
-def read_runs(folder: Path) -> list[Run]:
-    """All finished runs of a folder.
-
-    Raises:
-        ValueError: there is none.
-    """
-    paths = sorted(folder.glob("*/result.json"))
-    runs = [json.loads(path.read_text(encoding="utf-8"))["result"] for path in paths]
-    if not runs:
-        raise ValueError(f"no run in {folder} has finished")
-    return runs
-
-
 def write_report(folder: Path, out: Path, order: Sequence[str]) -> str:
     """Write EVOLUTION.md and a figure for each model, `evolution-<model>.png`; returns the text of the former.
 
@@ -40,21 +26,24 @@ def write_report(folder: Path, out: Path, order: Sequence[str]) -> str:
         folder: of the runs.
         out: for the report.
         order: kinds of levels, as they shall follow each other.
+
+    Raises:
+        ValueError: no run has finished.
     """
-    runs = read_runs(folder)
-    models = sorted({run["model"] for run in runs}, reverse=True)
-    of_model = {model: _by_levels([run for run in runs if run["model"] == model], order) for model in models}
+    paths = sorted(folder.glob("*/result.json"))
+    runs = [json.loads(path.read_text(encoding="utf-8"))["result"] for path in paths]
+    if not runs:
+        raise ValueError(f"no run in {folder} has finished")
+    of_model: dict[str, dict[str, Runs]] = {}
+    for model in sorted({run["model"] for run in runs}, reverse=True):
+        groups = {levels: [run for run in runs if (run["model"], run["levels"]) == (model, levels)] for levels in order}
+        of_model[model] = {levels: group for levels, group in groups.items() if group}
     text = _markdown(of_model)
     out.mkdir(parents=True, exist_ok=True)
     write_all({out / "EVOLUTION.md": text.encode()})
     for model, groups in of_model.items():
         _draw(groups, out / f"evolution-{model}.png")
     return text
-
-
-def _by_levels(runs: Runs, order: Sequence[str]) -> dict[str, Runs]:
-    groups = {levels: [run for run in runs if run["levels"] == levels] for levels in order}
-    return {levels: group for levels, group in groups.items() if group}
 
 
 NOTE = """\
@@ -102,29 +91,19 @@ def _draw(groups: dict[str, Runs], path: Path) -> None:
     """Draw on the left how long the solutions become, on the right what is completed of each test set, a dot a seed."""
     with figure(path, 13, 4.2, dpi=110) as drawn:
         left, right = panels(drawn, 2, 2, width_ratios=(1, 1.7))
-        colours = dict(zip(groups, COLOURS, strict=False))
-        _draw_lengths(left, groups, colours)
-        _draw_tests(right, groups, colours)
+        tests = list(next(iter(groups.values()))[0]["tests"])
+        middles, width = bar_places(right, tests, len(groups))
+        for (levels, group), places, colour in zip(groups.items(), middles, COLOURS, strict=False):
+            for run in group:
+                updates, lengths = zip(*run["lengths"], strict=True)
+                if len(updates) == 1:
+                    updates, lengths = (0, run["n_updates"]), lengths * 2
+                left.plot(updates, lengths, color=colour, alpha=0.8, linewidth=1.5)
+            values = np.array([[run["tests"][test]["complete"] for test in tests] for run in group])
+            right.bar(places, values.mean(axis=0), width, color=colour, alpha=0.55, label=levels)
+            for each in values:
+                right.scatter(places, each, s=12, color=colour, zorder=3)
+        left.set(xlabel="updates", ylabel="tiles", title="Mean solution of the training levels", ylim=(0, None))
+        right.set_title("Complete on test sets")
+        fraction_axis(right)
         legend(drawn)
-
-
-def _draw_lengths(axes: Axes, groups: dict[str, Runs], colours: dict[str, str]) -> None:
-    for levels, group in groups.items():
-        for run in group:
-            updates, lengths = zip(*run["lengths"], strict=True)
-            if len(updates) == 1:
-                updates, lengths = (0, run["n_updates"]), lengths * 2
-            axes.plot(updates, lengths, color=colours[levels], alpha=0.8, linewidth=1.5)
-    axes.set(xlabel="updates", ylabel="tiles", title="Mean solution of the training levels", ylim=(0, None))
-
-
-def _draw_tests(axes: Axes, groups: dict[str, Runs], colours: dict[str, str]) -> None:
-    tests = list(next(iter(groups.values()))[0]["tests"])
-    middles, width = bar_places(axes, tests, len(groups))
-    for (levels, group), places in zip(groups.items(), middles, strict=True):
-        values = np.array([[run["tests"][test]["complete"] for test in tests] for run in group])
-        axes.bar(places, values.mean(axis=0), width, color=colours[levels], alpha=0.55, label=levels)
-        for each in values:
-            axes.scatter(places, each, s=12, color=colours[levels], zorder=3)
-    axes.set_title("Complete on test sets")
-    fraction_axis(axes)

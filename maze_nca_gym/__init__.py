@@ -6,13 +6,11 @@ the agent, `MazeShortestPathEvolving-v0` and `MazeDiameterEvolving-v0`. It loads
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 from gymnasium import register, registry
 
 from maze_nca_gym.mazes.orders import split_order
 
-__version__ = version("maze-nca-gym")
+__version__ = "0.1.0"
 
 # id -> (task, steps within which its hand-coded solver finishes every maze of 16 x 16 inner tiles: 2 moves + 2 for a
 # shortest path of at most 255 moves, 8 times the free tiles for a diameter)

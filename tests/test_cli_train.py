@@ -202,6 +202,14 @@ class TestOptions:
         assert configuration("train") == preset("fast")
         assert configuration(f"train {words}") == changed("paper-diameter", seed=3)
 
+    def test_the_value_of_an_option_is_no_preset_even_with_its_name(self):
+        assert given("train --out fast --n-updates 7 guided") == {
+            "preset": "guided",
+            "out": Path("fast"),
+            "n_updates": 7,
+        }
+        assert given("train --model GCN --device fast") == {"model": "GCN", "device": "fast"}
+
     def test_a_switch_alone_switches_on(self):
         words = "train --evolve paper-diameter --compile --normalise-gradients False --max_pool --overwrite"
         switched = {"evolve": True, "compile": True, "normalise_gradients": False, "max_pool": True}

@@ -21,7 +21,7 @@ from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import Command
-from maze_nca_gym.cli.reading import read_values
+from maze_nca_gym.cli.reading import read_values, show_help
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.support.options import (
     Above,
@@ -95,7 +95,7 @@ class Cut:
 
 def read(words: str) -> Any:
     options = options_of(Cut)
-    given = read_values(options, words.split(), "cut", "Cut something.", (Cut,))
+    given = read_values(options, words.split(), "cut")
     return with_values(Cut(given["file"]), given)
 
 
@@ -140,7 +140,7 @@ def test_wrong_words_are_one_line(words):
 def test_help_shows_what_the_field_says(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     with pytest.raises(SystemExit):
-        read("--help")
+        show_help(options_of(Cut), "cut", "Cut something.", (Cut,))
     out = " ".join(capsys.readouterr().out.split())
     for text in (
         "Angle in degrees. (default: 30.0)",
@@ -218,7 +218,7 @@ def test_any_value_in_range_survives_words_and_none_outside_does(names, data):
     low, high = bounds[0].least, min(bounds[0].most, 2**53)
     whole = "int" in str(option.type)
     value = data.draw(st.integers(int(low), int(high)) if whole else st.floats(low, high))
-    assert read_values({name: option}, ["--" + name, repr(value)], "it", "", ()) == {name: value}
+    assert read_values({name: option}, ["--" + name, repr(value)], "it") == {name: value}
     with pytest.raises(ValueError, match=r"must be (from|at least)"):
         option.check(low - 1)
     if bounds[0].most <= 2**53:

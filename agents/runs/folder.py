@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -349,6 +348,8 @@ def _to_text(line: Line) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages on which results depend."""
+    from importlib.metadata import version  # its modules of e-mail take a tenth of the time of `--help`
+
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 

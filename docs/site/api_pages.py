@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PAGES: Mapping[str, tuple[str, ...]] = {
-    "Environments": (
-        "envs.maze",
-        "envs.vector",
-        "envs.dynamics",
-        "envs.wrappers.path_action",
-    ),
+    "Environments": ("envs.maze", "envs.vector", "envs.dynamics", "envs.wrappers.path_action"),
     "Levels": (
         "mazes",
         "mazes.levels",
@@ -21,11 +16,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "mazes.moving_ai",
         "mazes.exchange",
     ),
-    "Solutions and scores": (
-        "mazes.solvers",
-        "mazes.scoring",
-        "mazes.tasks",
-    ),
+    "Solutions and scores": ("mazes.solvers", "mazes.scoring", "mazes.tasks"),
     "Evolving levels": (
         "mazes.mutation",
         "mazes.population.population",
@@ -33,11 +24,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "envs.wrappers.adversarial_evolution",
         "envs.wrappers.evolution",
     ),
-    "Pictures": (
-        "rendering.frame",
-        "rendering.files",
-        "support.notebooks",
-    ),
+    "Pictures": ("rendering.frame", "rendering.files", "support.notebooks"),
     "Policies": (
         "agents.policies.registry",
         "agents.policies.policy",
@@ -108,24 +95,16 @@ def paths() -> list[str]:
 
 def pages() -> dict[str, str | bytes]:
     """Return all pages by their paths."""
-    rows = "\n".join(f"- [{title}]({_path(title).split('/')[1]}): {_names(PAGES[title])}" for title in PAGES)
-    overview = f"# API\n\nWhat `maze_nca_gym` and `maze_nca_gym.agents` have, by topic.\n\n{rows}\n\n{_entries()}"
-    return {"reference/index.md": overview, **{_path(title): _page(title) for title in PAGES}}
+    made: dict[str, str | bytes] = {}
+    overview = "# API\n\nWhat `maze_nca_gym` and `maze_nca_gym.agents` have, by topic.\n\n"
+    for title, modules in PAGES.items():
+        made[_path(title)] = f"# {title}\n\n" + "\n\n".join(f"::: maze_nca_gym.{module}" for module in modules) + "\n"
+        names = ", ".join(f"`{module}`" for module in modules)
+        overview += f"- [{title}]({_path(title).removeprefix('reference/')}): {names}\n"
+    # the functions that most programs need
+    options = "    options:\n      show_root_heading: true\n      members: [register_environment, environment_id]\n"
+    return {"reference/index.md": f"{overview}\n::: maze_nca_gym\n{options}", **made}
 
 
 def _path(title: str) -> str:
     return f"reference/{title.lower().replace(' ', '_').replace('-', '_')}.md"
-
-
-def _names(modules: tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in modules)
-
-
-def _entries() -> str:
-    """Return the functions that most programs need."""
-    options = "    options:\n      show_root_heading: true\n      members: [register_environment, environment_id]\n"
-    return f"::: maze_nca_gym\n{options}"
-
-
-def _page(title: str) -> str:
-    return f"# {title}\n\n" + "\n\n".join(f"::: maze_nca_gym.{module}" for module in PAGES[title]) + "\n"

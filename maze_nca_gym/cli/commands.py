@@ -12,7 +12,7 @@ from typing import Any
 from maze_nca_gym import agents
 from maze_nca_gym.agents.policies.registry import import_own
 from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
-from maze_nca_gym.cli.reading import named, read_values
+from maze_nca_gym.cli.reading import read_values, show_help, split_words
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import Option, Shown, further_options, options_of_call
 
@@ -53,12 +53,19 @@ class Command:
             SystemExit: 0 after printing the requested help.
             ValueError: a module that cannot be imported, an unknown option, or a bad value.
         """
-        options = self.options
-        _import(named(words, ["import"], options).get("import"))
+        own = options = self.options
+        given, _ = split_words(own, words, prog)
+        _import(*given.get("import", ()))
         further = None if self.function is None else further_options(self.function)
         if further is not None:
-            options = {**options, **further.options_of(named(words, further.named_by, options)), **options}
-        values = read_values(options, words, prog, self.about, (self.function, self.run, _import))
+            named: dict[str, str] = {}
+            for _ in range(1 + len(further.named_by)):  # what is named may have options, whose words name no more
+                options = {**own, **further.options_of(named), **own}
+                given, _ = split_words(options, words, prog)
+                named = {name: given[name][0] for name in further.named_by if name in given}
+        if {"-h", "--help"} & {*words}:
+            show_help(options, prog, self.about, (self.function, self.run, _import))
+        values = read_values(options, words, prog)
         values.pop("import", None)
         return partial(self.run, **values)
 
@@ -99,14 +106,14 @@ class Commands:
         return self.within[name].read(words[1:], f"{prog} {name}")
 
 
-def _import(modules: str | None) -> None:
+def _import(modules: str = "") -> None:
     """Import modules of one's own.
 
     Args:
         import: Python module to import first, or several with commas, for the models, tasks, losses, generators,
             families, presets and automata that they register.
     """
-    for name in [] if modules is None else modules.split(","):
+    for name in modules.split(",") if modules else ():
         import_own(name, "--import")
 
 

@@ -1,4 +1,4 @@
-"""Reading of command lines: words become values of options, and tyro shows the help."""
+"""Reading of command lines: which words belong to which option, and the help, which tyro shows."""
 
 from __future__ import annotations
 
@@ -8,65 +8,33 @@ import types
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, make_dataclass
 from functools import partial
-from itertools import zip_longest
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from maze_nca_gym.support.options import REQUIRED, Option, check, flag, in_words, meant, type_name
 
-_HELP = {"-h", "--help"}
 _METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
 _NAME = re.compile("-[-a-zA-Z]")
 """How a word begins that names an option; -1 is a value, and - is one too."""
 
 
-def named(words: Sequence[str], names: Sequence[str], options: Mapping[str, Option]) -> dict[str, str]:
-    """Return the words given for some options, before all options are known.
-
-    Args:
-        words: of the command line, behind the command.
-        names: of the options.
-        options: those that are known; for a positional one, the first word that is a name in its table counts, or
-            without a table the first of all words.
-    """
-    found: dict[str, str] = {}
-    typed = {
-        word.partition("=")[0]: word.partition("=")[2] if "=" in word else after
-        for word, after in zip_longest(words, words[1:], fillvalue="")
-    }
-    for name in names:
-        option = options.get(name)
-        if option is not None and option.style.positional:
-            known = _names(option) or [word for word in words[:1] if not word.startswith("-")]
-            found.update((name, word) for word in reversed(words) if word in known)
-        elif flag(name) in typed:
-            found[name] = typed[flag(name)]
-    return found
-
-
-def read_values(
-    options: Mapping[str, Option], words: Sequence[str], prog: str, about: str, main: Collection[Any]
-) -> dict[str, Any]:
-    """Return the values that are given, by the names of the options.
+def split_words(
+    options: Mapping[str, Option], words: Sequence[str], prog: str
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the words that are given for each option, by its name, and messages about all that is wrong.
 
     A switch is typed alone, with its value, or as --no-NAME; an option of several values takes all words up to the next
-    option. Of an option that is given twice, the last counts.
+    option. Of an option that is given twice, the last counts. One that is not known takes all words up to the next
+    option, or up to a name that a positional option allows.
 
     Args:
-        options: by name.
+        options: by name; others may turn out to be known once the words of these are.
         words: of the command line, behind the command.
-        prog: the words of the command, for the help.
-        about: what the command does, for the help.
-        main: groups whose options come first in the help, without a heading of their own.
-
-    Raises:
-        SystemExit: 0 after printing the requested help.
-        ValueError: an unknown option, a missing one, or a bad value.
+        prog: the words of the command, for the messages.
     """
-    if _HELP & {*words}:
-        _show_help(options, prog, about, main)
     flags = {flag(option.name): option for option in options.values() if not option.style.positional}
+    positional = [option for option in options.values() if option.style.positional]
     given: dict[str, list[str]] = {}
-    loose, rest = [], list(words)
+    wrong, loose, rest = [], [], list(words)
     while rest:
         word = rest.pop(0)
         if _NAME.match(word) is None:
@@ -79,7 +47,11 @@ def read_values(
         if option is None or not (on or _is_switch(option)):
             guess = meant(typed.lstrip("-"), [each.name for each in flags.values()])
             guess = re.sub(r"'(\w+)'", lambda found: flag(found[1]), guess) or "; --help lists all"
-            raise ValueError(f"there is no option {typed}{guess}")
+            wrong.append(f"there is no option {typed}{guess}")
+            names = {name for each in positional for name in _names(each)}
+            while not equals and rest and _NAME.match(rest[0]) is None and rest[0] not in names:
+                rest.pop(0)
+            continue
         most = 1 if equals else len(rest) if _several(option) else _size(option)
         while len(taken) < most and rest and _NAME.match(rest[0]) is None:
             if _is_switch(option) and rest[0] not in ("None", *_switch_words(option)):
@@ -91,21 +63,44 @@ def read_values(
             said = taken[0] if taken else "True"
             taken = [said if on or said == "None" else str(said != "True")]
         least = 1 if option.optional and taken == ["None"] else _size(option)
-        check(len(taken) >= least, f"{typed} needs {f'{least} values' if least > 1 else 'a value'}")
-        given[option.name] = taken
-    for option in options.values():
-        n = (len(loose) if _several(option) else 1) if option.style.positional else 0
-        if taken := loose[:n]:
-            given[option.name], loose = taken, loose[n:]
-    check(not loose, f"{prog} takes no {' '.join(loose)}; --help describes it")
+        if len(taken) >= least:
+            given[option.name] = taken
+        else:
+            wrong.append(f"{typed} needs {f'{least} values' if least > 1 else 'a value'}")
+    for option in positional:
+        n = len(loose) if _several(option) else 1
+        if loose:
+            given[option.name], loose = loose[:n], loose[n:]
+    return given, wrong + [f"{prog} takes no {' '.join(loose)}; --help describes it"] * bool(loose)
+
+
+def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) -> dict[str, Any]:
+    """Return the values that are given, by the names of the options; see `split_words`.
+
+    Raises:
+        ValueError: an unknown option, a missing one, or a bad value.
+    """
+    given, wrong = split_words(options, words, prog)
+    if wrong:
+        raise ValueError(wrong[0])
     found = {name: option.read(given[name]) for name, option in options.items() if name in given}
-    lacking = [_shown(option) for name, option in options.items() if option.default is REQUIRED and name not in found]
+    lacking = [_shown(each) for name, each in options.items() if each.default is REQUIRED and name not in found]
     check(not lacking, f"{prog} needs {', '.join(lacking)}; --help describes it")
     return found
 
 
-def _show_help(options: Mapping[str, Option], prog: str, about: str, main: Collection[Any]) -> None:
-    """Print the help of a command and end the program; each group of options but the main ones has a heading."""
+def show_help(options: Mapping[str, Option], prog: str, about: str, main: Collection[Any]) -> None:
+    """Print the help of a command and end the program.
+
+    Args:
+        options: by name.
+        prog: the words of the command.
+        about: what the command does.
+        main: groups whose options come first, without a heading of their own.
+
+    Raises:
+        SystemExit: 0, always.
+    """
     import tyro
     from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
     from tyro.constructors import PrimitiveConstructorSpec
