@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill, shorten
 
-from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from maze_nca_gym.agents.evaluation.drawing import BLUE, GREY, INK, figure, panels
 
-from .timing import Comparison, Result
+from .timing import Result
 
 LONGEST, LONGEST_PEER = 48, 40
 """Characters of a line of a job's label, and of a peer's name, at the most."""
@@ -28,33 +27,28 @@ def draw(results: Sequence[Result], path: Path) -> None:
         results: in the order of the picture, from top to bottom.
         path: the file.
     """
-    shown = [(result, peers) for result in results if (peers := _peers(result))]
+    shown = []
+    for result in results:
+        peers = [each for each in result.comparisons if each.ratio and not each.peer.startswith("floor")]
+        if peers:
+            shown.append((result, sorted(peers, key=lambda peer: peer.ratio or 0)))
     with figure(path, 12, 1.1 + 0.52 * len(shown), dpi=110, style={"font.size": 9.5}) as drawn:
         (axes,) = panels(drawn, 1, 1)
         for place, (_, peers) in enumerate(shown):
-            _draw_job(axes, place, peers)
+            ratios = [peer.ratio or 0 for peer in peers]
+            axes.plot(ratios, [place] * len(ratios), color="#ced4da", linewidth=3, solid_capstyle="round", zorder=1)
+            colours = [BLUE if ratio >= 1 else GREY for ratio in ratios]
+            axes.scatter(ratios, [place] * len(ratios), s=34, c=colours, zorder=3)
+            named = {peers[-1]: (7, "left"), peers[0]: (-7, "right")}  # a single one stands on the left
+            for peer, (offset, align) in named.items():
+                ratio = peer.ratio or 0
+                text = f"{shorten(peer.peer, LONGEST_PEER, placeholder=' …')} {ratio:,.{2 if ratio < 10 else 0}f}x"
+                style = {"ha": align, "va": "center", "fontsize": 8, "bbox": {"color": "white", "pad": 0.5}}
+                axes.annotate(text, (ratio, place), (offset, 0), textcoords="offset points", **style)
         axes.axvline(1, color=INK, linewidth=1)
         axes.set(xscale="log", xlabel="time of an alternative, divided by ours: right of 1 we are faster")
         axes.set_yticks(range(len(shown)), [fill(f"{each.row}  {each.name}", LONGEST) for each, _ in shown])
         axes.set_ylim(len(shown) - 0.4, -0.7)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}x"))
-        ratios = [1.0, *(each.ratio or 1.0 for _, peers in shown for each in peers)]
-        axes.set_xlim(min(ratios) / ROOM, max(ratios) * ROOM)
-
-
-def _peers(result: Result) -> list[Comparison]:
-    """Return the peers that were timed."""
-    return [each for each in result.comparisons if each.ratio and not each.peer.startswith("floor")]
-
-
-def _draw_job(axes: Axes, place: int, peers: Sequence[Comparison]) -> None:
-    ordered = sorted(peers, key=lambda peer: peer.ratio or 0)
-    ratios = [peer.ratio or 0 for peer in ordered]
-    axes.plot(ratios, [place] * len(ratios), color="#ced4da", linewidth=3, solid_capstyle="round", zorder=1)
-    axes.scatter(ratios, [place] * len(ratios), s=34, c=[BLUE if ratio >= 1 else GREY for ratio in ratios], zorder=3)
-    named = {ordered[-1]: (7, "left"), ordered[0]: (-7, "right")}  # a single one stands on the left
-    for peer, (offset, align) in named.items():
-        ratio = peer.ratio or 0
-        text = f"{shorten(peer.peer, LONGEST_PEER, placeholder=' …')} {ratio:,.{2 if ratio < 10 else 0}f}x"
-        style = {"ha": align, "va": "center", "fontsize": 8, "bbox": {"color": "white", "pad": 0.5}}
-        axes.annotate(text, (ratio, place), (offset, 0), textcoords="offset points", **style)
+        every = [1.0, *(each.ratio or 1.0 for _, peers in shown for each in peers)]
+        axes.set_xlim(min(every) / ROOM, max(every) * ROOM)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
-from .job import Effort, Job, Peer, Work
+from .job import Effort, Job, Work
 
 
 @dataclass(frozen=True)
@@ -69,29 +67,29 @@ def measure(job: Job, effort: Effort) -> Result:
     ours = job.ours()
     comparisons: list[Comparison] = []
     samples: list[float] = []
-    with _undisturbed():
+    collected = gc.isenabled()
+    gc.disable()  # as in `timeit`
+    try:
         for peer in job.peers:
-            comparison, our_times = _compare(ours, peer, effort)
-            comparisons.append(comparison)
+            try:
+                theirs = peer.work()
+            except ImportError as error:
+                comparisons.append(Comparison(peer.name, None, (), peer.target, missing=str(error)))
+                continue
+            sample(ours, 0)  # first runs fill caches
+            sample(theirs, 0)
+            pairs = [(sample(ours, effort.seconds), sample(theirs, effort.seconds)) for _ in range(effort.rounds)]
+            our_times, their_times = zip(*pairs, strict=True)
+            ratios = tuple(their_time / our_time for our_time, their_time in pairs)
+            comparisons.append(Comparison(peer.name, median(their_times), ratios, peer.target))
             samples += our_times
         if not samples:
             sample(ours, 0)
             samples = [sample(ours, effort.seconds) for _ in range(effort.rounds)]
+    finally:
+        if collected:
+            gc.enable()
     return Result(job.row, job.name, job.unit, job.limit, median(samples), tuple(comparisons))
-
-
-def _compare(ours: Work, peer: Peer, effort: Effort) -> tuple[Comparison, list[float]]:
-    """The comparison with one peer, and our times in it."""
-    try:
-        theirs = peer.work()
-    except ImportError as error:
-        return Comparison(peer.name, None, (), peer.target, missing=str(error)), []
-    sample(ours, 0)  # first runs fill caches
-    sample(theirs, 0)
-    pairs = [(sample(ours, effort.seconds), sample(theirs, effort.seconds)) for _ in range(effort.rounds)]
-    our_times, their_times = zip(*pairs, strict=True)
-    ratios = tuple(their_time / our_time for our_time, their_time in pairs)
-    return Comparison(peer.name, median(their_times), ratios, peer.target), list(our_times)
 
 
 def sample(work: Work, seconds: float) -> float:
@@ -104,15 +102,3 @@ def sample(work: Work, seconds: float) -> float:
         elapsed += perf_counter() - start
         n_runs += 1
     return elapsed / (n_runs * work.units)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """No garbage collection, as in `timeit`."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

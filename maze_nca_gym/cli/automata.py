@@ -11,40 +11,38 @@ from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.support.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents import Automaton
     from maze_nca_gym.agents.laboratory.compiling.certificate import Certificate
     from maze_nca_gym.agents.policies.learned import NCA
 
 
 def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
-    from maze_nca_gym.agents.laboratory.compiling.config import find_automaton
     from maze_nca_gym.agents.runs import METRICS, duration, read_last
 
     model, certificate = learn_automaton(automaton, out=out, **options)
     last = read_last(out / METRICS)
     learning = {"learning": f"{last['update']:,} updates, {duration(last['seconds'])}"}
-    followed = find_automaton(automaton, options.get("order"))
-    return _summarise(followed, model, certificate, out, learning, advice=": try more --n-updates, or another --seed")
+    advice = ": try more --n-updates, or another --seed"
+    return _summarise(automaton, options.get("order"), model, certificate, out, learning, advice)
 
 
 def run_compile(*, automaton: str = "shortest-path", out: Path = Path("runs/compile-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
-    from maze_nca_gym.agents.laboratory.compiling.config import find_automaton
-
     model, certificate = compile_automaton(automaton, out=out, **options)
-    followed = find_automaton(automaton, options.get("order"))
-    return _summarise(followed, model, certificate, out, {}, advice=": their errors of rounding are too large")
+    advice = ": their errors of rounding are too large"
+    return _summarise(automaton, options.get("order"), model, certificate, out, {}, advice)
 
 
 def _summarise(
-    automaton: Automaton, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
+    name: str, order: str | None, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
     """Print what came out, and where it is; return the exit code."""
     from maze_nca_gym.agents.laboratory.compiling.certificate import worst_patch
+    from maze_nca_gym.agents.laboratory.compiling.config import find_automaton
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 
+    automaton = find_automaton(name, order)
     tasks = " and ".join(automaton.tasks)
     n_used = int(next(iter(model.parameters())).count_nonzero())
     claim = (
