@@ -18,4 +18,4 @@ if TYPE_CHECKING:
 
 __all__ = ["GAT", "GCN", "MLP", "NCA"]
 
-__getattr__ = lazily(__name__, {"gat": "GAT", "gcn": "GCN"})
+__getattr__ = lazily(__name__)
