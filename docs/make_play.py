@@ -102,6 +102,8 @@ SABOTAGED: dict[str, Automaton] = {
     )
 }
 """Automata of which the article shows that they are wrong, by name."""
+WORDS = {"flood_low": "wet, 1st", "flood_high": "wet, 2nd"}
+"""What the article calls some channels."""
 REFUSED = {
     "clause": ["ENTER_L is what the theorem says"],
     "arrows": [f"NEAR_{to} is what the theorem says" for to in "ULD"],
@@ -301,7 +303,7 @@ def stills(compiled: NCA) -> dict[str, str]:
     names = (*("empty", "wall", "source", "target"), *compiled.channel_names)
     shown = [(name, row) for name, row in zip(names, low, strict=True) if row.any()]
     pluses = "".join(
-        f'<g transform="translate({10 + 120 * i} 24)"><text y="-6" font-size="13">{name.replace("_", " ")}</text>'
+        f'<g transform="translate({10 + 120 * i} 24)"><text y="-6" font-size="13">{WORDS.get(name, name)}</text>'
         + "".join(
             f'<g transform="translate({34 * (1 + right)} {34 * (1 + down)})"><rect width="32" height="32" rx="4" '
             f'fill="{"#54c7c2" if value > 0 else "#e9a37a" if value < 0 else "#eeeae0"}"/>'

@@ -65,19 +65,21 @@
       return [((tile % this.level.width) + 0.5) * cell, (Math.floor(tile / this.level.width) + 0.5) * cell];
     }
 
-    /** Draw an arrow from a tile's middle towards a direction. */
-    arrow(tile, towards, colour, part = 1) {
-      const { context, cell } = this.picture, [x, y] = this.middle(tile), [down, right] = theorem.STEPS[towards], r = 0.3 * cell * part, tip = 0.17 * cell * part;
+    /** Draw an arrow from a tile's middle towards a direction, more or less strongly. */
+    arrow(tile, towards, colour, strength = 1) {
+      const { context, cell } = this.picture, [x, y] = this.middle(tile), [down, right] = theorem.STEPS[towards], r = 0.38 * cell, tip = 0.15 * cell;
+      context.globalAlpha = strength;
       context.strokeStyle = colour;
-      context.lineWidth = Math.max(1, 0.09 * cell * part);
+      context.lineWidth = Math.max(1, 0.085 * cell);
       context.lineCap = context.lineJoin = "round";
       context.beginPath();
-      context.moveTo(x - right * r * 0.6, y - down * r * 0.6);
+      context.moveTo(x, y);
       context.lineTo(x + right * r, y + down * r);
       context.moveTo(x + right * (r - tip) + down * tip, y + down * (r - tip) + right * tip);
       context.lineTo(x + right * r, y + down * r);
       context.lineTo(x + right * (r - tip) - down * tip, y + down * (r - tip) - right * tip);
       context.stroke();
+      context.globalAlpha = 1;
     }
 
     /** Write a text in the middle of a tile. */

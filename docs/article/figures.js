@@ -9,6 +9,7 @@
   const MAZE = "Maze. Arrow keys choose a tile, Enter draws or removes a wall, S and T move the source and the target there.";
   const DATA = "data", PLAY = "../play/policies";
   const number = (n) => n.toLocaleString("en");
+  const minus = (n) => String(n).replace("-", "−");
   const plural = (n, one) => `${number(n)} ${one}${n === 1 ? "" : "s"}`;
 
   /** Return a policy that the page has loaded. */
@@ -19,6 +20,15 @@
   }
 
   const maze = (name) => globalThis.MazePlay.mazes[name];
+
+  /** Return a signal's name as the text has it. */
+  function title(signal) {
+    const [kind, towards] = signal.toUpperCase().split("_"), marks = { U: " ↑", L: " ←", D: " ↓", R: " →" };
+    return { PATH: "answer", FLOOD: "wet", NEAR: "arrow", ENTER: "enters" }[kind] + (marks[towards] || "");
+  }
+
+  /** Return a tint for boards: some share of 1 where a number is above 0. Walls have the largest value, which sets the scale. */
+  const tint = ({ level }, share, value) => (tile) => (level.tiles[tile] === levels.WALL ? 1 : share * Math.max(0, value(tile)));
 
   /** Return a tile's place in words. */
   const place = ({ width }, tile) => `row ${Math.floor(tile / width)}, column ${tile % width}`;
@@ -39,8 +49,8 @@
     }
 
     paint(board) {
-      const flood = this.channel("FLOOD"), last = this.end();
-      board.picture.drawTiles(this.automaton, (tile) => (this.automaton.value(flood, tile) > 0 ? 0.35 + 0.65 * (((last - this.automaton.changedAt[tile]) % 8) / 8) : 0));
+      const flood = this.channel("FLOOD");
+      board.picture.drawTiles(this.automaton, tint(this.automaton, 1, (tile) => (this.automaton.value(flood, tile) > 0 ? 0.25 + 0.6 * ((this.automaton.changedAt[tile] % 8) / 8) : 0)));
       board.picture.drawEnds(this.automaton.level);
       board.drawAsked();
     }
@@ -106,12 +116,13 @@
 
     paint(board) {
       const { picture } = board, flood = this.channel("FLOOD"), order = this.order || "ULDR";
-      picture.drawTiles(this.automaton, (tile) => 0.5 * this.automaton.value(flood, tile) + (tile ? 0 : 1e-3));
-      if (this.layers > 2) picture.drawPath(this.automaton.level, this.walked(), 0);
+      const path = this.walked(), shown = this.layers > 2;
+      picture.drawTiles(this.automaton, tint(this.automaton, 0.45, (tile) => this.automaton.value(flood, tile)));
+      if (shown) picture.drawPath(this.automaton.level, path, 0);
       if (this.layers > 1) {
         for (let tile = 0; tile < this.automaton.level.tiles.length; tile++) {
           const ways = this.arrows(tile).sort((a, b) => order.indexOf(a) - order.indexOf(b));
-          ways.forEach((way, i) => board.arrow(tile, way, i && this.policy.name !== "every-way" ? picture.colours.source : picture.colours.cursor, ways.length > 1 ? 0.8 : 1));
+          ways.forEach((way, i) => board.arrow(tile, way, shown && path[tile] ? picture.colours.floor : picture.colours.cursor, i && this.policy.name !== "every-way" ? 0.45 : 1));
         }
       }
       picture.drawEnds(this.automaton.level);
@@ -150,9 +161,9 @@
 
   /** Return a rule as text, and what it reads: [[signal or kind, tap], ...]. */
   function ruleText(policy, root) {
-    const reads = [], marks = { U: "↑", L: "←", C: "", R: "→", D: "↓" };
+    const reads = [], marks = { U: " (above)", L: " (left)", C: "", R: " (right)", D: " (below)" };
     const name = ([what, which, offset]) => {
-      const tap = TAPS[offset.join()], word = what === "tile" ? policy.inputs[which] : policy.channels[which];
+      const tap = TAPS[offset.join()], word = what === "tile" ? policy.inputs[which] : title(policy.channels[which]);
       reads.push([word, tap]);
       return word + marks[tap];
     };
@@ -178,7 +189,7 @@
       this.reads = make("p", { class: "reads" });
       this.verdict = make("p", { class: "verdict", role: "status" });
       const names = this.rules.channels.filter((name) => name !== "PATH");
-      const signals = choice("Signal", [...names, "PATH"].map((name) => [name, name.toLowerCase().replace("_", " ")]), "FLOOD", (name) => { this.signal = name; this.showKernel(); this.touch(); });
+      const signals = choice("Signal", [...names, "PATH"].map((name) => [name, title(name)]), "FLOOD", (name) => { this.signal = name; this.showKernel(); this.touch(); });
       const mend = make("button", { type: "button", onclick: () => { this.broken.clear(); this.rebuild(); this.showKernel(); } }, "Mend all weights");
       this.begin(this.intact, maze("weights"), MAZE);
       this.board.largest = 380;
@@ -198,6 +209,12 @@
     /** Return the signal of a channel of the network, in capitals. */
     signalOf(channel) {
       return channel.replace(/_(low|high)$/, "").toUpperCase();
+    }
+
+    /** Return the name of an input or a channel of the network as the figure shows it. */
+    nameOf(source) {
+      if (this.intact.inputs.includes(source)) return source;
+      return title(this.signalOf(source)) + (source.endsWith("_low") ? ", 1st" : source.endsWith("_high") ? ", 2nd" : "");
     }
 
     /** Return the rows of the network that compute a signal. */
@@ -247,19 +264,19 @@
       const root = this.rules.roots[this.rules.channels.indexOf(this.signal)], [text, reads] = ruleText(this.rules, root);
       const { inputs, channels, taps, bias } = this.intact, sources = [...inputs, ...channels], rows = this.rowsOf(this.signal);
       this.rule.replaceChildren(
-        plus((tap) => make("span", { class: reads.some(([, each]) => each === tap) ? "read" : "" }, [...new Set(reads.filter(([, each]) => each === tap).map(([word]) => word.split("_")[0]))].join(" ")), `The rule reads ${[...new Set(reads.map(([, tap]) => SIDES[tap]))].join(", ")}`),
-        make("p", {}, make("b", {}, this.signal), " next if ", make("code", {}, text)));
+        plus((tap) => make("span", { class: reads.some(([, each]) => each === tap) ? "read" : "" }, [...new Set(reads.filter(([, each]) => each === tap).map(([word]) => word.split(" ")[0]))].join(", ")), `The rule reads ${[...new Set(reads.map(([, tap]) => SIDES[tap]))].join(", ")}`),
+        make("p", {}, make("b", {}, title(this.signal)), " next, if ", make("code", {}, text)));
       const shown = sources.map((source, i) => ({ source, i, row: this.intact.weights[rows[0]][i] })).filter(({ row }) => row.some((weight) => weight));
-      const parts = shown.map(({ source, row }) => make("div", { class: "source" }, make("span", { class: "name" }, source.replaceAll("_", " ")),
+      const parts = shown.map(({ source, row }) => make("div", { class: "source" }, make("span", { class: "name" }, this.nameOf(source)),
         this.plusOfWeights(row, (tap) => taps.findIndex((offset) => TAPS[offset.join()] === tap), source)));
       this.kernel.replaceChildren(...parts, make("p", { class: "faint" }, rows.length > 1
-        ? `Two channels share these weights: one adds ${bias[rows[0]]}, the other ${bias[rows[1]]}. A ReLU cuts each off at 0, and their difference is the signal, exactly 0 or 1.`
-        : `One channel: it adds ${bias[rows[0]]}, and a ReLU cuts the sum off at 0.`));
+        ? `Two channels share these weights: one adds ${minus(bias[rows[0]])}, the other ${minus(bias[rows[1]])}. A ReLU cuts each off at 0, and their difference is the signal, exactly 0 or 1.`
+        : `One channel: it adds ${minus(bias[rows[0]])}, and a ReLU cuts the sum off at 0.`));
       this.reads.textContent = "Point at a weight to see what it reads. Press it to cut it, press again to flip its sign, and again to mend it.";
     }
 
     plusOfWeights(row, tapAt, source) {
-      const box = make("div", { class: "plus", role: "group", "aria-label": `Weights of ${source}` });
+      const box = make("div", { class: "plus", role: "group", "aria-label": `Weights of ${this.nameOf(source)}` });
       for (const tap of ["U", "L", "C", "R", "D"]) {
         const at = tapAt(tap), weight = row[at], key = `${this.signal}/${source}/${at}`;
         if (!weight) {
@@ -269,10 +286,10 @@
         const factor = this.broken.has(key) ? this.broken.get(key) : 1, value = weight * factor + 0;
         const tell = () => { this.pointed = [source, tap]; this.reads.textContent = this.meaning(source, tap, value); this.touch(); };
         box.append(make("button", {
-          type: "button", class: `tap ${tap} ${value > 0 ? "plus-one" : "minus-one"} ${factor === 1 ? "" : "broken"}`, "aria-label": `${source.replaceAll("_", " ")} ${SIDES[tap]}: ${value}`,
+          type: "button", class: `tap ${tap} ${value > 0 ? "plus-one" : "minus-one"} ${factor === 1 ? "" : "broken"}`, "aria-label": `${this.nameOf(source)} ${SIDES[tap]}: ${value}`,
           onmouseenter: tell, onfocus: tell, onmouseleave: () => { this.pointed = null; this.touch(); },
           onclick: () => this.breakWeight(key, source, tap),
-        }, String(value).replace("-", "−")));
+        }, minus(value)));
       }
       return box;
     }
@@ -284,7 +301,7 @@
       else this.broken.delete(key);
       this.rebuild();
       this.showKernel();
-      const button = [...this.kernel.querySelectorAll("button")].find((each) => each.getAttribute("aria-label").startsWith(`${source.replaceAll("_", " ")} ${SIDES[tap]}:`));
+      const button = [...this.kernel.querySelectorAll("button")].find((each) => each.getAttribute("aria-label").startsWith(`${this.nameOf(source)} ${SIDES[tap]}:`));
       if (button) button.focus({ preventScroll: true });
       if (this.mistake) {
         this.play(false);
@@ -297,14 +314,14 @@
       const { inputs } = this.intact, isTile = inputs.includes(source), where = tap === "C" ? "this tile" : `the tile ${SIDES[tap]}`;
       const sign = value < 0 ? "takes away" : "adds", amount = Math.abs(value);
       if (isTile) return value ? `If ${where} is ${source === "empty" ? "empty" : source === "wall" ? "a wall" : `the ${source}`}, this ${sign} ${amount}.` : `Cut: it no longer matters whether ${where} is ${source}.`;
-      const signal = this.signalOf(source).toLowerCase().replace("_", " "), pair = / |_/.test(source) && /_(low|high)$/.test(source);
+      const signal = `“${title(this.signalOf(source))}”`, pair = /_(low|high)$/.test(source);
       if (!value) return `Cut: this half of ${signal} at ${where} is no longer read.`;
       return pair ? `${source.endsWith("low") ? "First" : "Second"} channel of ${signal} at ${where}: this ${sign} ${amount} times what it holds. Together the pair moves the sum by ${amount} where ${signal} is on.` : `${signal} at ${where}: this ${sign} ${amount}.`;
     }
 
     paint(board) {
       const { picture } = board, { level } = this.automaton, [low, high] = this.rowsOf(this.signal);
-      picture.drawTiles(this.automaton, (tile) => 0.7 * Math.max(0, this.automaton.value(low, tile) - (high === undefined ? 0 : this.automaton.value(high, tile))) + (tile ? 0 : 1e-3));
+      picture.drawTiles(this.automaton, tint(this.automaton, 0.6, (tile) => Math.min(1, this.automaton.value(low, tile) - (high === undefined ? 0 : this.automaton.value(high, tile)))));
       picture.drawPath(level, this.automaton.path(), 0);
       picture.drawEnds(level);
       board.drawAsked();
@@ -318,7 +335,7 @@
     describe() {
       const m = this.mistake, { level } = this.automaton;
       this.verdict.classList.toggle("bad", Boolean(m));
-      if (m) this.verdict.textContent = `The first tile that goes wrong is at ${place(level, m.tile)}, in iteration ${m.t}: ${m.signal} is ${m.said ? "off" : "on"} in the network, and ${m.said ? "on" : "off"} by the rules.`;
+      if (m) this.verdict.textContent = `The first tile that goes wrong is at ${place(level, m.tile)}, in iteration ${m.t}: “${title(m.signal)}” is ${m.said ? "off" : "on"} in the network, and ${m.said ? "on" : "off"} by the rules.`;
       else if (this.broken.size) this.verdict.textContent = `On this maze nobody notices: ${number(this.compared)} signals compared, all equal. Draw another maze, and see whether one does.`;
       else this.verdict.textContent = `Network and rules agree: ${number(this.compared)} signals compared on this maze, one for each tile, iteration and rule.`;
     }
@@ -435,7 +452,12 @@
     }
 
     paint(board, { automaton }) {
-      board.picture.draw(automaton, automaton.highlight(), null);
+      const [flood, high] = ["flood_low", "flood_high"].map((name) => automaton.policy.channels.indexOf(name)), { picture } = board;
+      if (flood >= 0) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(flood, tile) - automaton.value(high, tile)));
+      else if (automaton.booleans) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(automaton.highlight(), tile)));
+      else picture.drawTiles(automaton, (tile) => automaton.value(automaton.highlight(), tile));
+      picture.drawPath(automaton.level, automaton.path(), 0);
+      picture.drawEnds(automaton.level);
       if (board.at && document.activeElement === board.canvas) board.picture.drawCursor([...board.at, this.tool === "damage" ? 2 : 0], board.picture.cell);
     }
 
@@ -474,7 +496,7 @@
     renew(done = () => {}) {
       const [name, , folder] = this.names.find(([each]) => each === this.name);
       this.withPolicies([[folder, name]], () => {
-        this.level = levels.generate("loops", this.size, this.seed);
+        this.level = levels.generate("random", this.size, this.seed);
         this.automaton = new Automaton(loaded(name), this.level, 0);
         this.known = theorem.ghosts(this.level);
         this.answer = answers.solve(this.level, this.automaton.policy);
@@ -536,7 +558,7 @@
       this.show(
         make("div", { class: "tools" }, rules, this.tools, this.again),
         make("div", { class: "pair proof" }, make("div", {}, this.board.element, this.controls), this.asked), this.verdict,
-        make("div", { class: "tools" }, trial("perfect", "Try 200 mazes without loops"), trial("loops", "Try 200 with loops")), this.tests);
+        make("div", { class: "tools" }, trial("perfect", "Try 200 mazes without loops"), trial("loops", "Try 200 with loops"), trial("random", "Try 200 of random walls")), this.tests);
       this.board.at = [3, 3];
       done();
     }
@@ -564,11 +586,11 @@
     }
 
     paint(board) {
-      const { picture } = board, { level } = this.automaton, flood = this.channel("FLOOD"), { mistake } = this.whole;
-      picture.drawTiles(this.automaton, (tile) => 0.5 * this.automaton.value(flood, tile) + (tile ? 0 : 1e-3));
-      picture.drawPath(level, this.automaton.path(), 0);
+      const { picture } = board, { level } = this.automaton, flood = this.channel("FLOOD"), { mistake } = this.whole, path = this.automaton.path();
+      picture.drawTiles(this.automaton, tint(this.automaton, 0.4, (tile) => this.automaton.value(flood, tile)));
+      picture.drawPath(level, path, 0);
       picture.drawEnds(level);
-      this.known.distance.forEach((d, tile) => d > 0 && level.tiles[tile] === levels.EMPTY && board.write(tile, String(d), this.automaton.path()[tile] ? "#ffffff" : picture.colours.cursor));
+      this.known.distance.forEach((d, tile) => d > 0 && level.tiles[tile] === levels.EMPTY && board.write(tile, String(d), path[tile] ? picture.colours.floor : picture.colours.cursor));
       board.drawAsked();
       if (mistake && this.t >= mistake.t) board.mark(mistake.tile);
     }
@@ -582,9 +604,9 @@
         const open = this.policy.refused ? " So this maze does not show what is wrong; the proof does, for it is about all mazes." : this.hasRoute() ? "" : " There is no route, and none is drawn.";
         this.verdict.textContent = `${number(count)} statements checked on this maze, one for each tile, signal and iteration: all are true.${open}`;
       } else {
-        this.verdict.textContent = `Caught after iteration ${mistake.t} at ${place(this.automaton.level, mistake.tile)}: ${mistake.signal} is ${mistake.held ? "on" : "off"}, and the theorem says ${mistake.said ? "on" : "off"}. ${right ? "Yet the path in the end is right: a test of answers would pass." : "The path in the end is wrong, too."}`;
+        this.verdict.textContent = `Caught after iteration ${mistake.t} at ${place(this.automaton.level, mistake.tile)}: “${title(mistake.signal)}” is ${mistake.held ? "on" : "off"}, and the theorem says ${mistake.said ? "on" : "off"}. ${right ? "Yet the path in the end is right: a test of answers would pass." : "The path in the end is wrong, too."}`;
       }
-      if (this.policy.refused) this.verdict.textContent += ` The prover refuses it: “${this.policy.refused[0]}” does not follow.`;
+      if (this.policy.refused) this.verdict.textContent += ` The prover refuses it: that “${title(this.policy.refused[0].split(" ")[0])}” means what the theorem says does not follow.`;
     }
 
     describeTile(tile) {
@@ -597,7 +619,7 @@
       };
       const rows = this.policy.channels.map((signal) => {
         const said = theorem.says(level, this.known, signal, tile, this.t), held = this.on(signal, tile), holds = said === null || said === held;
-        return make("tr", { class: holds ? (held ? "on" : "") : "bad" }, make("th", { scope: "row" }, signal.toLowerCase().replace("_", " ")),
+        return make("tr", { class: holds ? (held ? "on" : "") : "bad" }, make("th", { scope: "row" }, title(signal)),
           make("td", {}, theorem.inWords(this.known, signal, tile, this.t)), make("td", {}, said === null ? "open" : said ? "on" : "off"), make("td", {}, held ? "on" : "off"), make("td", {}, holds ? "✓" : "✗"));
       });
       this.asked.replaceChildren(
@@ -607,12 +629,12 @@
 
     spoken(tile) {
       const found = this.policy.channels.filter((signal) => { const said = theorem.says(this.automaton.level, this.known, signal, tile, this.t); return said !== null && said !== this.on(signal, tile); });
-      return `${super.spoken(tile)}. ${found.length ? `False: ${found.join(", ")}` : "All statements about it are true."}`;
+      return `${super.spoken(tile)}. ${found.length ? `False: ${found.map(title).join(", ")}` : "All statements about it are true."}`;
     }
 
     /** Test the automaton on random mazes, a few at a time: how often the answer is wrong, and how often a statement. */
     tryMazes(family) {
-      const policy = this.policy, words = family === "loops" ? "with loops" : "without loops", found = { n: 0, wrong: 0, false: 0 };
+      const policy = this.policy, words = { perfect: "without loops", loops: "with loops", random: "of random walls" }[family], found = { n: 0, wrong: 0, false: 0 };
       const some = () => {
         if (this.policy !== policy) return;
         for (const end = performance.now() + 12; found.n < 200 && performance.now() < end; found.n++) {
