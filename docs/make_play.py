@@ -156,15 +156,15 @@ MAZES = {
         ###############""",
     "weights": """
         ###########
-        #S....#...#
-        #.###.#.#.#
-        #...#...#.#
-        ###.#####.#
         #.........#
+        #..######.#
+        #.#.....#.#
         #.#.###.#.#
-        #.#...#.#.#
-        #.###.#.#.#
-        #.....#..T#
+        #.#.#T..#.#
+        #.#.####..#
+        #.#.......#
+        #..########
+        #........S#
         ###########""",
     "healing": """
         ###################
@@ -217,6 +217,7 @@ def files() -> dict[str, bytes]:
 def article_files() -> dict[str, bytes]:
     """Return the content of every file of the article's data by its name."""
     compiled, healing = (compile_automaton(name)[0] for name in ("shortest-path", "shortest-path-healing"))
+    compiled.highlight = healing.highlight = "flood_low"
     mazes = {name: to_text(parse(text)) for name, text in MAZES.items()}
     kept = [
         f"MazePlay.mazes = {json.dumps(mazes)};\n".encode(),

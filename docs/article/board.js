@@ -155,7 +155,10 @@
       };
       canvas.addEventListener("touchstart", (event) => { // a finger on an end drags it; elsewhere it may scroll the page
         const touch = event.touches[0], { tiles, width } = this.level, [row, col] = where(touch);
-        if (event.touches.length === 1 && this.host.tool === "walls" && strokes.isEnd(this.host.automaton.policy, tiles[row * width + col])) event.preventDefault();
+        if (event.touches.length > 1 || this.host.tool !== "walls" || !strokes.isEnd(this.host.automaton.policy, tiles[row * width + col])) return;
+        event.preventDefault();
+        waits = false;
+        begin([row, col]);
       }, { passive: false });
       canvas.addEventListener("pointerdown", (event) => {
         if (event.button !== 0) return;
@@ -168,11 +171,12 @@
       });
       canvas.addEventListener("pointermove", (event) => {
         const at = where(event), moved = last && (at[0] !== last[0] || at[1] !== last[1]);
-        if (waits && moved) {
+        if (waits && moved) { // across the page a finger draws, and along it, it scrolls
           waits = false;
-          begin(last);
+          if (Math.abs(at[1] - last[1]) > Math.abs(at[0] - last[0])) begin(last);
+          else last = null;
         }
-        if (stroke && moved) {
+        if (stroke && last && moved) {
           stroke(last, at);
           this.host.damaged();
           last = at;

@@ -30,6 +30,17 @@
   /** Return a tint for boards: some share of 1 where a number is above 0. Walls have the largest value, which sets the scale. */
   const tint = ({ level }, share, value) => (tile) => (level.tiles[tile] === levels.WALL ? 1 : share * Math.max(0, value(tile)));
 
+  /** Draw a maze with its path, tinted where it is wet; what a network learned from answers has no such signal, so it is tinted by the
+   * channel that its file highlights. */
+  function drawFlood(picture, automaton) {
+    const { channels } = automaton.policy, [low, high] = ["flood_low", "flood_high"].map((name) => channels.indexOf(name)), shown = automaton.highlight();
+    if (high >= 0) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(low, tile) - automaton.value(high, tile)));
+    else if (automaton.booleans) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(shown, tile)));
+    else picture.drawTiles(automaton, (tile) => automaton.value(shown, tile));
+    picture.drawPath(automaton.level, automaton.path(), 0);
+    picture.drawEnds(automaton.level);
+  }
+
   /** Return a tile's place in words. */
   const place = ({ width }, tile) => `row ${Math.floor(tile / width)}, column ${tile % width}`;
 
@@ -59,7 +70,7 @@
       const tile = this.board.askedTile;
       if (tile < 0) return;
       this.asked.replaceChildren(
-        make("h4", {}, "What this tile sees"),
+        make("h3", {}, "What this tile sees"),
         plus((tap) => this.seen(tile, tap), "The asked tile and its four neighbours"),
         make("p", {}, this.decision(tile)),
         make("p", { class: "faint" }, "Nothing else reaches it: no map, no clock, no row or column."));
@@ -197,7 +208,7 @@
       this.tools.press("ask");
       signals.classList.add("small");
       this.show(signals, this.rule, make("div", { class: "pair weights" }, make("div", {}, this.kernel, this.reads), make("div", {}, this.board.element, this.controls)), this.verdict, make("div", { class: "tools" }, mend, this.tools, this.again));
-      this.board.at = [5, 5];
+      this.board.at = [7, 5];
       this.showKernel();
       done();
     }
@@ -363,7 +374,7 @@
         });
         this.boards = this.runners.map((runner) => runner.board);
         this.show(
-          make("div", { class: "three" }, ...this.runners.map((runner) => make("div", {}, make("h4", {}, runner.title), runner.board.element, runner.words))),
+          make("div", { class: "three" }, ...this.runners.map((runner) => make("div", {}, make("h3", {}, runner.title), runner.board.element, runner.words))),
           this.same,
           make("div", { class: "tools" }, this.playButton,
             make("button", { type: "button", class: "round", "aria-label": "One iteration", onclick: () => { this.play(false); this.iterate(); } }, "›"),
@@ -452,12 +463,8 @@
     }
 
     paint(board, { automaton }) {
-      const [flood, high] = ["flood_low", "flood_high"].map((name) => automaton.policy.channels.indexOf(name)), { picture } = board;
-      if (flood >= 0) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(flood, tile) - automaton.value(high, tile)));
-      else if (automaton.booleans) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(automaton.highlight(), tile)));
-      else picture.drawTiles(automaton, (tile) => automaton.value(automaton.highlight(), tile));
-      picture.drawPath(automaton.level, automaton.path(), 0);
-      picture.drawEnds(automaton.level);
+      const { picture } = board;
+      drawFlood(picture, automaton);
       if (board.at && document.activeElement === board.canvas) board.picture.drawCursor([...board.at, this.tool === "damage" ? 2 : 0], board.picture.cell);
     }
 
@@ -484,7 +491,7 @@
       this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
       this.host = { tool: "ask", paint: (board) => this.paint(board), edit: () => {}, ask: () => {}, damaged: () => {} };
       Object.defineProperty(this.host, "automaton", { get: () => this.automaton });
-      this.board = new Board(this.host, "A maze of the chosen size, for looking only");
+      this.board = new Board(this.host, "A maze of the chosen size, for looking only", 612);
       this.boards = [this.board];
       const sizes = choice("Size", [16, 32, 64, 101, 201].map((size) => [size, `${size}`]), 16, (size) => { this.size = size; this.renew(); });
       const names = selection("Network", this.names.map(([name, words]) => [name, words]), (name) => { this.name = name; this.renew(); });
@@ -530,7 +537,18 @@
     }
 
     paint(board) {
-      board.picture.draw(this.automaton, this.automaton.highlight(), null);
+      const { picture } = board, { tiles } = this.level;
+      drawFlood(picture, this.automaton);
+      if (picture.cell > 8) return;
+      for (const [kind, colour] of [[levels.SOURCE, picture.colours.source], [levels.TARGET, picture.colours.target]]) { // so small a tile would be overlooked
+        picture.context.fillStyle = colour;
+        picture.context.strokeStyle = picture.colours.floor;
+        picture.context.lineWidth = 3;
+        picture.context.beginPath();
+        picture.context.arc(...board.middle(tiles.indexOf(kind)), 8, 0, 2 * Math.PI);
+        picture.context.fill();
+        picture.context.stroke();
+      }
     }
 
     describe() {
@@ -623,7 +641,7 @@
           make("td", {}, theorem.inWords(this.known, signal, tile, this.t)), make("td", {}, said === null ? "open" : said ? "on" : "off"), make("td", {}, held ? "on" : "off"), make("td", {}, holds ? "✓" : "✗"));
       });
       this.asked.replaceChildren(
-        make("h4", {}, `Moves to the target, around ${place(level, tile)}`), plus(seen, "Moves to the target from this tile and its neighbours"),
+        make("h3", {}, `Moves to the target, around ${place(level, tile)}`), plus(seen, "Moves to the target from this tile and its neighbours"),
         make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Statements about this tile" }, make("table", {}, make("thead", {}, make("tr", {}, ...["signal", `what it means after ${this.t} iterations`, "theorem", "tile", ""].map((words) => make("th", { scope: "col" }, words || make("span", { class: "unseen" }, "holds"))))), make("tbody", {}, ...rows))));
     }
 

@@ -48,7 +48,7 @@
   function inWords(known, signal, tile, t) {
     const d = known.distance[tile], [kind, towards] = signal.split("_"), away = d < 0 ? "the target cannot be reached from here" : `${d} moves to the target`;
     if (kind === "FLOOD") return d < 0 ? away : `${away}: fewer than ${t}?`;
-    if (kind === "NEAR") return `flooded, and the tile ${{ U: "above", L: "to the left", D: "below", R: "to the right" }[towards]} is nearer?`;
+    if (kind === "NEAR") return `wet, and the tile ${{ U: "above", L: "to the left", D: "below", R: "to the right" }[towards]} is nearer?`;
     if (kind === "ENTER") return known.enters[tile] === towards ? `the path goes ${WORDS[towards]} into it; ${t} at least 2·${known.length} + 1 − ${d}?` : `does the path go ${WORDS[towards]} into it?`;
     return known.onPath[tile] ? `on the path: shown by iteration ${known.bound}` : "not on the path: never shown";
   }

@@ -29,7 +29,10 @@
   /** Return the largest magnitude of a function of the tiles, at least a little. */
   function scaleOf(automaton, value) {
     let most = 1e-6;
-    for (let tile = 0; tile < automaton.cellOf.length; tile++) most = Math.max(most, Math.abs(value(tile)));
+    for (let tile = 0, n = automaton.cellOf.length; tile < n; tile++) {
+      const here = Math.abs(value(tile));
+      if (here > most) most = here;
+    }
     return most;
   }
 
@@ -38,13 +41,10 @@
     const scale = scaleOf(automaton, value), { tiles } = automaton.level, { policy } = automaton, hidden = hasEnds(policy) ? TARGET : WALL;
     const own = policy.kinds.map((kind, i) => (i > hidden ? rgb(kind.colour) : null));
     for (let tile = 0, at = 0; tile < tiles.length; tile++, at += 4) {
-      const tint = Math.min(1, Math.abs(value(tile)) / scale);
-      let [red, green, blue] = colours.ramp[Math.round(tint * (SHADES - 1))];
-      if (tiles[tile] === WALL) {
-        [red, green, blue] = colours.wall;
-      } else if (own[tiles[tile]]) {
-        [red, green, blue] = own[tiles[tile]].map((band, i) => band + DEEPEST * tint * ([red, green, blue][i] - band));
-      }
+      const tint = Math.min(1, Math.abs(value(tile)) / scale), shade = colours.ramp[Math.round(tint * (SHADES - 1))];
+      let colour = tiles[tile] === WALL ? colours.wall : shade;
+      if (own[tiles[tile]] && colour === shade) colour = own[tiles[tile]].map((band, i) => band + DEEPEST * tint * (shade[i] - band));
+      let red = colour[0], green = colour[1], blue = colour[2];
       if (tiles[tile] !== WALL && glows) {
         const age = automaton.iteration - automaton.changedAt[tile];
         if (age >= 0 && age < GLOW) {
