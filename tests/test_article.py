@@ -264,16 +264,18 @@ class TestNode:
 @needs_chromium
 @pytest.mark.slow
 class TestChromium:
-    def test_it_is_alive_when_opened_from_a_file(self, tmp_path):
-        page = serve.dump_page((ARTICLE / "index.html").as_uri(), tmp_path)
-        assert 'class="stage live"' in page
+    def dump(self, tmp_path, text):
+        """The document of a page whose figures all begin at once, since no observer says where they are."""
+        here = f'<head><base href="{ARTICLE.as_uri()}/"><script>delete globalThis.IntersectionObserver;</script>'
+        (tmp_path / "index.html").write_text(text.replace("<head>", here), encoding="utf-8")
+        return serve.dump_page((tmp_path / "index.html").as_uri(), tmp_path / "profile")
+
+    def test_all_figures_are_alive_when_it_is_opened_from_a_file(self, tmp_path):
+        page = self.dump(tmp_path, TEXT)
+        assert page.count('class="stage live"') == len(FIGURES)
         assert 'role="alert"' not in page
 
     def test_without_a_file_it_says_so_and_keeps_its_pictures(self, tmp_path):
-        text = TEXT.replace("../play/", (PAGE.as_uri()) + "/").replace('src="data/automata.js"', 'src="data/none.js"')
-        (tmp_path / "index.html").write_text(text, encoding="utf-8")
-        for path in ARTICLE.glob("*.*s"):
-            (tmp_path / path.name).write_bytes(path.read_bytes())
-        page = serve.dump_page((tmp_path / "index.html").as_uri(), tmp_path / "profile")
-        assert "This figure stands still. The file data/automata.js is missing or damaged." in page
-        assert page.count('class="still"') == len(FIGURES)
+        page = self.dump(tmp_path, TEXT.replace('src="data/automata.js"', 'src="data/none.js"'))
+        assert page.count("This figure stands still. The file data/automata.js is missing or damaged.") >= 4
+        assert page.count('class="still"') >= 4

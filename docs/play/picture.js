@@ -141,7 +141,7 @@
       const first = [[this.colours.halo, 0.9], [this.colours.path, 0.36]], further = [[FURTHER[(channel - 1) % FURTHER.length], 0.18]];
       for (const [colour, part] of channel ? further : first) {
         context.strokeStyle = colour;
-        context.lineWidth = Math.max(1, part * cell);
+        context.lineWidth = Math.max(2, part * cell);
         context.stroke();
       }
     }
