@@ -376,7 +376,7 @@
 
     /** Return the last iteration of the slider. */
     end() {
-      return this.known.distance[this.automaton.level.tiles.indexOf(levels.SOURCE)] < 0 ? Math.max(...this.known.distance) + 2 : this.known.bound;
+      return this.known.last;
     }
 
     goTo(t) {

@@ -213,10 +213,6 @@
       done();
     }
 
-    end() {
-      return this.known.bound;
-    }
-
     /** Return the signal of a channel of the network, in capitals. */
     signalOf(channel) {
       return channel.replace(/_(low|high)$/, "").toUpperCase();
@@ -252,7 +248,7 @@
       const { level } = this.automaton, network = new Automaton(this.policy, level, 0), rules = new Automaton(this.rules, level, 0);
       this.mistake = null;
       this.compared = 0;
-      while (network.iteration < this.known.bound && !this.mistake) {
+      while (network.iteration < this.known.last && !this.mistake) {
         network.step();
         rules.step();
         for (const [c, signal] of this.rules.channels.entries()) {
@@ -510,7 +506,7 @@
         this.limit = this.automaton.policy.exact ? this.known.bound : 3 * this.known.length + 60;
         this.right = false;
         this.board.fit();
-        this.play(true);
+        this.play(this.ready || !article.calm);
         done();
       });
     }
@@ -576,17 +572,13 @@
       this.show(
         make("div", { class: "tools" }, rules, this.tools, this.again),
         make("div", { class: "pair proof" }, make("div", {}, this.board.element, this.controls), this.asked), this.verdict,
-        make("div", { class: "tools" }, trial("perfect", "Try 200 mazes without loops"), trial("loops", "Try 200 with loops"), trial("random", "Try 200 of random walls")), this.tests);
+        make("div", { class: "tools" }, make("button", { type: "button", onclick: () => this.hunt() }, "Find a maze that shows it"), trial("perfect", "Try 200 mazes without loops"), trial("loops", "Try 200 with loops"), trial("random", "Try 200 of random walls")), this.tests);
       this.board.at = [3, 3];
       done();
     }
 
     renewed() {
       this.whole = theorem.checkAll(this.policy, this.automaton.level, this.known);
-    }
-
-    end() {
-      return this.known.bound;
     }
 
     /** Go to the first false statement. */
@@ -648,6 +640,26 @@
     spoken(tile) {
       const found = this.policy.channels.filter((signal) => { const said = theorem.says(this.automaton.level, this.known, signal, tile, this.t); return said !== null && said !== this.on(signal, tile); });
       return `${super.spoken(tile)}. ${found.length ? `False: ${found.map(title).join(", ")}` : "All statements about it are true."}`;
+    }
+
+    /** Try small random mazes, a few at a time, until a statement is false of one, and show that. */
+    hunt() {
+      const policy = this.policy;
+      let n = 0;
+      const some = () => {
+        if (this.policy !== policy) return;
+        for (const end = performance.now() + 12; n < 1000 && performance.now() < end; n++) {
+          const level = levels.generate("random", 5, n), known = theorem.ghosts(level);
+          if (!theorem.checkAll(policy, level, known).mistake) continue;
+          this.tests.textContent = `This is random maze number ${n + 1}.`;
+          this.renew(level);
+          this.jump();
+          return;
+        }
+        this.tests.textContent = n < 1000 ? `Tried ${n} small random mazes …` : "1,000 small random mazes, and every statement is true of all of them.";
+        if (n < 1000) requestAnimationFrame(some);
+      };
+      some();
     }
 
     /** Test the automaton on random mazes, a few at a time: how often the answer is wrong, and how often a statement. */

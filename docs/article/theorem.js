@@ -14,7 +14,8 @@
   }
 
   /** Return the facts about a maze that no tile holds: each tile's moves to the target, -1 without a way, the path that is
-   * canonical in an order of directions, its moves, and by which move it enters a tile. */
+   * canonical in an order of directions, its moves, and by which move it enters a tile; the rules' bound, and the last iteration in
+   * which something can change. */
   function ghosts(level, order = "ULDR") {
     const distance = levels.distances(level, level.tiles.indexOf(levels.TARGET)), source = level.tiles.indexOf(levels.SOURCE);
     const enters = new Array(distance.length).fill(""), onPath = new Uint8Array(distance.length), length = Math.max(0, distance[source]);
@@ -25,7 +26,8 @@
       enters[tile] = towards;
       onPath[tile] = 1;
     }
-    return { distance, length, enters, onPath, bound: 2 * length + 2 };
+    const bound = 2 * length + 2, last = distance[source] >= 0 ? bound : Math.max(...distance) + 2;
+    return { distance, length, enters, onPath, bound, last };
   }
 
   /** Return whether the neighbour in a direction is nearer to the target. */
@@ -67,10 +69,10 @@
     return [count, null];
   }
 
-  /** Check the theorem on a maze at every iteration to the bound, and a little longer.
+  /** Check the theorem on a maze at every iteration to the last.
    *
    * Return {count, mistake, right}: the statements that were checked, the first that is false with its iteration, or null,
-   * and whether the path is the canonical one at the bound.
+   * and whether the path is the canonical one in the end.
    */
   function checkAll(policy, level, known) {
     const automaton = new globalThis.MazePlay.Automaton(policy, level, 0);
@@ -81,7 +83,7 @@
         count += checked;
         if (found) mistake = { ...found, t: automaton.iteration };
       }
-      if (automaton.iteration >= known.bound) break;
+      if (automaton.iteration >= known.last) break;
       automaton.step();
     }
     return { count, mistake, right: automaton.path().every((on, tile) => on === known.onPath[tile]) };
