@@ -4,6 +4,7 @@
 (() => {
   const { levels, strokes, Picture, theorem } = globalThis.MazePlay;
   const MARK = "#d55e00"; // Okabe and Ito's vermilion: what is wrong
+  const LARGEST_MARK = 36; // pixels, so that it hides no more than it has to where tiles are large
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   /** Return an element with attributes, properties and children. */
@@ -99,7 +100,7 @@
       context.lineJoin = "round";
       for (const [width, colour] of [[0.24, colours.floor], [0.11, colours.cursor]]) {
         context.strokeStyle = colour;
-        context.lineWidth = Math.max(1.5, width * cell);
+        context.lineWidth = Math.max(1.5, width * Math.min(LARGEST_MARK, cell));
         context.beginPath();
         [[0, -1], [1, -1], [1, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2], [0, 1], [-1, 1], [-1, 0], [0, 0]].forEach(([x, y]) => context.lineTo((col + x) * cell, (row + y) * cell));
         context.closePath();
@@ -110,7 +111,7 @@
 
     /** Mark a tile on which something is wrong: a ring and a cross. */
     mark(tile) {
-      const { context, cell } = this.picture, [x, y] = this.middle(tile), r = 0.75 * cell;
+      const { context } = this.picture, [x, y] = this.middle(tile), cell = Math.min(LARGEST_MARK, this.picture.cell), r = 0.75 * cell;
       for (const [width, colour] of [[0.4, "#ffffff"], [0.2, MARK]]) {
         context.strokeStyle = colour;
         context.lineWidth = Math.max(2, width * cell);
