@@ -18,7 +18,7 @@ from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
     from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
-    from .automata.path_theorem import DISTANCE, REACHED, distance_axioms, flooded
+    from .automata.ghosts import DISTANCE, REACHED, distance_axioms, flooded
     from .automata.proof import mistakes, prove
     from .automata.rules import around, at_least, threshold
     from .automata.theorem import Theorem, broken_axioms, implies, moved
@@ -53,7 +53,7 @@ __getattr__ = lazily(
     __name__,
     {
         "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
-        "automata.path_theorem": "DISTANCE REACHED distance_axioms flooded",
+        "automata.ghosts": "DISTANCE REACHED distance_axioms flooded",
         "automata.proof": "mistakes prove",
         "automata.rules": "around at_least threshold",
         "automata.theorem": "Theorem broken_axioms implies moved",

@@ -12,8 +12,8 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 from typing import Any
@@ -21,14 +21,18 @@ from typing import Any
 import numpy as np
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.tasks import find_task
 
 from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
+from .guessing import UNSAID, CannotTell, atoms_of, ghosts_for, guess, mazes_with, run_of, small_mazes
 from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
 FAR = 5
+ROUNDS = 12
+"""Largest number of guesses."""
 GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
 
 
@@ -41,19 +45,27 @@ class Lemma:
         holds: whether it was proven; None if the solver gave up.
         seconds: the solver's time.
         counterexample: a picture on which it is false, as text; empty if none was found.
+        kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
     """
 
     claim: str
     holds: bool | None
     seconds: float
     counterexample: str = ""
+    kinds: Mapping[Offset, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of trying to prove a theorem: each lemma with its result, in the order of trying."""
+    """What came of trying to prove a theorem, which may have been guessed.
+
+    Attributes:
+        lemmas: each with its result, in the order of trying.
+        theorem: what is proven, if all hold.
+    """
 
     lemmas: tuple[Lemma, ...]
+    theorem: Theorem
 
     @property
     def holds(self) -> bool:
@@ -70,48 +82,84 @@ def prove(automaton: Automaton) -> Proof:
     """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
     bound.
 
-    Proven too is its invariant, which the certificate of a network that learned it assumes.
+    A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
+    run if there is a maze like it, and the guess another one. Without a theorem, the ghosts of the library are tried
+    one after another. Proven too is the automaton's invariant, which the certificate of a network that learned it
+    assumes.
 
     Raises:
-        ValueError: it has no theorem, or one with an answer and no bound in whole numbers of moves.
+        ValueError: a theorem with an answer and no bound in whole numbers of moves; axioms that are not true of a small
+            maze, which is drawn; or a signal that no ghost explains, with two tiles that it does not tell apart.
         ImportError: z3 is not installed.
     """
     theorem, bound = automaton.theorem, automaton.bound
-    if theorem is None or (theorem.answer is not None and bound is None):
-        raise ValueError(f"{automaton.name} has no theorem to prove, or no bound")
-    whole = bound is None or not (bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1)
-    if theorem.answer is not None and not whole:
-        raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
-    return Proof(tuple(_Prover(automaton, theorem).lemmas()))
+    if theorem is not None and theorem.answer is not None:
+        if bound is None or bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1:
+            raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
+    if theorem is not None:
+        return _proof_of(automaton, theorem)
+    failed: list[Exception] = []
+    for ghosts in ghosts_for(automaton):
+        try:
+            proof = _proof_of(automaton, ghosts)
+        except CannotTell as error:
+            failed.append(error)
+        else:
+            if proof.holds:
+                return proof
+    raise CannotTell(f"no ghost of the library explains {automaton.name}: {'; '.join(map(str, failed))}")
 
 
-def proof_in_words(automaton: Automaton) -> tuple[bool, str]:
-    """Prove an automaton; return whether its theorem and its invariant are proven, and a sentence that says what is, or
-    why there is no proof."""
-    theorem = automaton.theorem
-    if theorem is None:
-        return False, "it has no theorem, so that it is right is not proven"
+def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
+    """Return the proof of a theorem, or of what its signals are guessed to be, with counterexamples as further runs."""
+    if theorem.signals is not None:
+        return Proof(tuple(_Prover(automaton, theorem).lemmas()), theorem)
+    task = find_task(automaton.task)
+    mazes = small_mazes(task)
+    atoms = atoms_of(automaton, theorem, mazes[::10])
+    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes]
+    for _ in range(ROUNDS):
+        guessed = replace(automaton, theorem=guess(automaton, theorem, runs, atoms))
+        assert guessed.theorem is not None
+        proof = _proof_of(guessed, guessed.theorem)
+        pictures = (lemma.kinds for lemma in proof.refused if lemma.kinds)
+        found = next((tiles for kinds in pictures for tiles in mazes_with(kinds, task, mazes) if any(mistakes(guessed, tiles))), None)
+        if found is None:
+            break
+        runs.append(run_of(automaton, theorem, atoms, found))
+    unsaid = [words for words in proof.theorem.means.values() if words.startswith(UNSAID)]
+    if unsaid and not proof.holds:
+        raise CannotTell(unsaid[0].partition(": ")[2])
+    return proof
+
+
+def proof_in_words(automaton: Automaton) -> tuple[bool, str, dict[str, str]]:
+    """Prove an automaton; return whether its theorem and its invariant are proven, a sentence that says what is, or why
+    there is no proof, and what each signal means, if that was guessed."""
     try:
         proof = prove(automaton)
-    except ImportError as error:
-        return False, f"not tried: {error}"
-    if proof.holds:
-        said = [f"after t iterations PATH shows {theorem.shown}, on every maze"] if theorem.shown else []
-        if theorem.answer is not None:
-            said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
-        known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
-        unsaid = "" if said else "; that it is right is not proven"
-        return True, f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}"
-    return False, "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
+    except (ImportError, ValueError) as error:
+        return False, f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}", {}
+    theorem, path = proof.theorem, automaton.signals(0)
+    means = {signal.name: words for signal, words in theorem.means.items()}
+    if not proof.holds:
+        return False, "not proven: " + "; ".join(lemma.claim for lemma in proof.refused), {}
+    shown = theorem.shown or means.get(path.name, "")
+    said = [f"after t iterations PATH shows {shown}, on every maze"] if shown else []
+    if theorem.answer is not None:
+        said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
+    known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
+    unsaid = "" if said else "; that it is right is not proven"
+    return True, f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}", means
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
     """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states."""
-    assert automaton.theorem is not None
-    theorem, path = automaton.theorem, automaton.signals(0)
+    assert automaton.theorem is not None and automaton.theorem.signals is not None
+    theorem, says, path = automaton.theorem, automaton.theorem.signals, automaton.signals(0)
     picture = MazePicture(tiles, theorem.ghosts(tiles))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
-        for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
+        for signal, said in says(picture, CENTRE, np.int64(t)).items():
             if (signals[signal] != said).any():
                 yield signal, t
         if theorem.answer is not None:
@@ -211,6 +259,11 @@ class _Prover:
         rules = self._automaton.rules.items()
         return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in rules})
 
+    def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        """Return what the theorem says, see `Steps`."""
+        assert self._theorem.signals is not None
+        return self._theorem.signals(picture, at, t)
+
     def invariant(self, picture: Picture, state: State) -> Truth:
         """Return whether the invariant is true of the centre, see `Steps`."""
         assert self._automaton.invariant is not None
@@ -221,24 +274,34 @@ class _Prover:
         z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
         inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
         answer = None if theorem.answer is None else theorem.answer(picture, CENTRE)
-        first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
+        first, now, after = (self.said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
         # contradictory axioms would prove anything
         happens = now.get(path, inside) if answer is None else answer & self._is_due()
         yield self._lemma("the axioms allow a path", z3.BoolVal(True), inside, happens)
         if now:
             yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
             yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
-        see = _See(picture, cache(lambda at: theorem.signals(picture, at, t)))
+        anything = self.state("any")  # for signals of which nothing is said
+        see = _See(picture, cache(lambda at: {**anything(at), **self.said(picture, at, t)}))
         for signal, said in after.items():
-            # a pooled signal must be off: one tile suffices to show that none switches it on, not that some tile does
-            told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
-            yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
+            claim = f"{signal.name} is what the theorem says"
+            if signal is not self._automaton.pooled:
+                yield self._lemma(claim, rules[signal](see) == said, inside)
+                continue
+            # one tile suffices to show that none switches it on; that some tile does, only if every maze has such a tile
+            yield self._lemma(claim, z3.Implies(rules[signal](see), said), inside)
+            there = [self.said(picture, at, t)[signal] == now[signal] for at in self._places]
+            alike = [z3.Implies(picture.inside(at), same) for at, same in zip(self._places, there, strict=True)]
+            yield self._lemma(f"{signal.name} is the same everywhere", z3.And(*alike), inside)
+            some = picture.tile(Tile.SOURCE) if find_task(self._automaton.task).has_endpoints else inside
+            yield self._lemma(f"{signal.name} is switched on at some tile", z3.Implies(said, rules[signal](see)), some, inside)
         shown = rules[path](see) if now else None
         if answer is not None:
             yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
             yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
         if self._automaton.invariant is not None and now:
-            yield self._lemma("the invariant holds", self.invariant(picture, lambda at: {**after, path: shown}), inside)
+            held = {signal: rule(see) for signal, rule in rules.items()} | after | {path: shown}
+            yield self._lemma("the invariant holds", self.invariant(picture, lambda at: held), inside)
         for words, given, then in theorem.further(self):
             yield self._lemma(words, z3.And(*then), inside, *given)
 
@@ -257,9 +320,9 @@ class _Prover:
             return Lemma(claim, False if never else None, time.perf_counter() - began, words)
         solver = self._solver(*given, z3.Not(statement))
         found = solver.check()
-        drawn = _draw(self.picture, solver.model()) if found == z3.sat else ""
+        kinds, drawn = _draw(self.picture, solver.model()) if found == z3.sat else ({}, "")
         holds = None if found == z3.unknown else found == z3.unsat
-        return Lemma(claim, holds, time.perf_counter() - began, drawn)
+        return Lemma(claim, holds, time.perf_counter() - began, drawn, kinds)
 
     def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()
@@ -268,8 +331,8 @@ class _Prover:
         return solver
 
 
-def _draw(picture: _SymbolicPicture, model: Any) -> str:
-    """Return a counterexample as text.
+def _draw(picture: _SymbolicPicture, model: Any) -> tuple[dict[Offset, int], str]:
+    """Return the kinds of tile of a counterexample, and all of it as text.
 
     First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
     the tile in the middle and its neighbours.
@@ -290,4 +353,4 @@ def _draw(picture: _SymbolicPicture, model: Any) -> str:
         ghosts = {name: value(s) for (name, at), s in picture.made.items() if at == place and name != "kind"}
         told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]
         lines.append(f"{tap}: {', '.join(told)}")
-    return "\n".join([*rows, numbers, *lines])
+    return kinds, "\n".join([*rows, numbers, *lines])
