@@ -12,7 +12,7 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.levels import Kind, Tiles
+from maze_nca_gym.mazes.tasks import find_task
 
 from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
@@ -29,7 +30,6 @@ from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
 FAR = 5
-GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class _SymbolicPicture:
     def kind(self, at: Offset) -> Number:
         return self._symbol("Int", "kind", at)  # -1 is beyond the edge
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
         return self.kind(at) == int(kind)
 
     def inside(self, at: Offset = CENTRE) -> Truth:
@@ -167,7 +167,7 @@ class _See:
     def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
         return self._state(moved(self._at, tap))[signal]
 
-    def tile(self, kind: Tile, tap: str = "C") -> Truth:
+    def tile(self, kind: int, tap: str = "C") -> Truth:
         return self._picture.tile(kind, moved(self._at, tap))
 
 
@@ -257,7 +257,7 @@ class _Prover:
             return Lemma(claim, False if never else None, time.perf_counter() - began, words)
         solver = self._solver(*given, z3.Not(statement))
         found = solver.check()
-        drawn = _draw(self.picture, solver.model()) if found == z3.sat else ""
+        drawn = _draw(self.picture, solver.model(), find_task(self._automaton.task).kinds) if found == z3.sat else ""
         holds = None if found == z3.unknown else found == z3.unsat
         return Lemma(claim, holds, time.perf_counter() - began, drawn)
 
@@ -268,7 +268,7 @@ class _Prover:
         return solver
 
 
-def _draw(picture: _SymbolicPicture, model: Any) -> str:
+def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> str:
     """Return a counterexample as text.
 
     First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
@@ -282,7 +282,8 @@ def _draw(picture: _SymbolicPicture, model: Any) -> str:
     kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
     reach = max(abs(step) for at in kinds for step in at)
     span = range(-reach, reach + 1)
-    rows = ["".join(GLYPHS.get(kinds[row, col], " ") if (row, col) in kinds else "?" for col in span) for row in span]
+    glyphs = {-1: " ", **{number: kind.letter for number, kind in enumerate(of_task)}}
+    rows = ["".join(glyphs[kinds[row, col]] if (row, col) in kinds else "?" for col in span) for row in span]
     numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
     lines = []
     for tap in NEIGHBOURHOODS[5]:
