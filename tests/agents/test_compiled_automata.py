@@ -207,7 +207,7 @@ def walks(see):
             "in tried is no threshold of a sum, and tells 1,562,500 patches apart; at most",
         ),
         (lambda: of(alternatives), "the rule of BIT in tried is no alternating sum of 12 thresholds or fewer"),
-        (lambda: of(lambda see: see(Tile.WALL)), "the rule of BIT in tried must be .* is seen by see.tile"),
+        (lambda: of(lambda see: see(Tile.WALL)), "the rule of BIT in tried reads <Tile.WALL: 1>, which is none of its signals; see.tile reads kinds"),
         (lambda: of(lambda see: see.tile(Signal.BIT)), "the rule of BIT in tried must be .* is no kind of tile"),
         (lambda: of(lambda see: see(Signal.BYTE)), "the rule of BIT in tried fails: AttributeError: BYTE"),
         (lambda: of(blinks, parts=((Signal.BIT,),)), "each signal once between them: PATH"),

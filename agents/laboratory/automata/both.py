@@ -36,7 +36,7 @@ class _EndsAsWalls:
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
         return self._see(signal, tap)
 
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+    def tile(self, kind: int, tap: str = "C") -> Bits:
         found = self._see.tile(kind, tap)
         return found | _is_end(self._see, tap) if kind == Tile.WALL else found
 

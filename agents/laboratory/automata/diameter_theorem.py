@@ -70,7 +70,7 @@ class _Flood:
         self._maze = maze
         self.inside, self.true, self.number, self.of_map = maze.inside, maze.true, maze.number, maze.of_map
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
         ghost = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}.get(kind)
         return self._maze.tile(kind, at) if ghost is None else self._maze.true(ghost, at)
 

@@ -12,7 +12,7 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.levels import Kind, Tile, Tiles
 from maze_nca_gym.mazes.tasks import find_task
 
 from ...policies.neighbours import Offset
@@ -33,7 +33,6 @@ PATIENCE = 120.0
 FAR = 5
 ROUNDS = 12
 """Largest number of guesses."""
-GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ class _SymbolicPicture:
     def kind(self, at: Offset) -> Number:
         return self._symbol("Int", "kind", at)  # -1 is beyond the edge
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
         return self.kind(at) == int(kind)
 
     def inside(self, at: Offset = CENTRE) -> Truth:
@@ -215,7 +214,7 @@ class _See:
     def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
         return self._state(moved(self._at, tap))[signal]
 
-    def tile(self, kind: Tile, tap: str = "C") -> Truth:
+    def tile(self, kind: int, tap: str = "C") -> Truth:
         return self._picture.tile(kind, moved(self._at, tap))
 
 
@@ -320,9 +319,11 @@ class _Prover:
             return Lemma(claim, False if never else None, time.perf_counter() - began, words)
         solver = self._solver(*given, z3.Not(statement))
         found = solver.check()
-        kinds, drawn = _draw(self.picture, solver.model()) if found == z3.sat else ({}, "")
+        of_task = find_task(self._automaton.task).kinds
+        kinds, drawn = _draw(self.picture, solver.model(), of_task) if found == z3.sat else ({}, "")
         holds = None if found == z3.unknown else found == z3.unsat
-        return Lemma(claim, holds, time.perf_counter() - began, drawn, kinds)
+        near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
+        return Lemma(claim, holds, time.perf_counter() - began, drawn, near)
 
     def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()
@@ -331,7 +332,7 @@ class _Prover:
         return solver
 
 
-def _draw(picture: _SymbolicPicture, model: Any) -> tuple[dict[Offset, int], str]:
+def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tuple[dict[Offset, int], str]:
     """Return the kinds of tile of a counterexample, and all of it as text.
 
     First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
@@ -345,7 +346,8 @@ def _draw(picture: _SymbolicPicture, model: Any) -> tuple[dict[Offset, int], str
     kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
     reach = max(abs(step) for at in kinds for step in at)
     span = range(-reach, reach + 1)
-    rows = ["".join(GLYPHS.get(kinds[row, col], " ") if (row, col) in kinds else "?" for col in span) for row in span]
+    glyphs = {-1: " ", **{number: kind.letter for number, kind in enumerate(of_task)}}
+    rows = ["".join(glyphs.get(kinds[row, col], "?") if (row, col) in kinds else "?" for col in span) for row in span]
     numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
     lines = []
     for tap in NEIGHBOURHOODS[5]:

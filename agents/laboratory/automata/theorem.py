@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.levels import Tiles
 
 from ...policies.neighbours import Offset, offsets
 
@@ -32,7 +32,7 @@ class Picture(Protocol):
     A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
     """
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
         """Return whether a tile is of a kind; beyond the edge it is of none."""
 
     def inside(self, at: Offset = CENTRE) -> Truth:
@@ -140,7 +140,7 @@ class MazePicture:
     def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any]) -> None:
         self._tiles, self._ghosts = tiles.astype(np.int64), ghosts
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> NDArray[np.bool_]:
+    def tile(self, kind: int, at: Offset = CENTRE) -> NDArray[np.bool_]:
         """Return whether the tiles there are of a kind, (H, W) bool."""
         return shifted(self._tiles, at, beyond=-1) == kind
 

@@ -146,8 +146,8 @@ class Network:
             for kind, components in self.worlds[kinds.worlds[place]].items():
                 if reads.kind and code & ((1 << KIND_BITS) - 1) != kind + 1:
                     continue
-                total = sign * self._of_kinds[side, tap, self.automaton.kinds.index(kind), row]
-                tile = int(kind) + 1
+                total = sign * self._of_kinds[side, tap, kind, row]
+                tile = kind + 1
                 # components are independent, so the most is added by the best state of each
                 for component in components:
                     mask = mask_of(component.signals) & reads.signals
@@ -159,10 +159,12 @@ class Network:
         return worst
 
     def _rows(self, signal: IntEnum) -> list[int]:
-        n_channels = len(self.automaton.channels)
+        n_channels, n_answers = len(self.automaton.channels), len(self.automaton.answers)
         if signal == self.automaton.pooled:
             return [n_channels - 2]
-        return [2 * signal - 1, 2 * signal, n_channels + signal - 1] if signal in self.automaton.paired else [0]
+        if signal in self.automaton.answers:
+            return [int(signal)]
+        return [2 * signal - n_answers, 2 * signal - n_answers + 1, n_channels + signal - n_answers]
 
     def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
         codes, worlds, sums = [], [], []
@@ -184,8 +186,8 @@ class Network:
         # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
         found = {} if self.automaton.taps[tap] == "C" else {0: np.zeros((2, len(rows)))}
         for kind, components in world.items():
-            code = int(kind) + 1 if reads.kind else 0
-            of_kind = {code: self._of_kinds[:, tap, self.automaton.kinds.index(kind)][:, rows]}
+            code = kind + 1 if reads.kind else 0
+            of_kind = {code: self._of_kinds[:, tap, kind][:, rows]}
             for component in components:
                 # states with the same bits read have the same result, so only their extremes matter
                 low, high = (values[:, rows] for values in self._of_states(tap, component))
@@ -213,14 +215,15 @@ class Network:
         # the same in both (`common`)
         weight, n_kinds = weight.transpose(2, 1, 0), len(self.automaton.kinds)
         of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
-        path, low, high = channels[:, :1], channels[:, self.automaton.low], channels[:, self.automaton.high]
+        path = channels[:, : len(self.automaton.answers)]
+        low, high = channels[:, self.automaton.low], channels[:, self.automaton.high]
         middle, spread = [path, low], [PATH_TOLERANCE * abs(path), self.tolerance * abs(low)]
-        common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path)
+        common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path[:, :1])
         if self.automaton.pooled is not None:
             pooled = channels[:, -2:-1]
             middle, spread = [*middle, pooled], [*spread, POOLED * self.tolerance * abs(pooled)]
             # the maximum over channels depends on no single signal, so it counts with the tile's kind
-            common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
+            common, most = [*common, np.zeros_like(pooled)], (1 + self.tolerance + self.largest) * channels[:, -1:]
         centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
         return (
             np.stack([of_kinds + np.minimum(most, 0), of_kinds + np.maximum(most, 0)]),
@@ -231,7 +234,7 @@ class Network:
         """Return upper bounds of sums, (R,), from their biases and what `_parts` returned."""
         for tap in range(len(self.automaton.taps)):
             sums = [
-                of_kinds[1, tap, self.automaton.kinds.index(kind)]
+                of_kinds[1, tap, kind]
                 + sum((self._on(part) @ of_signals[1, tap]).max(axis=0) for part in components)
                 for world in self.worlds
                 for kind, components in world.items()

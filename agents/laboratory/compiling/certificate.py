@@ -41,6 +41,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maze_nca_gym.mazes.tasks import find_task
+
 from ...policies.learned.nca import NCA
 from ...policies.policy import Policy
 from ..automata import Automaton
@@ -149,8 +151,8 @@ def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
 
 def _certificate(network: Network) -> Certificate:
     automaton = network.automaton
-    path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
-    single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
+    pairs, answers = ([network.kinds(each) for each in some] for some in (automaton.paired, automaton.answers))
+    single = answers if automaton.pooled is None else [*answers, network.kinds(automaton.pooled)]
     # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
     silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in (*pairs, *single)]
     return Certificate(
@@ -160,8 +162,8 @@ def _certificate(network: Network) -> Certificate:
         least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
         most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
         error=max((_error(kinds, 2) for kinds in pairs), default=0.0),
-        path_error=_error(path, 0),
-        pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
+        path_error=max(_error(kinds, 0) for kinds in answers),
+        pooled_error=max([_error(kinds, 0) for kinds in single[len(answers) :]], default=0.0),
         largest=network.largest,
         tolerance=network.tolerance,
         assumed=network.assumed,
@@ -191,7 +193,7 @@ def worst_patch(automaton: Automaton, model: NCA) -> str:
     held = []
     for tap, code in zip(automaton.taps, np.array(worst.codes), strict=True):
         on = [automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, code))]
-        kind = automaton.kinds[int(kinds_of(automaton, code).argmax())].name.lower()
+        kind = find_task(automaton.task).kinds[kinds_of(automaton, code).argmax()].name
         held.append(f"{tap}: {' '.join([kind, *on]) if code else 'no tile'}")
     return (
         f"the worst is {signal.name}, where the sum of {what if signal in automaton.paired else 'its channel'} can be "

@@ -8,10 +8,9 @@ from enum import IntEnum
 import numpy as np
 import torch
 
-from maze_nca_gym.mazes.levels import Tile
-
 from ...policies.learned.nca import NCA
 from ..automata.automaton import Automaton
+from ..automata.rules import TileKind
 from .certificate import Certificate, certify
 from .linear import Sum, sum_of
 
@@ -53,19 +52,21 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> NCA:
     weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
     for signal, found in sums.items():
         pair = signal in automaton.paired
-        alone = len(automaton.channels) - 2 if signal is automaton.pooled else 0
-        rows = [2 * signal - 1, 2 * signal] if pair else [alone]
+        first = 2 * signal - len(automaton.answers)
+        alone = len(automaton.channels) - 2 if signal is automaton.pooled else int(signal)
+        rows = [first, first + 1] if pair else [alone]
         # sums of 1 or more, and of 0 or less, become 3/2 or more, and -1/2 or less, so that a convolution that rounds
         # does no harm; without a pair, 1 stays 1, and 0 becomes -1
         for (seen, tap), value in zip(found.leaves, 2 * found.weights, strict=True):
             place = automaton.taps.index(tap)
-            if isinstance(seen, Tile):
-                weight[rows, automaton.kinds.index(seen), place] += value
+            if isinstance(seen, TileKind):
+                weight[rows, seen, place] += value
             elif seen is automaton.pooled:
                 weight[rows, -2, place] += value
             else:  # a pair is read as the difference of its channels
-                weight[rows, n_kinds + 2 * seen - 1, place] += value
-                weight[rows, n_kinds + 2 * seen, place] -= value
+                read = n_kinds + 2 * seen - len(automaton.answers)
+                weight[rows, read, place] += value
+                weight[rows, read + 1, place] -= value
         bias[rows] = 2 * found.bias - (0.5 if pair else 1)
         if pair:
             bias[rows[1]] -= 1
