@@ -35,8 +35,9 @@ from .theorem import CENTRE, MazePicture, Number, Picture, Theorem, Truth, broke
 
 SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
 """Height and width of the mazes, without their borders."""
-MOST_TIMES, MOST_REASONS, MOST_VALUES, LAGS = 8, 6, 8, range(4)
-"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, and iterations by
+MOST_TIMES, MOST_REASONS, MOST_VALUES, N_SEEDS, LAGS = 8, 6, 8, 6, range(4)
+"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, places of which each
+reason explains one, of which the best is taken, and iterations by
 which ghosts that change are looked back."""
 UNSAID = "anything"
 """How `means` begins for a signal of which nothing is said."""
@@ -61,7 +62,7 @@ def small_mazes(task: Task, seed: int = 0) -> list[Tiles]:
     walls, so there may be no way from one tile to another."""
     rng, found = np.random.default_rng(seed), []
     for size, generator, border in product(SIZES, ("random", "loops", "perfect"), (True, False)):
-        levels = task.generate(rng, 2, size, generator, border=border)
+        levels = task.generate(rng, 1, size, generator, border=border)
         closed = (levels == Tile.EMPTY) & (rng.random(levels.shape) < 0.3)
         found += [*levels, *np.where(closed, np.uint8(Tile.WALL), levels)]
     return found
@@ -247,23 +248,26 @@ def _reasons(automaton: Automaton, signal: IntEnum, runs: Sequence[Run], atoms: 
     _, first = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
     truths, is_on, where = table[first, :-1], table[first, -1], origins[first]
     off, left, reasons = truths[~is_on], truths[is_on], []
+    costs = np.array([atom.cost for atom in known_atoms])
     while len(left):
-        kept = left[0].copy()
-        missing = (~off[:, kept]).sum(axis=1)
-        if not missing.all():
-            i, j = ((truths == left[0]).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
-            raise CannotTell(
-                f"{signal.name} is on at {_placed(automaton, runs, where[i])} and off at "
-                f"{_placed(automaton, runs, where[j])}, which no ghost tells apart"
-            )
-        # what excludes most of the places that are left to explain goes first, then what is far-fetched
-        excluded = (~left).sum(axis=0)
-        for place in sorted(np.flatnonzero(kept), key=lambda each: (-excluded[each], -known_atoms[each].cost)):
-            without = missing - ~off[:, place]
-            if without.all():
-                kept[place], missing = False, without
+        found = []
+        for seed in left[np.linspace(0, len(left) - 1, N_SEEDS).astype(int)]:
+            kept = seed.copy()
+            missing = (~off[:, kept]).sum(axis=1)
+            if not missing.all():
+                i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
+                raise CannotTell(
+                    f"{signal.name} is on at {_placed(automaton, runs, where[i])} and off at "
+                    f"{_placed(automaton, runs, where[j])}, which no ghost tells apart"
+                )
+            # what excludes most of the places that are left to explain goes first, then what is far-fetched
+            for place in np.lexsort((-costs, left.sum(axis=0))):
+                if kept[place] and (without := missing - ~off[:, place]).all():
+                    kept[place], missing = False, without
+            found.append((left[:, kept].all(axis=1), kept))
+        covered, kept = max(found, key=lambda each: (each[0].sum(), -costs[each[1]].sum()))
         reasons.append(kept)
-        left = left[~left[:, kept].all(axis=1)]
+        left = left[~covered]
         if len(reasons) > MOST_REASONS:
             raise CannotTell(f"{signal.name} is on for more than {MOST_REASONS} reasons")
     for kept in reasons[:]:  # later reasons may cover all of an earlier one
@@ -303,22 +307,22 @@ def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
         for _ in range(MOST_TIMES):
             if not len(left):
                 break
-            best = (0, 0, "", left[:, 0] < 0, shapes[0], 0)
+            fits = []
             for number, b, cs in shapes:
-                rest = left[:, 0] - left[:, 1 + len(numbers) :] @ np.array(cs, np.int64)
-                is_known = rest == rest
+                rest, is_known = left[:, 0] - left[:, 1 + len(numbers) :] @ np.array(cs, np.int64), left[:, 0] > 0
                 if number is not None:
                     d = left[:, 1 + numbers.index(number)]
                     rest, is_known = rest - b * d, d >= 0
                 if is_known.any():
                     a, n = np.unique(rest[is_known], return_counts=True)
                     explained = is_known & (rest == a[n.argmax()])
-                    cost = abs(b) + (b < 0) + sum(cs)
-                    best = max(best, (int(n.max()), -cost, str(number), explained, (number, b, cs), int(a[n.argmax()])), key=lambda each: each[:2])
-            number, b, cs = best[4]
-            for atom in _times(best[5], b, number, {name: c for name, c in zip(of_map, cs, strict=True) if c}):
-                found[atom.words] = atom
-            left = left[~best[3]]
+                    fits.append((int(n.max()), -abs(b) - sum(cs), explained, (int(a[n.argmax()]), b, number, cs)))
+            most, simplest, explained, _ = max(fits, key=lambda each: each[:2])
+            for n, cost, alike, (at, b, number, cs) in fits:
+                if n == most and cost >= simplest - 2 and (alike == explained).all():
+                    for atom in _times(at, b, number, {name: c for name, c in zip(of_map, cs, strict=True) if c}):
+                        found[atom.words] = atom
+            left = left[~explained]
     return list(found.values())
 
 

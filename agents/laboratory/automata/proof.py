@@ -11,17 +11,20 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from maze_nca_gym.mazes.levels import Kind, Tile, Tiles
 from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.files import write_all
 
 from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
@@ -45,6 +48,8 @@ class Lemma:
         seconds: the solver's time.
         counterexample: a picture on which it is false, as text; empty if none was found.
         kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
+        queries: what the solver was asked, in SMT-LIB with its answers as `:status`: whether what is supposed occurs
+            (sat), and whether the contrary of the claim does (unsat).
     """
 
     claim: str
@@ -52,6 +57,7 @@ class Lemma:
     seconds: float
     counterexample: str = ""
     kinds: Mapping[Offset, int] = field(default_factory=dict)
+    queries: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,21 @@ class Proof:
         """The lemmas that were not proven."""
         return tuple(lemma for lemma in self.lemmas if not lemma.holds)
 
+    def export(self, folder: Path) -> None:
+        """Write the queries of all lemmas to SMT-LIB files, which any solver of linear arithmetic reads.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        contents = {}
+        for number, lemma in enumerate(self.lemmas, 1):
+            name = re.sub(r"\W+", "-", lemma.claim).strip("-")
+            for what, query in lemma.queries.items():
+                text = f"; {lemma.claim}: {what}\n{query}"
+                contents[folder / f"{number:02}-{name}-{what}.smt2"] = text.encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_all(contents)
+
 
 def prove(automaton: Automaton) -> Proof:
     """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
@@ -97,16 +118,23 @@ def prove(automaton: Automaton) -> Proof:
             raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
     if theorem is not None:
         return _proof_of(automaton, theorem)
-    failed: list[Exception] = []
+    failed = ""
     for ghosts in ghosts_for(automaton):
         try:
             proof = _proof_of(automaton, ghosts)
         except CannotTell as error:
-            failed.append(error)
+            failed = failed or str(error)
         else:
             if proof.holds:
                 return proof
-    raise CannotTell(f"no ghost of the library explains {automaton.name}: {'; '.join(map(str, failed))}")
+            failed = failed or "; ".join(_unproven(proof))
+    raise CannotTell(f"no ghosts of the library explain {automaton.name}: {failed}")
+
+
+def _unproven(proof: Proof) -> list[str]:
+    """Return the claims that are not proven, and why nothing is said of some signals."""
+    unsaid = [words.partition(": ")[2] for words in proof.theorem.means.values() if words.startswith(UNSAID)]
+    return [*(f"not proven: {lemma.claim}" for lemma in proof.refused), *unsaid]
 
 
 def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
@@ -126,23 +154,27 @@ def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
         if found is None:
             break
         runs.append(run_of(automaton, theorem, atoms, found))
-    unsaid = [words for words in proof.theorem.means.values() if words.startswith(UNSAID)]
-    if unsaid and not proof.holds:
-        raise CannotTell(unsaid[0].partition(": ")[2])
+    for signal in automaton.answers:
+        words = proof.theorem.means.get(signal, "")
+        if words.startswith(UNSAID):
+            raise CannotTell(words.partition(": ")[2])
     return proof
 
 
-def proof_in_words(automaton: Automaton) -> tuple[bool, str, dict[str, str]]:
+def proof_in_words(automaton: Automaton, export: Path | None = None) -> tuple[bool, str, dict[str, str]]:
     """Prove an automaton; return whether its theorem and its invariant are proven, a sentence that says what is, or why
-    there is no proof, and what each signal means, if that was guessed."""
+    there is no proof, and what each signal means, if that was guessed. The proof's queries go to a folder if one is
+    given."""
     try:
         proof = prove(automaton)
+        if export is not None:
+            proof.export(export)
     except (ImportError, ValueError) as error:
         return False, f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}", {}
     theorem, path = proof.theorem, automaton.signals(0)
     means = {signal.name: words for signal, words in theorem.means.items()}
     if not proof.holds:
-        return False, "not proven: " + "; ".join(lemma.claim for lemma in proof.refused), {}
+        return False, "; ".join(_unproven(proof)), means
     shown = theorem.shown or means.get(path.name, "")
     said = [f"after t iterations PATH shows {shown}, on every maze"] if shown else []
     if theorem.answer is not None:
@@ -150,6 +182,34 @@ def proof_in_words(automaton: Automaton) -> tuple[bool, str, dict[str, str]]:
     known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
     unsaid = "" if said else "; that it is right is not proven"
     return True, f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}", means
+
+
+def second_opinion(folder: str | Path) -> dict[str, str]:
+    """Ask the solver cvc5 the queries of an exported proof; return those to which it has another answer than z3, with
+    its own.
+
+    Raises:
+        ValueError: the folder has no queries.
+        ImportError: cvc5 is not installed.
+    """
+    try:
+        import cvc5
+    except ImportError as error:
+        raise ImportError('a second opinion needs cvc5: pip install "maze-nca-gym[proof]"') from error
+    files, found = sorted(Path(folder).glob("*.smt2")), {}
+    if not files:
+        raise ValueError(f"{folder} has no queries of a proof, *.smt2")
+    for file in files:
+        text, solver = file.read_text(encoding="utf-8"), cvc5.Solver()
+        solver.setOption("tlimit-per", str(int(1000 * PATIENCE)))
+        parser = cvc5.InputParser(solver)
+        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, file.name)
+        answer = ""
+        while not (command := parser.nextCommand()).isNull():
+            answer += command.invoke(solver, parser.getSymbolManager()).strip()
+        if f"(set-info :status {answer})" not in text:
+            found[file.name] = answer
+    return found
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
@@ -233,6 +293,8 @@ class _Prover:
 
     def _axioms_of(self, picture: _SymbolicPicture) -> list[Truth]:
         facts = [fact for at in self._places for fact in self._theorem.axioms(picture, at, self.t).values()]
+        for at in self._places:
+            picture.kind(at)  # is made, even if no axiom reads it
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
         return [*(fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))), *facts]
 
@@ -311,19 +373,26 @@ class _Prover:
         return self.t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self.picture)
 
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
-        z3, began = self._z3, time.perf_counter()
-        supposed = self._solver(*given).check()
+        z3, began, queries = self._z3, time.perf_counter(), {}
+
+        def asked(what: str, *facts: Truth) -> tuple[Any, Any]:
+            solver = self._solver(*facts)
+            found = solver.check()
+            text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
+            queries[what] = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n")
+            return solver, found
+
+        _, supposed = asked("occurs", *given)
         if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
             never = supposed == z3.unsat
             words = "what it supposes never occurs" if never else ""
-            return Lemma(claim, False if never else None, time.perf_counter() - began, words)
-        solver = self._solver(*given, z3.Not(statement))
-        found = solver.check()
+            return Lemma(claim, False if never else None, time.perf_counter() - began, words, queries=queries)
+        solver, found = asked("fails", *given, z3.Not(statement))
         of_task = find_task(self._automaton.task).kinds
         kinds, drawn = _draw(self.picture, solver.model(), of_task) if found == z3.sat else ({}, "")
         holds = None if found == z3.unknown else found == z3.unsat
         near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
-        return Lemma(claim, holds, time.perf_counter() - began, drawn, near)
+        return Lemma(claim, holds, time.perf_counter() - began, drawn, near, queries)
 
     def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()

@@ -172,7 +172,8 @@ class MazePicture:
 def shifted(values: NDArray[Any], at: Offset, beyond: int = 0) -> NDArray[Any]:
     """Return the values that tiles have at an offset from each tile of a map, (..., H, W) like the values."""
     (height, width), most = values.shape[-2:], max(map(abs, at))
-    framed = np.pad(values, [(0, 0)] * (values.ndim - 2) + [(most, most)] * 2, constant_values=beyond)
+    framed = np.full((*values.shape[:-2], height + 2 * most, width + 2 * most), beyond, values.dtype)  # faster than pad
+    framed[..., most : most + height, most : most + width] = values
     return framed[..., most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]
 
 
