@@ -28,7 +28,7 @@ from maze_nca_gym.support.files import write_all
 
 from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
-from .guessing import UNSAID, CannotTell, atoms_of, ghosts_for, guess, mazes_with, run_of, small_mazes
+from .guessing import UNSAID, CannotTell, atoms_of, drawn, ghosts_for, guess, mazes_with, run_of, small_mazes
 from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
 
 PATIENCE = 120.0
@@ -145,6 +145,10 @@ def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
     mazes = small_mazes(task)
     atoms = atoms_of(automaton, theorem, mazes[::10])
     runs = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes]
+    for run in runs:
+        if not all(_shows_the_answer(automaton, theorem, run.picture, t, held) for t, held in enumerate(run.signals)):
+            maze = drawn(automaton, run.tiles).replace("/", "\n")
+            return Proof((Lemma(f"{automaton.signals(0).name} shows the answer on small mazes", False, 0, maze),), theorem)
     for _ in range(ROUNDS):
         guessed = replace(automaton, theorem=guess(automaton, theorem, runs, atoms))
         assert guessed.theorem is not None
@@ -213,19 +217,27 @@ def second_opinion(folder: str | Path) -> dict[str, str]:
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
-    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states."""
-    assert automaton.theorem is not None and automaton.theorem.signals is not None
-    theorem, says, path = automaton.theorem, automaton.theorem.signals, automaton.signals(0)
+    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states, which must
+    say what signals are."""
+    theorem = automaton.theorem
+    assert theorem is not None and theorem.signals is not None
     picture = MazePicture(tiles, theorem.ghosts(tiles))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
-        for signal, said in says(picture, CENTRE, np.int64(t)).items():
+        for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
             if (signals[signal] != said).any():
                 yield signal, t
-        if theorem.answer is not None:
-            assert automaton.bound is not None
-            answer, due = theorem.answer(picture, CENTRE), automaton.bound(tiles.size, int(theorem.n_moves(picture)))
-            if (signals[path] & ~answer).any() or (t >= due and (signals[path] != answer).any()):
-                yield path, t
+        if not _shows_the_answer(automaton, theorem, picture, t, signals):
+            yield automaton.signals(0), t
+
+
+def _shows_the_answer(automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any) -> bool:
+    """Return whether PATH of (S, H, W) signals shows nothing but the answer, and all of it if it is due."""
+    if theorem.answer is None:
+        return True
+    assert automaton.bound is not None
+    path, answer = signals[0], theorem.answer(picture, CENTRE)
+    due = automaton.bound(path.size, int(theorem.n_moves(picture)))
+    return not (path & ~answer).any() and (t < due or bool((path == answer).all()))
 
 
 class _SymbolicPicture:
