@@ -45,11 +45,11 @@ def path(signals, order, picture, at, t):
     return found
 
 
-def healing(picture, at, t, order="ULDR"):
+def healing(picture, at, t):
     # no check fails on a maze that stays, so the signals of checks are off: t is never below 0
     begun, is_source = t >= 1, picture.tile(Tile.SOURCE, at)
     return {
-        **path(H, order, picture, at, t),
+        **path(H, "ULDR", picture, at, t),
         H.ROOT: begun & picture.tile(Tile.TARGET, at),
         H.ON: begun & (is_source | (entered(picture, at) & has_come(picture, at, t - 1))),
         H.WAS_WALL: begun & picture.tile(Tile.WALL, at),
@@ -82,9 +82,7 @@ def walking(picture, at, t):
     return {
         Following.PATH: has_been(picture, at, t - 3),
         Following.TRAIL: has_been(picture, at, t - 2),
-        **{
-            OPEN[towards]: (t >= 1) & is_free(picture, at) & is_free(picture, moved(at, towards)) for towards in "ULDR"
-        },
+        **{OPEN[towards]: (t >= 1) & is_free(picture, at) & is_free(picture, moved(at, towards)) for towards in "ULDR"},
         **{
             HEADS[towards]: walks(picture, at, t - 2) & (picture.of_map(HEADING, t - 2) == heading)
             for heading, towards in enumerate("ULDR")

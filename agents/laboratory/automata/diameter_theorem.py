@@ -7,7 +7,8 @@ map, of which each claim says what they are in the next iteration:
 - **origin, grown**: TOKEN is at one place until it has grown, after a GROW. By then wave A rests.
 - **phase**: all tiles where A is NEW have places that are odd, or all even, as this number is.
 - **age**: the number of iterations since the last BETTER, 0 before the first. The flood has come as far from the tiles
-  that were FAR at that BETTER, and the path from where TOKEN was, as in the shortest path's automaton. For that, all FAR tiles must be of one phase: else two neighbours could be equally far.
+  that were FAR at that BETTER, and the path from where TOKEN was, as in the automaton of the shortest path. For that,
+  all FAR tiles must be of one phase: else two neighbours could be equally far.
 
 Existence of a tile that launches, or because of which MOVES is on, is stated of a tile somewhere.
 """
@@ -71,7 +72,7 @@ class _Flood:
         self.inside, self.true, self.number, self.of_map = maze.inside, maze.true, maze.number, maze.of_map
 
     def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
-        ghost = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}.get(kind)
+        ghost = {int(Tile.SOURCE): ENDS, int(Tile.TARGET): FARS}.get(kind)
         return self._maze.tile(kind, at) if ghost is None else self._maze.true(ghost, at)
 
 
@@ -158,7 +159,10 @@ class _Facts:
         begins = flood.tile(Tile.SOURCE, at)
         wet, order = flooded(flood, at, self.age), self.path.order
         said = {s["FLOOD"]: wet, s["MARK"]: begins & (self.age == 1), s["END"]: begins & (self.age >= 2)}
-        said |= {near: wet & has_less(flood, DISTANCE, at, towards) for near, towards in zip(self.path.near, order, strict=False)}
+        said |= {
+            near: wet & has_less(flood, DISTANCE, at, towards)
+            for near, towards in zip(self.path.near, order, strict=False)
+        }
         said |= {
             enter: flood.true(ENTERS[towards], at) & has_come(flood, at, self.age)
             for enter, towards in zip(self.path.enter, order, strict=True)

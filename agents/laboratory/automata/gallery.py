@@ -10,7 +10,7 @@ every number of iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import partial, reduce
 from operator import or_

@@ -135,7 +135,7 @@ def distance_axioms(
 
 def _distances(starts: Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], tiles: Tiles) -> Any:
     """Return the (H, W) distances that no neighbour shortens any more, -1 where there is none."""
-    picture, far = MazePicture(tiles, {}), np.int64(np.iinfo(np.int64).max // 2)
+    picture, far = MazePicture(tiles, {}), int(np.iinfo(np.int64).max // 2)
     passable = free(picture, CENTRE)
     found = np.where(starts(picture, CENTRE) & passable, 0, far)
     step = np.select([tiles == kind for kind in weights], list(weights.values()), 1) if weights else np.ones_like(found)
@@ -306,20 +306,22 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Theo
         passable = free(MazePicture(tiles, {}), CENTRE)
         for number, at in enumerate(np.argwhere(passable)):
             if found[tuple(at)] < 0:
-                first = np.zeros(tiles.shape, np.bool_)
-                first[tuple(at)] = True
-                found[_distances(lambda picture, at, first=first: first, taps, free, {}, tiles) >= 0] = number
+                joined = np.zeros(tiles.shape, np.bool_)
+                joined[tuple(at)] = True
+                for _ in range(tiles.size):
+                    joined |= passable & np.any([shifted(joined, offsets(tap)[0]) for tap in taps], axis=0)
+                found[joined] = number
         return {COMPONENT: found}
 
     return Theorem(axioms, None, ghosts)
 
 
 def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Theorem:
-    """Return the ROUND in which each tile is taken away, when in each round all tiles of a kind are that have fewer than
+    """Return the ROUND in which each tile is taken away, if each round takes all tiles of a kind that have fewer than
     so many free neighbours left; and whether it is KEPT. Tiles that are not taken away have the round -1.
 
-    A set is closed if each of its tiles is free, and each of that kind has so many neighbours in it. KEPT is the largest
-    such set: of the tiles of a closed set that are taken away, the first would have enough neighbours that are not. A
+    A set is closed if each of its tiles is free, and each of that kind has so many neighbours in it. KEPT is the
+    largest such set: of the tiles of a closed set that are taken away, the first would have enough that are not. A
     simple path from the source to the target is closed, so all its tiles are KEPT.
     """
 
@@ -378,5 +380,3 @@ def place_ghosts(tiles: Tiles) -> dict[str, Any]:
 def places() -> Theorem:
     """Return the PLACE of every tile, a number, and STRIDE, by which it is larger one row below."""
     return Theorem(lambda picture, at, t: place_axioms(picture, at), None, place_ghosts)
-
-

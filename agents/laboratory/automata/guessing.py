@@ -2,9 +2,9 @@
 
 A signal's value after t iterations is guessed as one or several reasons, any of which has it on. A reason is a
 conjunction of *atoms*, things that can be said of a tile at a time: a ghost, a kind of tile, that a neighbour has less
-of a number, or that t is at least a + b d + c L, with a number d of the tile and numbers L of the map. Which times there
-are is read off the iterations at which the signal changes; a reason is the smallest conjunction found that is true
-somewhere where the signal is on, and nowhere where it is off.
+of a number, or that t is at least a + b d + c L, or less, with a number d of the tile and numbers L of the map. Which
+times there are is read off the iterations at which the signal changes; a reason is the smallest conjunction found that
+is true somewhere where the signal is on, and nowhere where it is off.
 
 So a guess is right in every run by construction. It is never trusted: a proof must follow.
 """
@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.tasks import Task, find_task
@@ -30,15 +29,14 @@ from maze_nca_gym.mazes.tasks import Task, find_task
 from ...policies.neighbours import Offset
 from .automaton import Automaton
 from .ghosts import PLACE, STRIDE, canonical_path, distance, has_less, is_free, known, peeling
-from .rules import expression_of
+from .rules import TileKind, expression_of
 from .theorem import CENTRE, MazePicture, Number, Picture, Theorem, Truth, broken_axioms, moved
 
 SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
 """Height and width of the mazes, without their borders."""
 MOST_TIMES, MOST_REASONS, MOST_VALUES, N_SEEDS, LAGS = 8, 6, 8, 6, range(4)
-"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, places of which each
-reason explains one, of which the best is taken, and iterations by
-which ghosts that change are looked back."""
+"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, places of which
+each reason explains one and the best is taken, and iterations by which ghosts that change are looked back."""
 UNSAID = "anything"
 """How `means` begins for a signal of which nothing is said."""
 
@@ -54,7 +52,7 @@ class Atom(NamedTuple):
 
 
 class CannotTell(ValueError):
-    """No conjunction of atoms has a signal on at one tile and off at another."""
+    """No conjunction of atoms tells apart a tile where a signal is on and one where it is off; or there is no proof."""
 
 
 def small_mazes(task: Task, seed: int = 0) -> list[Tiles]:
@@ -68,12 +66,12 @@ def small_mazes(task: Task, seed: int = 0) -> list[Tiles]:
     return found
 
 
-def ghosts_for(automaton: Automaton) -> Iterator[Theorem]:
-    """Yield the ghosts of the library that an automaton may be about: those of its task's answer, if it has a bound;
-    none; distances from tiles of the kinds that it reads; rounds of peeling."""
+def ghosts_for(automaton: Automaton, answers: bool) -> Iterator[Theorem]:
+    """Yield the ghosts of the library that an automaton may be about: the canonical path, if it answers its task within
+    a bound in moves; none; distances from tiles of the kinds that it reads; rounds of peeling."""
     task, taps = find_task(automaton.task), tuple(tap for tap in automaton.taps if tap != "C")
     read = {kind for _, kind in _kinds_read(automaton)}
-    if task.has_endpoints and automaton.bound is not None:
+    if task.has_endpoints and answers:
         yield canonical_path(split_order(automaton.task)[1])
     yield Theorem(lambda picture, at, t: {}, None, lambda tiles: {})
     yield from (distance(kind, taps) for kind in sorted(read - {Tile.EMPTY, Tile.WALL}))
@@ -83,7 +81,7 @@ def ghosts_for(automaton: Automaton) -> Iterator[Theorem]:
 def _kinds_read(automaton: Automaton) -> set[tuple[str, int]]:
     """Return the kinds of tile that rules read, with their taps."""
     leaves = (leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves)
-    return {(leaf.tap, int(leaf.seen)) for leaf in leaves if not isinstance(leaf.seen, automaton.signals)}
+    return {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
 
 
 def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
@@ -121,17 +119,15 @@ def atoms_of(automaton: Automaton, theorem: Theorem, mazes: Sequence[Tiles]) -> 
     for tap, kind in sorted(kinds):
         words = f"is {names[kind]}" if tap == "C" else f"{tap} is {names[kind]}"
         found.append(Atom(words, 1 + len(tap + words) // 8, partial(_is_kind, tap, kind)))
-    for tap in sorted({tap for tap, _ in kinds}):
-        free = lambda picture, at, t, tap=tap: is_free(picture, moved(at, tap))
-        found.append(Atom("is free" if tap == "C" else f"{tap} is free", 2, free))
+    taps = sorted({tap for tap, _ in kinds})
+    found += [Atom("is free" if tap == "C" else f"{tap} is free", 2, partial(_is_open, tap)) for tap in taps]
     for name, value in ((name, np.asarray(value)) for name, value in ghosts[0].items()):
         if value.dtype == bool:
-            found.append(Atom(name, 1, lambda picture, at, t, name=name: picture.true(name, at)))
+            found.append(Atom(name, 1, partial(_is_so, name)))
         elif value.ndim == 2 and name != PLACE:
-            found.append(Atom(f"{name} is known", 3, lambda picture, at, t, name=name: known(picture, name, at)))
-            for tap in (tap for tap in automaton.taps if tap != "C"):
-                less = lambda picture, at, t, name=name, tap=tap: has_less(picture, name, at, tap)
-                found.append(Atom(f"{tap} has less {name}", 3, less))
+            found.append(Atom(f"{name} is known", 3, partial(_is_known, name)))
+            near = (tap for tap in automaton.taps if tap != "C")
+            found += [Atom(f"{tap} has less {name}", 3, partial(_has_less, name, tap)) for tap in near]
         elif value.ndim % 2:  # it changes
             values = np.unique(np.concatenate([np.ravel(of_maze[name]) for of_maze in ghosts]))
             for lag in LAGS:
@@ -150,6 +146,22 @@ def _is_not(atom: Atom, picture: Picture, at: Offset, t: Number) -> Truth:
 
 def _is_kind(tap: str, kind: int, picture: Picture, at: Offset, t: Number) -> Truth:
     return picture.tile(kind, moved(at, tap))
+
+
+def _is_so(name: str, picture: Picture, at: Offset, t: Number) -> Truth:
+    return picture.true(name, at)
+
+
+def _is_known(name: str, picture: Picture, at: Offset, t: Number) -> Truth:
+    return known(picture, name, at)
+
+
+def _is_open(tap: str, picture: Picture, at: Offset, t: Number) -> Truth:
+    return is_free(picture, moved(at, tap))
+
+
+def _has_less(name: str, tap: str, picture: Picture, at: Offset, t: Number) -> Truth:
+    return has_less(picture, name, at, tap)
 
 
 def _was(name: str, lag: int, value: int, of_tile: bool, picture: Picture, at: Offset, t: Number) -> Truth:
@@ -205,15 +217,10 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     Nothing is said of a signal for which no atoms tell apart where it is on and where it is off; `means` has two such
     tiles. An answer is not guessed.
     """
-    said: dict[IntEnum, list[list[Atom]]] = {}
-    means: dict[IntEnum, str] = {}
-    for signal in tuple(automaton.signals)[0 if theorem.answer is None else 1 :]:
-        try:
-            said[signal] = _reasons(automaton, signal, runs, atoms)
-        except CannotTell as error:
-            means[signal] = f"{UNSAID}: {error}"
-        else:
-            means[signal] = "; or ".join(map(_in_words, said[signal])) or "never"
+    shown = () if theorem.answer is None else automaton.answers
+    found = {s: _reasons(automaton, s, runs, atoms) for s in automaton.signals if s not in shown}
+    said = {signal: reasons for signal, reasons in found.items() if not isinstance(reasons, str)}
+    means = {s: r if isinstance(r, str) else "; or ".join(map(_in_words, r)) or "never" for s, r in found.items()}
 
     def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
         def all_of(reason: Iterable[Atom]) -> Truth:
@@ -230,12 +237,10 @@ def _in_words(reason: Iterable[Atom]) -> str:
     return ", ".join([*([" and ".join(facts)] if facts else []), *times]) or "everywhere"
 
 
-def _reasons(automaton: Automaton, signal: IntEnum, runs: Sequence[Run], atoms: Sequence[Atom]) -> list[list[Atom]]:
-    """Return the reasons for which a signal is on, each a conjunction of atoms.
-
-    Raises:
-        CannotTell: there are none.
-    """
+def _reasons(
+    automaton: Automaton, signal: IntEnum, runs: Sequence[Run], atoms: Sequence[Atom]
+) -> list[list[Atom]] | str:
+    """Return the reasons for which a signal is on, each a conjunction of atoms, or why there are none."""
     same = signal in automaton.everywhere
     usable = np.array([atom.of_map or not same for atom in atoms])
     laws = _laws(signal, runs, same)
@@ -256,10 +261,8 @@ def _reasons(automaton: Automaton, signal: IntEnum, runs: Sequence[Run], atoms: 
             missing = (~off[:, kept]).sum(axis=1)
             if not missing.all():
                 i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
-                raise CannotTell(
-                    f"{signal.name} is on at {_placed(automaton, runs, where[i])} and off at "
-                    f"{_placed(automaton, runs, where[j])}, which no ghost tells apart"
-                )
+                on_at, off_at = (_placed(automaton, runs, where[each]) for each in (i, j))
+                return f"{UNSAID}: {signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
             # what excludes most of the places that are left to explain goes first, then what is far-fetched
             for place in np.lexsort((-costs, left.sum(axis=0))):
                 if kept[place] and (without := missing - ~off[:, place]).all():
@@ -269,7 +272,7 @@ def _reasons(automaton: Automaton, signal: IntEnum, runs: Sequence[Run], atoms: 
         reasons.append(kept)
         left = left[~covered]
         if len(reasons) > MOST_REASONS:
-            raise CannotTell(f"{signal.name} is on for more than {MOST_REASONS} reasons")
+            return f"{UNSAID}: {signal.name} is on for more than {MOST_REASONS} reasons"
     for kept in reasons[:]:  # later reasons may cover all of an earlier one
         others = [truths[is_on][:, other].all(axis=1) for other in reasons if other is not kept]
         if others and np.any(others, axis=0).all():
@@ -329,7 +332,8 @@ def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
 def _times(a: int, b: int, number: str | None, cs: Mapping[str, int]) -> Iterator[Atom]:
     """Yield the atoms that t is at least a + b d + c L, or less; d must be known."""
     terms = [(c, name) for name, c in cs.items()] + ([(b, number)] if number is not None else [])
-    told = f"t = {a}" + "".join(f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{name}" for c, name in terms)
+    times = (f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{name}" for c, name in terms)
+    told = f"t = {a}{''.join(times)}"
 
     def time(picture: Picture, at: Offset) -> Number:
         of_maze = a + sum(c * picture.of_map(name) for name, c in cs.items())

@@ -171,7 +171,10 @@ def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
         return ~(held(at)[S.FLOOD] & after(at)[S.FLOOD])
 
     def if_nearer(picture: Picture, fact: Callable[[Offset], Truth]) -> list[Truth]:
-        return [implies(has_less(picture, DISTANCE, CENTRE, towards), fact(moved(CENTRE, towards))) for towards in DIRECTIONS]
+        return [
+            implies(has_less(picture, DISTANCE, CENTRE, towards), fact(moved(CENTRE, towards)))
+            for towards in DIRECTIONS
+        ]
 
     kept = [t >= 1, *quiet, *(old == new for old, new in targets)]
     yield Claim(

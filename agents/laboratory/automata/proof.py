@@ -113,28 +113,28 @@ def prove(automaton: Automaton) -> Proof:
         ImportError: z3 is not installed.
     """
     theorem, bound = automaton.theorem, automaton.bound
-    if theorem is not None and theorem.answer is not None:
-        if bound is None or bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1:
-            raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
+    whole = bound is not None and not (
+        bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1
+    )
+    if theorem is not None and theorem.answer is not None and not whole:
+        raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
     if theorem is not None:
-        return _proof_of(automaton, theorem)
-    failed = ""
-    for ghosts in ghosts_for(automaton):
-        try:
-            proof = _proof_of(automaton, ghosts)
-        except CannotTell as error:
-            failed = failed or str(error)
-        else:
-            if proof.holds:
-                return proof
-            failed = failed or "; ".join(_unproven(proof))
-    raise CannotTell(f"no ghosts of the library explain {automaton.name}: {failed}")
+        proof = _proof_of(automaton, theorem)
+        if any(proof.theorem.means.get(signal, "").startswith(UNSAID) for signal in automaton.answers):
+            raise CannotTell(_unproven(proof)[0])
+        return proof
+    proofs = []
+    for ghosts in ghosts_for(automaton, bool(whole)):
+        proofs.append(_proof_of(automaton, ghosts))
+        if proofs[-1].holds:
+            return proofs[-1]
+    raise CannotTell(f"no ghosts of the library explain {automaton.name}: {'; '.join(_unproven(proofs[0]))}")
 
 
 def _unproven(proof: Proof) -> list[str]:
-    """Return the claims that are not proven, and why nothing is said of some signals."""
+    """Return why nothing is said of some signals, and the claims that are not proven."""
     unsaid = [words.partition(": ")[2] for words in proof.theorem.means.values() if words.startswith(UNSAID)]
-    return [*(f"not proven: {lemma.claim}" for lemma in proof.refused), *unsaid]
+    return [*unsaid, *(f"not proven: {lemma.claim}" for lemma in proof.refused)]
 
 
 def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
@@ -148,20 +148,18 @@ def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
     for run in runs:
         if not all(_shows_the_answer(automaton, theorem, run.picture, t, held) for t, held in enumerate(run.signals)):
             maze = drawn(automaton, run.tiles).replace("/", "\n")
-            return Proof((Lemma(f"{automaton.signals(0).name} shows the answer on small mazes", False, 0, maze),), theorem)
+            claim = f"{automaton.signals(0).name} shows the answer on small mazes"
+            return Proof((Lemma(claim, False, 0, maze),), theorem)
     for _ in range(ROUNDS):
         guessed = replace(automaton, theorem=guess(automaton, theorem, runs, atoms))
         assert guessed.theorem is not None
         proof = _proof_of(guessed, guessed.theorem)
         pictures = (lemma.kinds for lemma in proof.refused if lemma.kinds)
-        found = next((tiles for kinds in pictures for tiles in mazes_with(kinds, task, mazes) if any(mistakes(guessed, tiles))), None)
+        like = (tiles for kinds in pictures for tiles in mazes_with(kinds, task, mazes))
+        found = next((tiles for tiles in like if any(mistakes(guessed, tiles))), None)
         if found is None:
             break
         runs.append(run_of(automaton, theorem, atoms, found))
-    for signal in automaton.answers:
-        words = proof.theorem.means.get(signal, "")
-        if words.startswith(UNSAID):
-            raise CannotTell(words.partition(": ")[2])
     return proof
 
 
@@ -220,7 +218,8 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
     """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states, which must
     say what signals are."""
     theorem = automaton.theorem
-    assert theorem is not None and theorem.signals is not None
+    assert theorem is not None
+    assert theorem.signals is not None
     picture = MazePicture(tiles, theorem.ghosts(tiles))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
         for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
@@ -361,19 +360,20 @@ class _Prover:
             if signal is not self._automaton.pooled:
                 yield self._lemma(claim, rules[signal](see) == said, inside)
                 continue
-            # one tile suffices to show that none switches it on; that some tile does, only if every maze has such a tile
+            # any tile shows that none switches it on; that one does needs a tile that every maze has
             yield self._lemma(claim, z3.Implies(rules[signal](see), said), inside)
             there = [self.said(picture, at, t)[signal] == now[signal] for at in self._places]
             alike = [z3.Implies(picture.inside(at), same) for at, same in zip(self._places, there, strict=True)]
             yield self._lemma(f"{signal.name} is the same everywhere", z3.And(*alike), inside)
             some = picture.tile(Tile.SOURCE) if find_task(self._automaton.task).has_endpoints else inside
-            yield self._lemma(f"{signal.name} is switched on at some tile", z3.Implies(said, rules[signal](see)), some, inside)
+            switched = z3.Implies(said, rules[signal](see))
+            yield self._lemma(f"{signal.name} is switched on at some tile", switched, some, inside)
         shown = rules[path](see) if now else None
         if answer is not None:
             yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
             yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
         if self._automaton.invariant is not None and now:
-            held = {signal: rule(see) for signal, rule in rules.items()} | after | {path: shown}
+            held = {**{signal: rule(see) for signal, rule in rules.items()}, **after, path: shown}
             yield self._lemma("the invariant holds", self.invariant(picture, lambda at: held), inside)
         for words, given, then in theorem.further(self):
             yield self._lemma(words, z3.And(*then), inside, *given)
