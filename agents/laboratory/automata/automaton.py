@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -39,8 +39,8 @@ class Automaton:
     Attributes:
         name: the name under which `register_automaton` registers it.
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
-        signals: an enumeration from 0. The first is PATH, which is an output that no rule reads. If the task has several
-            answers, the first signals have their names instead, in capitals.
+        signals: an enumeration from 0. The first is PATH, which is an output that no rule reads. If the task has
+            several answers, the first signals have their names instead, in capitals.
         rules: the rule of each signal.
         neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
             the corners.
@@ -92,7 +92,9 @@ class Automaton:
             raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
         signals = tuple(self.signals)
         first = ("PATH",) if len(answers) == 1 else tuple(answer.upper() for answer in answers)
-        if [*map(int, signals)] != [*range(len(signals))] or tuple(each.name for each in signals[: len(first)]) != first:
+        if [*map(int, signals)] != [*range(len(signals))] or tuple(
+            each.name for each in signals[: len(first)]
+        ) != first:
             raise ValueError(f"the signals of {self.name} must count from 0, and the first must be {', '.join(first)}")
         if len(signals) > MOST_SIGNALS:
             raise ValueError(f"{self.name} has {len(signals)} signals, but a tile holds at most {MOST_SIGNALS}")
@@ -158,24 +160,30 @@ class Automaton:
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
-        """The signals for which a network has pairs of channels."""
+        """The signals that rules read at single tiles, for which a network may have pairs of channels."""
         return tuple(self.signals)[len(self.answers) : None if self.pooled is None else -1]
 
     @property
-    def low(self) -> slice:
-        """The first channels of all pairs, among the channels of a network; the answers come before them."""
-        return slice(len(self.answers), len(self.answers) + 2 * len(self.paired), 2)
-
-    @property
-    def high(self) -> slice:
-        """The second channels of all pairs."""
-        return slice(self.low.start + 1, self.low.stop + 1, 2)
-
-    @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the channels of a network that learns it: the answers, two for each pair, and the pooled ones."""
-        pairs = (f"{signal.name.lower()}_{part}" for signal in self.paired for part in ("low", "high"))
-        return *(signal.name.lower() for signal in self.answers), *pairs, *(() if self.pooled is None else (self.pooled.name.lower(), "channel_max"))
+        """Names of the channels of a network that learns it: two for each of the signals that are `paired`."""
+        return self.channels_with(self.answers)
+
+    def channels_with(self, single: Container[IntEnum]) -> tuple[str, ...]:
+        """Return the names of a network's channels: one for each of some signals and a pooled one, two for others."""
+        names = []
+        for signal in self.signals:
+            alone = signal in single or signal is self.pooled
+            names += [signal.name.lower() + part for part in ([""] if alone else ["_low", "_high"])]
+        return (*names, *(() if self.pooled is None else ("channel_max",)))
+
+    def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
+        """Return where each signal's channels are among those of a network: one, or two whose difference it is."""
+        found = {}
+        for signal in self.signals:
+            name = signal.name.lower()
+            of_signal = [name] if name in channels else [f"{name}_low", f"{name}_high"]
+            found[signal] = [channels.index(each) for each in of_signal]
+        return found
 
     def step(self, tiles: Tiles, signals: Signals) -> Signals:
         """Return the signals after one iteration on (N, H, W) tiles."""

@@ -72,8 +72,8 @@ class _Flood:
         self.inside, self.true, self.number, self.of_map = maze.inside, maze.true, maze.number, maze.of_map
 
     def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
-        ghost = {int(Tile.SOURCE): ENDS, int(Tile.TARGET): FARS}.get(kind)
-        return self._maze.tile(kind, at) if ghost is None else self._maze.true(ghost, at)
+        ghosts: dict[int, str] = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}
+        return self._maze.true(ghosts[kind], at) if kind in ghosts else self._maze.tile(kind, at)
 
 
 def invariant_theorem(path: CanonicalPath) -> Theorem:

@@ -321,8 +321,8 @@ def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
                     explained = is_known & (rest == a[n.argmax()])
                     fits.append((int(n.max()), -abs(b) - sum(cs), explained, (int(a[n.argmax()]), b, number, cs)))
             most, simplest, explained, _ = max(fits, key=lambda each: each[:2])
-            for n, cost, alike, (at, b, number, cs) in fits:
-                if n == most and cost >= simplest - 2 and (alike == explained).all():
+            for n_alike, cost, alike, (at, b, number, cs) in fits:
+                if n_alike == most and cost >= simplest - 2 and (alike == explained).all():
                     for atom in _times(at, b, number, {name: c for name, c in zip(of_map, cs, strict=True) if c}):
                         found[atom.words] = atom
             left = left[~explained]

@@ -76,11 +76,12 @@ class Network:
     There is a row of weights for each channel, and after these one for each pair: the difference of its two rows.
 
     Args:
-        automaton: an automaton with the model's channels.
+        automaton: an automaton with the model's channels, a pair or a single one for each signal.
         model: a network with any weights.
         tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
 
     Attributes:
+        rows: for each signal, the rows of its channels; if it is a pair, that of their difference comes last.
         largest: the upper bound of a pair's second channel: 1 more than the highest that it can be if pairs are read by
             their differences, and nothing is rounded.
 
@@ -96,13 +97,16 @@ class Network:
         bias = model.biases[0].detach().double().numpy()
         n_bad = np.count_nonzero(~np.isfinite(weight)) + np.count_nonzero(~np.isfinite(bias))
         check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
-        low, high = automaton.low, automaton.high
+        self.rows, n_channels = automaton.rows(model.channel_names), model.n_channels
+        low, high = (np.array([rows[i] for rows in self.rows.values() if len(rows) == 2], int) for i in (0, 1))
+        for number, rows in enumerate(each for each in self.rows.values() if len(each) == 2):
+            rows.append(n_channels + number)
         # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
         # are read, so their difference would be far too wide to prove anything
-        self._bias, rows = (np.concatenate([each, each[low] - each[high]]) for each in (bias, weight))
-        highest = self._highest(self._bias, *self._parts(rows))
-        self.largest = 1 + float(highest[: len(automaton.channels)][high].max(initial=0.0))
-        self._of_kinds, self._of_signals = self._parts(rows)
+        self._bias, weights = (np.concatenate([each, each[low] - each[high]]) for each in (bias, weight))
+        highest = self._highest(self._bias, *self._parts(weights))
+        self.largest = 1 + float(highest[high].max(initial=0.0))
+        self._of_kinds, self._of_signals = self._parts(weights)
         # rounding errors of float32 sums in any order (Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1):
         # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
         # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING. Terms with a weight of 0 add no error
@@ -120,18 +124,18 @@ class Network:
     def kinds(self, signal: IntEnum) -> Kinds:
         """Return all kinds of patch for a signal's rule, with bounds for the signal's rows.
 
-        A pair has three rows: its two channels and their difference. Any other signal has one.
+        A pair has three rows: its two channels and their difference. A signal with a single channel has one.
         """
         rule = self.automaton.rules[signal]
         says = expression_of(rule)
         reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
-        return self._kinds(reads, self._rows(signal), rule)
+        return self._kinds(reads, self.rows[signal], rule)
 
-    def highest_maximum(self) -> float:
+    def highest_maximum(self, pooled: IntEnum) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
         # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
         nothing = [Reads(0, False)] * len(self.automaton.taps)
-        anything = self._kinds(nothing, [len(self.automaton.channels) - 1], lambda see: np.zeros(1, np.bool_))
+        anything = self._kinds(nothing, [self.rows[pooled][0] + 1], lambda see: np.zeros(1, np.bool_))
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
@@ -139,7 +143,7 @@ class Network:
 
         With `sign` -1, return those that make it smallest.
         """
-        row, side, worst = self._rows(signal)[row], int(sign > 0), []
+        row, side, worst = self.rows[signal][row], int(sign > 0), []
         for tap, code in enumerate(kinds.codes[place].tolist()):
             reads = kinds.reads[tap]
             found = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
@@ -157,14 +161,6 @@ class Network:
                 found.append((float(total), tile))
             worst.append(max(found)[1])
         return worst
-
-    def _rows(self, signal: IntEnum) -> list[int]:
-        n_channels, n_answers = len(self.automaton.channels), len(self.automaton.answers)
-        if signal == self.automaton.pooled:
-            return [n_channels - 2]
-        if signal in self.automaton.answers:
-            return [int(signal)]
-        return [2 * signal - n_answers, 2 * signal - n_answers + 1, n_channels + signal - n_answers]
 
     def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
         codes, worlds, sums = [], [], []
@@ -211,31 +207,32 @@ class Network:
         """Return the least and the most that each kind of tile can add at each tap, (2, taps, T, R), and that each
         signal that is on can, (2, taps, S, R)."""
         # where a signal is off, its channels are exactly 0, by the ReLU. Where it is on, its first or only channel
-        # holds 1 up to an error (`middle` and `spread`), and both channels of a pair also a number from 0 to `largest`,
-        # the same in both (`common`)
-        weight, n_kinds = weight.transpose(2, 1, 0), len(self.automaton.kinds)
+        # holds 1 up to an error, and both channels of a pair also a number from 0 to `largest`, the same in both
+        automaton, weight, n_kinds = self.automaton, weight.transpose(2, 1, 0), len(self.automaton.kinds)
         of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
-        path = channels[:, : len(self.automaton.answers)]
-        low, high = channels[:, self.automaton.low], channels[:, self.automaton.high]
-        middle, spread = [path, low], [PATH_TOLERANCE * abs(path), self.tolerance * abs(low)]
-        common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path[:, :1])
-        if self.automaton.pooled is not None:
-            pooled = channels[:, -2:-1]
-            middle, spread = [*middle, pooled], [*spread, POOLED * self.tolerance * abs(pooled)]
+        first = channels[:, [rows[0] for rows in self.rows.values()]]
+        common = np.zeros_like(first)
+        for signal, rows in self.rows.items():
+            if len(rows) > 1:
+                common[:, signal] = self.largest * (channels[:, rows[0]] + channels[:, rows[1]])
+        off = np.full((len(self.rows), 1), self.tolerance)
+        off[list(automaton.answers)] = PATH_TOLERANCE
+        most = np.zeros_like(of_kinds[:, :1])
+        if automaton.pooled is not None:
+            off[automaton.pooled] *= POOLED
             # the maximum over channels depends on no single signal, so it counts with the tile's kind
-            common, most = [*common, np.zeros_like(pooled)], (1 + self.tolerance + self.largest) * channels[:, -1:]
-        centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
+            most = (1 + self.tolerance + self.largest) * channels[:, -1:]
+        spread = off * abs(first)
         return (
             np.stack([of_kinds + np.minimum(most, 0), of_kinds + np.maximum(most, 0)]),
-            np.stack([centre - off + np.minimum(both, 0), centre + off + np.maximum(both, 0)]),
+            np.stack([first - spread + np.minimum(common, 0), first + spread + np.maximum(common, 0)]),
         )
 
     def _highest(self, most: Doubles, of_kinds: Doubles, of_signals: Doubles) -> Doubles:
         """Return upper bounds of sums, (R,), from their biases and what `_parts` returned."""
         for tap in range(len(self.automaton.taps)):
             sums = [
-                of_kinds[1, tap, kind]
-                + sum((self._on(part) @ of_signals[1, tap]).max(axis=0) for part in components)
+                of_kinds[1, tap, kind] + sum((self._on(part) @ of_signals[1, tap]).max(axis=0) for part in components)
                 for world in self.worlds
                 for kind, components in world.items()
             ]

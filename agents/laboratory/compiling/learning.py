@@ -80,7 +80,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> NCA:
     rows = torch.zeros(len(automaton.signals), pools[0][0].shape[1])
     for number in range(1, 2 + config.n_rounds):
         rows = _fit(automaton, rows, pools, part, generator, n_done, log)
-        model = network_of(automaton, _whole(automaton, rows, pools))
+        model = network_of(automaton, _whole(automaton, rows, pools), automaton.answers)
         n_done, part = n_done + part.n_updates, config.again()
         certificate = certify(model, automaton=automaton)
         log({"update": n_done, "round": number, **asdict(certificate)})
@@ -127,7 +127,10 @@ def _fit(
 
 def _whole(automaton: Automaton, rows: Tensor, pools: Sequence[Examples]) -> dict[IntEnum, Sum]:
     """Return the sum of each signal from (S, F) rows, with whole weights and biases if some tell all examples apart."""
-    told: tuple[IntEnum | TileKind, ...] = (*map(TileKind, automaton.kinds), *tuple(automaton.signals)[len(automaton.answers) :])
+    told: tuple[IntEnum | TileKind, ...] = (
+        *map(TileKind, automaton.kinds),
+        *tuple(automaton.signals)[len(automaton.answers) :],
+    )
     leaves = tuple((each, tap) for each in told for tap in automaton.taps)
     read = torch.cat([pool[0] for pool in pools])[:, :-1].double().numpy()
     labelled = torch.cat([pool[1] for pool in pools]).bool().numpy()

@@ -209,16 +209,18 @@ def separated(automaton: Automaton) -> Automaton:
 
 
 @cache
-def sum_of(automaton: Automaton, signal: IntEnum) -> Sum | None:
+def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum | None:
     """Return a sum that is at least 1 where a signal's rule is on, and at most 0 elsewhere; None if there is none.
 
-    For a signal with a single channel, the path or a pooled one, it is exactly 1 where the rule is on.
+    Args:
+        automaton: the automaton.
+        signal: one of its signals.
+        exactly: whether the sum must be exactly 1 where the rule is on, as a signal with a single channel needs it.
 
     Raises:
         ValueError: the rule tells too many patches apart.
     """
-    most = np.inf if signal in automaton.paired else 1.0
-    return separate(cases_of(automaton, automaton.rules[signal]), most)
+    return separate(cases_of(automaton, automaton.rules[signal]), 1.0 if exactly else np.inf)
 
 
 def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum]:

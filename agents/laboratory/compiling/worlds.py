@@ -203,9 +203,9 @@ class _Search:
             ValueError: there are more than `MOST_CASES` combinations.
         """
         if prod(numbers) > MOST_CASES:
-            names = ", ".join(signal.name for signal in signals)
+            names, named = ", ".join(signal.name for signal in signals), find_task(self._automaton.task).kinds
             raise ValueError(
-                f"what {names} of {self._automaton.name} can be at {find_task(self._automaton.task).kinds[kind].name} tiles depends on "
+                f"what {names} of {self._automaton.name} can be at {named[kind].name} tiles depends on "
                 f"{prod(numbers):,} combinations, but at most {MOST_CASES:,} are tried: `parts` with fewer signals, "
                 "or an invariant, make them fewer"
             )
