@@ -18,6 +18,8 @@ from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
     from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
+    from .automata.automaton import StepBound
+    from .automata.canonical_path import CanonicalPath
     from .automata.path_theorem import DISTANCE, REACHED, distance_axioms, flooded
     from .automata.proof import mistakes, prove
     from .automata.rules import around, at_least, threshold
@@ -34,6 +36,8 @@ __all__ = [
     "REACHED",
     "SHORTEST_PATH",
     "Automaton",
+    "CanonicalPath",
+    "StepBound",
     "Theorem",
     "around",
     "at_least",
@@ -53,6 +57,8 @@ __getattr__ = lazily(
     __name__,
     {
         "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
+        "automata.automaton": "StepBound",
+        "automata.canonical_path": "CanonicalPath",
         "automata.path_theorem": "DISTANCE REACHED distance_axioms flooded",
         "automata.proof": "mistakes prove",
         "automata.rules": "around at_least threshold",
