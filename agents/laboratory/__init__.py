@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         distance,
         distance_axioms,
         flooded,
+        is_free,
         peeling,
         places,
     )
@@ -61,6 +62,7 @@ __all__ = [
     "distance_axioms",
     "flooded",
     "implies",
+    "is_free",
     "mistakes",
     "moved",
     "peeling",
@@ -77,7 +79,8 @@ __getattr__ = lazily(
         "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
         "automata.automaton": "StepBound",
         "automata.canonical_path": "CanonicalPath",
-        "automata.ghosts": "DISTANCE REACHED both_of canonical_path component distance distance_axioms flooded peeling places",
+        "automata.ghosts": "DISTANCE REACHED both_of canonical_path component distance distance_axioms flooded is_free "
+        "peeling places",
         "automata.proof": "mistakes prove second_opinion",
         "automata.rules": "around at_least threshold",
         "automata.theorem": "Theorem broken_axioms implies moved",

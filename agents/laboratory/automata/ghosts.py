@@ -15,6 +15,7 @@ are. `guessing` finds that. The axioms are what the proof may suppose; `broken_a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from operator import or_
@@ -30,6 +31,7 @@ from .rules import at_least
 from .theorem import CENTRE, MazePicture, Number, Picture, Theorem, Truth, implies, moved, shifted
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
+STEP, N_STEPS = "step", "n_steps"
 PLACE, STRIDE, KEPT, ROUND, COMPONENT = "place", "stride", "kept", "round", "component"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 Fact: TypeAlias = Callable[[Picture, Offset], Truth]
@@ -63,9 +65,9 @@ def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
 
 
 def both_of(*parts: Theorem) -> Theorem:
-    """Return the ghosts of several theorems, which have other names, in one; the last answer is that of all."""
+    """Return the ghosts of several theorems, which have other names, in one. If several have an answer, none is."""
     answered = [part for part in parts if part.answer is not None]
-    joined = answered[-1] if answered else parts[0]
+    joined = answered[0] if len(answered) == 1 else replace(parts[0], answer=None)
     return Theorem(
         lambda picture, at, t: {
             f"{name}{f' ({i})' if i else ''}": fact
@@ -199,7 +201,8 @@ def canonical_path(
     part of a shortest one.
 
     Its ghosts are those of `distance` from the end; ON_PATH; ENTERS_U ..., by which move the path comes into a tile;
-    and LENGTH, the distance of the start. Nothing is on a path if there is none.
+    and LENGTH, the distance of the start. Nothing is on a path if there is none. With weights, STEP is the number of
+    moves from the start to a tile on the path, and N_STEPS that to the end.
 
     Args:
         order: the order of directions.
@@ -213,6 +216,7 @@ def canonical_path(
     given = weights or {}
     flood = distance(end, free=free, weights=given, name=name)
     reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))
+    step_name, n_steps_name = _named(STEP, name), _named(N_STEPS, name)
     path_name, enters = _named(ON_PATH, name), {towards: _named(ghost, name) for towards, ghost in ENTERS.items()}
 
     def leads(picture: Picture, at: Offset, towards: str) -> Truth:
@@ -249,6 +253,19 @@ def canonical_path(
                 & ~picture.tile(end, before)
                 & goes(picture, before, towards)
             )
+            if given:
+                step, heaviest = picture.number(step_name, at), max(1, *given.values())
+                found[f"a move is a step, {towards}"] = implies(
+                    picture.true(enters[towards], at), step == picture.number(step_name, before) + 1
+                )
+                found["the start is the first"] = implies(begins, step == 0)
+                found["only the path has steps, up to the last"] = implies(picture.inside(at), on_path == (step >= 0))
+                found["others have none"] = implies(picture.inside(at) & ~on_path, step == -1)
+                n_steps = picture.of_map(n_steps_name)
+                found["no tile is beyond the last step"] = step <= n_steps
+                found["a step is no longer than the heaviest, the last than the end"] = (n_steps >= 0) & implies(
+                    n_steps >= 1, length <= heaviest * (n_steps - 1) + given.get(end, 1)
+                )
         for p, q in combinations((at, *around), 2):
             found[f"no two tiles of the path are equally far, {p} {q}"] = implies(
                 picture.true(path_name, p) & picture.true(path_name, q),
@@ -262,12 +279,15 @@ def canonical_path(
         path, entering = np.zeros(tiles.shape, np.bool_), {d: np.zeros(tiles.shape, np.bool_) for d in DIRECTIONS}
         at = next((tuple(each) for each in np.argwhere((tiles == start) & found[reached_name])), None)
         found[length_name] = 0 if at is None else int(found[distance_name][at])
+        steps = np.full(tiles.shape, -1)
         while at is not None:
-            path[at] = True
+            path[at], steps[at] = True, steps.max() + 1
             way = next((d for d in order if moves[d][at]), None)
             at = None if way is None else moved(at, way)
             if way is not None:
                 entering[way][at] = True
+        if given:
+            found |= {step_name: steps, n_steps_name: max(0, int(steps.max()))}
         return {**found, path_name: path, **{enters[d]: each for d, each in entering.items()}}
 
     return Theorem(
@@ -275,7 +295,7 @@ def canonical_path(
         None,
         ghosts,
         answer=lambda picture, at: picture.true(path_name, at),
-        n_moves=lambda picture: picture.of_map(length_name),
+        n_moves=lambda picture: picture.of_map(n_steps_name if given else length_name),
     )
 
 
