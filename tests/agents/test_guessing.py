@@ -23,12 +23,13 @@ from maze_nca_gym.agents.laboratory.automata.ghosts import (
     places,
 )
 from maze_nca_gym.agents.laboratory.automata.guessing import CannotTell, mazes_with, small_mazes
-from maze_nca_gym.agents.laboratory.automata.proof import prove, second_opinion
+from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove, second_opinion
 from maze_nca_gym.agents.laboratory.automata.rules import Expression, TileKind, expression_of
 from maze_nca_gym.agents.laboratory.automata.theorem import broken_axioms
 from maze_nca_gym.mazes import Tile, distances, shortest_path
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents.expected_theorems import expected
+from tests.own_tasks import own_tasks
 from tests.tables import for_each
 
 MAZES = small_mazes(find_task("shortest-path"), seed=1)
@@ -100,7 +101,7 @@ def test_what_no_ghost_explains_names_two_tiles():
 
 
 def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
-    proof = prove(replace(BOTH, theorem=canonical_path()))
+    proof = prove(BOTH)
     means = {signal.name: words for signal, words in proof.theorem.means.items()}
     assert means["FLOOD"] == "from t = 3 + distance; or from t = 1 + distance, until t = 3"
     assert means["ENTER_L"] == "enters_L, from t = 3 + 2 length - distance"
@@ -108,6 +109,23 @@ def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
     assert means["SCOUT"].startswith("anything: SCOUT is on at ")
     # the path is right, whatever the walker does; that there is one walker is not proven
     assert [lemma.claim for lemma in proof.refused] == ["the invariant holds"]
+    assert proof.lemmas[-1].claim == "without ends it does what the diameter's automaton does"
+
+
+def test_the_worlds_of_the_examples_are_guessed_and_proven(tmp_path):
+    with own_tasks(tmp_path) as worlds:
+        for task, name, signal, meaning in (
+            ("nearest-target", "NEAREST", "FLOOD", "from t = 1 + distance"),
+            ("weighted-terrain", "TERRAIN", "ENTER_U", "enters_U, from t = 1 + length + step"),
+            ("key-and-door", "BOTH_LEGS", "TO_KEY", "on_path to key, from t = 2 + 2 length to key - distance to key"),
+        ):
+            automaton = getattr(worlds[task], name)
+            proof = prove(automaton)
+            assert proof.holds
+            assert proof.theorem.means[automaton.signals[signal]] == meaning
+            for tiles in small_mazes(find_task(task), seed=3):
+                assert not broken_axioms(automaton.theorem, tiles)
+                assert not list(mistakes(replace(automaton, theorem=proof.theorem), tiles))
 
 
 def test_mazes_are_found_that_are_like_a_picture():

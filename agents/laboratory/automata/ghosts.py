@@ -34,6 +34,7 @@ REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
 STEP, N_STEPS = "step", "n_steps"
 PLACE, STRIDE, KEPT, ROUND, COMPONENT = "place", "stride", "kept", "round", "component"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
+LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
 Fact: TypeAlias = Callable[[Picture, Offset], Truth]
 """What is true of some tiles."""
 
@@ -202,7 +203,8 @@ def canonical_path(
 
     Its ghosts are those of `distance` from the end; ON_PATH; ENTERS_U ..., by which move the path comes into a tile;
     and LENGTH, the distance of the start. Nothing is on a path if there is none. With weights, STEP is the number of
-    moves from the start to a tile on the path, and N_STEPS that to the end.
+    moves from the start to a tile on the path, and N_STEPS that to the end; LEADS_U ... say whether a move from a tile
+    is part of a shortest path from there.
 
     Args:
         order: the order of directions.
@@ -216,13 +218,14 @@ def canonical_path(
     given = weights or {}
     flood = distance(end, free=free, weights=given, name=name)
     reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))
+    ways = {towards: _named(ghost, name) for towards, ghost in LEADS.items()}
     step_name, n_steps_name = _named(STEP, name), _named(N_STEPS, name)
     path_name, enters = _named(ON_PATH, name), {towards: _named(ghost, name) for towards, ghost in ENTERS.items()}
 
     def leads(picture: Picture, at: Offset, towards: str) -> Truth:
         there, far = moved(at, towards), picture.number(distance_name, at)
-        ways = (has & (far >= picture.number(distance_name, there) + w) for w, has in _by_weight(given, picture, there))
-        return known(picture, distance_name, there) & reduce(or_, ways)
+        near = (has & (far >= picture.number(distance_name, there) + w) for w, has in _by_weight(given, picture, there))
+        return known(picture, distance_name, there) & reduce(or_, near)
 
     def goes(picture: Picture, at: Offset, towards: str) -> Truth:
         earlier = (leads(picture, at, rival) for rival in order[: order.index(towards)])
@@ -255,6 +258,9 @@ def canonical_path(
             )
             if given:
                 step, heaviest = picture.number(step_name, at), max(1, *given.values())
+                found[f"what leads to the end, {towards}"] = picture.true(ways[towards], at) == leads(
+                    picture, at, towards
+                )
                 found[f"a move is a step, {towards}"] = implies(
                     picture.true(enters[towards], at), step == picture.number(step_name, before) + 1
                 )
@@ -288,6 +294,7 @@ def canonical_path(
                 entering[way][at] = True
         if given:
             found |= {step_name: steps, n_steps_name: max(0, int(steps.max()))}
+            found |= {ways[d]: leads(MazePicture(tiles, found), CENTRE, d) for d in DIRECTIONS}
         return {**found, path_name: path, **{enters[d]: each for d, each in entering.items()}}
 
     return Theorem(

@@ -29,6 +29,7 @@ from maze_nca_gym.support.files import write_all
 from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
 from .guessing import UNSAID, CannotTell, atoms_of, drawn, ghosts_for, guess, mazes_with, run_of, small_mazes
+from .rules import Rule
 from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
 
 PATIENCE = 120.0
@@ -132,9 +133,9 @@ def prove(automaton: Automaton) -> Proof:
 
 
 def _unproven(proof: Proof) -> list[str]:
-    """Return why nothing is said of some signals, and the claims that are not proven."""
+    """Return the claims that are not proven, and why nothing is said of some signals."""
     unsaid = [words.partition(": ")[2] for words in proof.theorem.means.values() if words.startswith(UNSAID)]
-    return [*unsaid, *(f"not proven: {lemma.claim}" for lemma in proof.refused)]
+    return [*(f"not proven: {lemma.claim}" for lemma in proof.refused), *unsaid]
 
 
 def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
@@ -331,10 +332,10 @@ class _Prover:
 
         return cache(lambda at: {signal: holds(signal, at) for signal in self._automaton.signals})
 
-    def after(self, picture: Picture, state: State) -> State:
+    def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
         """Return the state after an iteration, see `Steps`."""
-        rules = self._automaton.rules.items()
-        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in rules})
+        used = (self._automaton.rules if rules is None else rules).items()
+        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in used})
 
     def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
         """Return what the theorem says, see `Steps`; of other signals, anything, and each time something else."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import Tiles
 
 from ...policies.neighbours import Offset, offsets
+from .rules import Rule
 
 CENTRE: Offset = (0, 0)
 Truth: TypeAlias = Any
@@ -69,8 +70,9 @@ class Steps(Protocol):
     def state(self, name: str) -> State:
         """Return any state in which signals that are the same everywhere are so."""
 
-    def after(self, picture: Picture, state: State) -> State:
-        """Return the state after an iteration on a maze; of a pooled signal, whether the tile switches it on."""
+    def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
+        """Return the state after an iteration on a maze, by the automaton's rules or by others; of a pooled signal,
+        whether the tile switches it on."""
 
     def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
         """Return what the theorem says of a tile's signals after t iterations on a maze."""
