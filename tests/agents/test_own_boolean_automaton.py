@@ -125,7 +125,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     (ruled(WET=lambda see: see(SHORTEST_PATH.signals(3))), "the rule of WET in reach reads <PathSignal.NEAR_L: 3>"),
     (
         {"task": "diameter"},
-        "the rule of WET in reach reads tiles of the kind 2, but those of the task diameter are 0 empty, 1",
+        "the rule of WET in reach reads the kind of tile 2, source, but the task diameter has 0 empty, 1 w",
     ),
     ({"parts": ((Signal.PATH,),)}, "`parts` and `everywhere` of reach must have each signal once between them"),
     ({"pooled": Signal.WET}, "WET of reach is pooled, so it must be among `everywhere`"),

@@ -308,18 +308,21 @@ def _check_rule(
         raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
     except Exception as error:  # a rule is anything that its author wrote
         raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
+    kinds = [kind.name for kind in find_task(automaton.task).kinds]
     for leaf in read:
+        seen = leaf.seen
         if leaf.tap not in taps:
             raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
-        if isinstance(leaf.seen, TileKind) and leaf.seen not in automaton.kinds:
-            there = ", ".join(f"{i} {kind.name}" for i, kind in enumerate(find_task(automaton.task).kinds))
-            raise ValueError(
-                f"{who} reads tiles of the kind {leaf.seen}, but those of the task {automaton.task} are {there}"
-            )
-        if not isinstance(leaf.seen, (TileKind, automaton.signals)):
-            raise ValueError(f"{who} reads {leaf.seen!r}, which is none of its signals; see.tile reads kinds of tile")
-        if leaf.seen in automaton.answers and isinstance(leaf.seen, automaton.signals) and not reads_path:
-            raise ValueError(f"{who} reads {leaf.seen.name}, which is an output that no rule may read")
+        if isinstance(seen, TileKind):
+            # Tile.SOURCE is 2, which may be another kind of the task
+            if seen not in automaton.kinds or seen.name.lower() not in ("", kinds[seen]):
+                what = f"{int(seen)}, {seen.name.lower()}".rstrip(", ")
+                there = ", ".join(f"{number} {name}" for number, name in enumerate(kinds))
+                raise ValueError(f"{who} reads the kind of tile {what}, but the task {automaton.task} has {there}")
+        elif not isinstance(seen, automaton.signals):
+            raise ValueError(f"{who} reads {seen!r}, which is none of its signals; see.tile reads kinds of tile")
+        elif seen in automaton.answers and not reads_path:
+            raise ValueError(f"{who} reads {seen.name}, which is an output that no rule may read")
 
 
 def _framed(values: Bits) -> Bits:

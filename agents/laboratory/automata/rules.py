@@ -35,7 +35,13 @@ class TileView(Protocol):
 
 
 class TileKind(int):
-    """The number of a kind of tile, where it must be told from a signal, which is a number too."""
+    """The number of a kind of tile, where it must be told from a signal, which is a number too.
+
+    Attributes:
+        name: what the rule calls it, such as "SOURCE"; empty if it gives the number alone.
+    """
+
+    name: str = ""
 
 
 Rule: TypeAlias = Callable[[TileView], Bits]
@@ -175,7 +181,9 @@ class _SymbolicView:
     def tile(self, kind: int, tap: str = "C") -> Expression:
         if not isinstance(kind, int) or (self._signals is not None and isinstance(kind, self._signals)):
             raise TypeError(f"see.tile takes the number of a kind of tile, such as Tile.WALL, got {kind!r}")
-        return Expression(TileKind(kind), tap)
+        seen = TileKind(kind)
+        seen.name = kind.name if isinstance(kind, IntEnum) else ""
+        return Expression(seen, tap)
 
 
 def expression_of(rule: Rule, signals: type[IntEnum] | None = None) -> Expression:
