@@ -77,6 +77,12 @@ def test_the_invariant_is_true_of_real_mazes(automaton):
             assert automaton.invariant(MapView({kind: tiles[None] == kind for kind in automaton.kinds}, signals)).all()
 
 
+def test_in_a_tree_the_path_alone_is_kept():
+    for tiles in generate(np.random.default_rng(3), 8, 7, "perfect"):
+        ghosts = DEAD_ENDS.theorem.ghosts(tiles)
+        np.testing.assert_array_equal(ghosts["kept"], shortest_path(tiles))
+
+
 def test_no_dead_end_is_on_the_path():
     for tiles in real_mazes():
         assert not (shortest_path(tiles[None])[0] & ~DEAD_ENDS.theorem.ghosts(tiles)["kept"]).any()

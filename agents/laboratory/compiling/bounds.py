@@ -127,8 +127,8 @@ class Network:
         # every term of a bound is a weight, or half of one, or a weight times a sum of weights: a multiple of the unit
         numbers = [Fraction(number) for number in np.unique(np.append(weight, bias)).tolist()]
         unit = Fraction(1, 2 * max(number.denominator for number in numbers) ** 2)
-        rows = np.concatenate([abs(weight).reshape(len(weight), -1), abs(bias)[:, None]], axis=1)
-        total = 2 * max(sum(map(Fraction, row)) for row in rows.tolist()) + 2
+        absolute = np.concatenate([abs(weight).reshape(len(weight), -1), abs(bias)[:, None]], axis=1)
+        total = 2 * max(sum(map(Fraction, row)) for row in absolute.tolist()) + 2
         self.exact = not self._rounding.any() and tolerance == 0 and total * total < unit * MOST_EXACT
 
     def kinds(self, signal: IntEnum) -> Kinds:
