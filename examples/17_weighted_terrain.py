@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.laboratory import Automaton, CanonicalPath, StepBound
+from maze_nca_gym.agents.laboratory import Automaton, CanonicalPath, StepBound, canonical_path
 from maze_nca_gym.mazes import KINDS, STEPS, USUAL_ORDER, Guidance, Kind, Task, Tile, of_each, register_task
 
 SAND, SWAMP = len(KINDS), len(KINDS) + 1
@@ -118,6 +118,7 @@ TERRAIN = Automaton(
     },
     bound=StepBound(per_move=10),  # a move costs 9 iterations of the flood at most, and one of the path
     invariant=lambda see: CHEAPEST.invariant(see) & (~see(Signal.PATH) | CHEAPEST.on_path(see)),
+    theorem=canonical_path(weights={SAND: 3, SWAMP: 9}),
 )
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.laboratory import Automaton, CanonicalPath, StepBound
+from maze_nca_gym.agents.laboratory import Automaton, CanonicalPath, StepBound, both_of, canonical_path, is_free
 from maze_nca_gym.mazes import (
     KINDS,
     STEPS,
@@ -110,6 +110,10 @@ BOTH_LEGS = Automaton(
     parts=tuple(tuple(s for s in Signal if s.name.removeprefix("TO_").startswith(leg)) for leg in ("KEY", "TARGET")),
     bound=StepBound(constant=2, per_move=2),
     invariant=lambda see: TO_KEY.invariant(see) & TO_TARGET.invariant(see),
+    theorem=both_of(
+        canonical_path(end=KEY, free=lambda picture, at: is_free(picture, at) & ~picture.tile(DOOR, at), name="to key"),
+        canonical_path(start=KEY, name="to target"),
+    ),
 )
 
 if __name__ == "__main__":

@@ -20,8 +20,20 @@ if TYPE_CHECKING:
     from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
     from .automata.automaton import StepBound
     from .automata.canonical_path import CanonicalPath
-    from .automata.path_theorem import DISTANCE, REACHED, distance_axioms, flooded
-    from .automata.proof import mistakes, prove
+    from .automata.ghosts import (
+        DISTANCE,
+        REACHED,
+        both_of,
+        canonical_path,
+        component,
+        distance,
+        distance_axioms,
+        flooded,
+        is_free,
+        peeling,
+        places,
+    )
+    from .automata.proof import mistakes, prove, second_opinion
     from .automata.rules import around, at_least, threshold
     from .automata.theorem import Theorem, broken_axioms, implies, moved
     from .compiling.certificate import certify
@@ -41,15 +53,23 @@ __all__ = [
     "Theorem",
     "around",
     "at_least",
+    "both_of",
     "broken_axioms",
+    "canonical_path",
     "certify",
+    "component",
+    "distance",
     "distance_axioms",
     "flooded",
     "implies",
+    "is_free",
     "mistakes",
     "moved",
+    "peeling",
+    "places",
     "prove",
     "register_automaton",
+    "second_opinion",
     "threshold",
 ]
 
@@ -59,8 +79,9 @@ __getattr__ = lazily(
         "automata": "AUTOMATA BOTH DIAMETER GALLERY HEALING SHORTEST_PATH Automaton register_automaton",
         "automata.automaton": "StepBound",
         "automata.canonical_path": "CanonicalPath",
-        "automata.path_theorem": "DISTANCE REACHED distance_axioms flooded",
-        "automata.proof": "mistakes prove",
+        "automata.ghosts": "DISTANCE REACHED both_of canonical_path component distance distance_axioms flooded is_free "
+        "peeling places",
+        "automata.proof": "mistakes prove second_opinion",
         "automata.rules": "around at_least threshold",
         "automata.theorem": "Theorem broken_axioms implies moved",
         "compiling.certificate": "certify",
