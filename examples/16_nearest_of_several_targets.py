@@ -64,7 +64,8 @@ if __name__ == "__main__":
     from maze_nca_gym.agents import compile_automaton, evaluate, train
 
     size = {"n_channels": 16, "n_iterations": 24, "sizes": (8,), "n_updates": int((sys.argv[1:] or ["500"])[0])}
-    model = train("fast", out="runs/nearest-target", task="nearest-target", **size, optimiser="soap", learning_rate=6e-3)
+    fast = {"optimiser": "soap", "learning_rate": 6e-3}
+    model = train("fast", out="runs/nearest-target", task="nearest-target", **size, **fast)
     proven, certificate = compile_automaton(NEAREST)
     for name, policy in {"learned": model, "compiled": proven}.items():
         (row,) = evaluate({name: policy}, families="random", sizes=8, n=500)

@@ -160,7 +160,7 @@ def test_every_door(
     play("run/model.safetensors", size=5, fps=1e6)
     assert capsys.readouterr().out.count("optimal after") == 2
     if len(task.answers) == 1:  # evolution is refused for several
-        assert len(evolve(policy, out="evolved", n=4, rounds=1, n_offspring=2, size=5, picture="none"))
+        assert len(evolve(policy, out="evolved", n=4, rounds=1, n_offspring=2, size=5))
 
 
 def test_registered_it_is_found_by_its_channels(automaton: Automaton) -> None:
