@@ -295,4 +295,10 @@ def test_what_cannot_be_proven_says_why(monkeypatch):
 def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
     page = (Path(__file__).parents[2] / "docs/automata.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
-    assert capsys.readouterr().out.splitlines() == ["True 105", "True 14", "True from t = 1 + distance", "set() []", "True"]
+    assert capsys.readouterr().out.splitlines() == [
+        "True 105",
+        "True 14",
+        "True from t = 1 + distance",
+        "set() []",
+        "True",
+    ]

@@ -18,7 +18,6 @@ from operator import or_
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
 
@@ -62,11 +61,6 @@ N_STEPS = 100
 def free(see: TileView, tap: str = "C") -> Bits:
     """Return whether a tile is on the map and no wall, `Bits` of the view's shape."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
-
-
-def _n_around(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the sum of the (H, W) values of each tile's eight neighbours."""
-    return np.sum([shifted(values, offsets(tap)[0]) for tap in AROUND], axis=0)
 
 
 class Reached(IntEnum):
@@ -172,7 +166,7 @@ def _living_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
 def _living_ghosts(tiles: Tiles) -> Mapping[str, Any]:
     found = [(tiles == Tile.WALL).astype(np.int64)]
     for _ in range(N_STEPS):
-        n_around = _n_around(found[-1])
+        n_around = np.sum([shifted(found[-1], offsets(tap)[0]) for tap in AROUND], axis=0)
         found.append(((n_around == 3) | ((n_around == 2) & (found[-1] == 1))).astype(np.int64))
     return {LIVES: np.stack(found)}
 
