@@ -10,22 +10,38 @@ every number of iterations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
 from operator import or_
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
 
 from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from .automaton import NEIGHBOURHOODS, Automaton
-from .ghosts import PLACE, STRIDE, distance, is_free, peeling, place_axioms, place_ghosts
+from .ghosts import (
+    DISTANCE,
+    KEPT,
+    ON_PATH,
+    PLACE,
+    REACHED,
+    ROUND,
+    STRIDE,
+    both_of,
+    canonical_path,
+    distance,
+    has_less,
+    is_free,
+    peeling,
+    place_axioms,
+    place_ghosts,
+)
 from .rules import Bits, TileView, any_on, around, at_least, several_on
-from .theorem import Number, Picture, Theorem, Truth, implies, moved, shifted
+from .theorem import CENTRE, Claim, Number, Picture, Steps, Theorem, Truth, implies, moved, shifted
 
 SMALL = {
     "sizes": (4, 6),
@@ -45,11 +61,6 @@ N_STEPS = 100
 def free(see: TileView, tap: str = "C") -> Bits:
     """Return whether a tile is on the map and no wall, `Bits` of the view's shape."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
-
-
-def _n_around(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the sum of the (H, W) values of each tile's eight neighbours."""
-    return np.sum([shifted(values, offsets(tap)[0]) for tap in AROUND], axis=0)
 
 
 class Reached(IntEnum):
@@ -86,6 +97,27 @@ def _filled(see: TileView) -> Bits:
     return see.tile(Tile.EMPTY) & (see(Filling.FILLED) | at_least(3, closed))
 
 
+def _in_a_tree(steps: Steps) -> Iterator[Claim]:
+    """Yield why the path is never filled, and nothing else is left where all free tiles are joined without loops.
+
+    If a tile of the path were filled, then so would be one beside it, and before that: and so on without end, but
+    there is a first round. In a tree all free tiles are reached, one neighbour of each is nearer to the target, and the
+    target is on the path. If a tile off the path were never filled, then neither would be one beside it that is farther
+    and off the path: and so on without end, but mazes are finite.
+    """
+    maze, near = steps.picture, [moved(CENTRE, tap) for tap in ("C", *DIRECTIONS)]
+    nearer = [[has_less(maze, DISTANCE, q, towards) for towards in DIRECTIONS] for q in near]
+    tree = [~at_least(2, of_tile) for of_tile in nearer]
+    tree += [implies(is_free(maze, q), maze.true(REACHED, q)) for q in near]
+    tree += [implies(maze.tile(Tile.TARGET, q), maze.true(ON_PATH, q)) for q in near]
+    off = [maze.true(KEPT, q) & ~maze.true(ON_PATH, q) for q in near]
+    farther = [other & ~less for other, less in zip(off[1:], nearer[0], strict=True)]
+    filled = [maze.true(ON_PATH, q) & ~maze.true(KEPT, q) for q in near]
+    before = [at_q & (maze.number(ROUND, q) < maze.number(ROUND, CENTRE)) for q, at_q in zip(near, filled, strict=True)]
+    yield Claim("if a tile of the path is filled, then one beside it is before", [filled[0]], [reduce(or_, before)])
+    yield Claim("in a tree, what is kept off the path has such a tile farther", [*tree, off[0]], [reduce(or_, farther)])
+
+
 DEAD_ENDS = Automaton(
     name="dead-ends",
     task="shortest-path",
@@ -95,7 +127,7 @@ DEAD_ENDS = Automaton(
         Filling.FILLED: _filled,
     },
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
-    theorem=peeling(),
+    theorem=replace(both_of(peeling(), canonical_path()), answer=None, further=_in_a_tree),
     learning=SMALL,
 )
 """Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""
@@ -134,7 +166,7 @@ def _living_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
 def _living_ghosts(tiles: Tiles) -> Mapping[str, Any]:
     found = [(tiles == Tile.WALL).astype(np.int64)]
     for _ in range(N_STEPS):
-        n_around = _n_around(found[-1])
+        n_around = np.sum([shifted(found[-1], offsets(tap)[0]) for tap in AROUND], axis=0)
         found.append(((n_around == 3) | ((n_around == 2) & (found[-1] == 1))).astype(np.int64))
     return {LIVES: np.stack(found)}
 

@@ -113,64 +113,48 @@ def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles]
 def atoms_of(automaton: Automaton, theorem: Theorem, mazes: Sequence[Tiles]) -> list[Atom]:
     """Return all that may be said of a tile at a time, and the contraries, but for times; the mazes are any."""
     names, ghosts = [kind.name for kind in find_task(automaton.task).kinds], [*map(theorem.ghosts, mazes)]
-    kinds = _kinds_read(automaton)
-    kinds |= {("C", kind) for kind in automaton.kinds}
-    found = [Atom("t is odd", 8, lambda picture, at, t: t % 2 == 1, True)]
-    for tap, kind in sorted(kinds):
-        words = f"is {names[kind]}" if tap == "C" else f"{tap} is {names[kind]}"
-        found.append(Atom(words, 1 + len(tap + words) // 8, partial(_is_kind, tap, kind)))
-    taps = sorted({tap for tap, _ in kinds})
-    found += [Atom("is free" if tap == "C" else f"{tap} is free", 2, partial(_is_open, tap)) for tap in taps]
+    read = sorted(_kinds_read(automaton) | {("C", kind) for kind in automaton.kinds})
+    on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
+
+    def say(words: str, cost: int, true: Callable[..., Truth], *given: Any, of_map: bool = False) -> None:
+        found.append(Atom(words, cost, partial(true, *given), of_map))
+
+    say("t is odd", 8, lambda picture, at, t: t % 2 == 1, of_map=True)
+    for tap, kind in read:
+        words, cost = f"{on[tap]}is {names[kind]}", 1 + (tap != "C")
+        say(words, cost, lambda kind, tap, picture, at, t: picture.tile(kind, moved(at, tap)), kind, tap)
+    for tap in sorted({tap for tap, _ in read}):
+        say(f"{on[tap]}is free", 2, lambda tap, picture, at, t: is_free(picture, moved(at, tap)), tap)
     for name, value in ((name, np.asarray(value)) for name, value in ghosts[0].items()):
         if value.dtype == bool:
-            found.append(Atom(name, 1, partial(_is_so, name)))
+            say(name, 1, lambda name, picture, at, t: picture.true(name, at), name)
         elif value.ndim == 2 and name != PLACE:
-            found.append(Atom(f"{name} is known", 3, partial(_is_known, name)))
-            near = (tap for tap in automaton.taps if tap != "C")
-            found += [Atom(f"{tap} has less {name}", 3, partial(_has_less, name, tap)) for tap in near]
+            say(f"{name} is known", 3, lambda name, picture, at, t: known(picture, name, at), name)
+            for tap in (tap for tap in automaton.taps if tap != "C"):
+                words = f"{tap} has less {name}"
+                say(words, 3, lambda tap, name, picture, at, t: has_less(picture, name, at, tap), tap, name)
         elif value.ndim % 2:  # it changes
-            values = np.unique(np.concatenate([np.ravel(of_maze[name]) for of_maze in ghosts]))
-            for lag in LAGS:
-                ago = f"{name}(t - {lag})" if lag else f"{name}(t)"
-                if len(values) > MOST_VALUES:
-                    found.append(Atom(f"place = {ago}", 2, partial(_was_here, name, lag)))
-                else:
-                    of = value.ndim == 3
-                    found += [Atom(f"{ago} = {v}", 2, partial(_was, name, lag, int(v), of), not of) for v in values]
-    return [*found, *(Atom(f"not {a.words}", a.cost + 4, partial(_is_not, a), a.of_map) for a in found)]
+            of_map, values = value.ndim == 1, np.unique(np.concatenate([np.ravel(each[name]) for each in ghosts]))
+            if len(values) > MOST_VALUES:
+                for lag in LAGS:
+                    say(f"place = {_ago(name, lag)}", 2, _was, name, lag, of_map, None)
+            else:
+                for lag, v in product(LAGS, values.tolist()):
+                    say(f"{_ago(name, lag)} = {v}", 2, _was, name, lag, of_map, v, of_map=of_map)
+    for atom in found[:]:
+        words, cost = f"not {atom.words}", atom.cost + 4
+        say(words, cost, lambda true, picture, at, t: ~true(picture, at, t), atom.true, of_map=atom.of_map)
+    return found
 
 
-def _is_not(atom: Atom, picture: Picture, at: Offset, t: Number) -> Truth:
-    return ~atom.true(picture, at, t)
+def _ago(name: str, lag: int) -> str:
+    return f"{name}(t - {lag})" if lag else f"{name}(t)"
 
 
-def _is_kind(tap: str, kind: int, picture: Picture, at: Offset, t: Number) -> Truth:
-    return picture.tile(kind, moved(at, tap))
-
-
-def _is_so(name: str, picture: Picture, at: Offset, t: Number) -> Truth:
-    return picture.true(name, at)
-
-
-def _is_known(name: str, picture: Picture, at: Offset, t: Number) -> Truth:
-    return known(picture, name, at)
-
-
-def _is_open(tap: str, picture: Picture, at: Offset, t: Number) -> Truth:
-    return is_free(picture, moved(at, tap))
-
-
-def _has_less(name: str, tap: str, picture: Picture, at: Offset, t: Number) -> Truth:
-    return has_less(picture, name, at, tap)
-
-
-def _was(name: str, lag: int, value: int, of_tile: bool, picture: Picture, at: Offset, t: Number) -> Truth:
-    found = picture.number(name, at, t - lag) if of_tile else picture.of_map(name, t - lag)
-    return (t >= lag) & (found == value)
-
-
-def _was_here(name: str, lag: int, picture: Picture, at: Offset, t: Number) -> Truth:
-    return (t >= lag) & (picture.number(PLACE, at) == picture.of_map(name, t - lag))
+def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture, at: Offset, t: Number) -> Truth:
+    """Return whether a ghost that changes had a value some iterations ago, or if that is None, was the tile's place."""
+    found = picture.of_map(name, t - lag) if of_map else picture.number(name, at, t - lag)
+    return (t >= lag) & (found == (picture.number(PLACE, at) if value is None else value))
 
 
 class Run(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from fractions import Fraction
 from functools import reduce
 from itertools import product
 from math import prod
@@ -33,6 +34,8 @@ MOST_KINDS = 1 << 22
 """Largest number of kinds of patch that a rule may tell apart."""
 MOST_WHOLE = 2.0**22
 """Multiples of 1/2 below this are exact in float32."""
+MOST_EXACT = 2**53
+"""Whole numbers below this are exact in float64."""
 MOST_FLOAT = float(np.finfo(np.float32).max)
 ROUNDING = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
@@ -82,6 +85,7 @@ class Network:
 
     Attributes:
         rows: for each signal, the rows of its channels; if it is a pair, that of their difference comes last.
+        exact: whether float64 rounds nothing here, so that all bounds are exact rational numbers.
         largest: the upper bound of a pair's second channel: 1 more than the highest that it can be if pairs are read by
             their differences, and nothing is rounded.
 
@@ -120,6 +124,12 @@ class Network:
         off[most >= MOST_FLOAT] = np.inf  # a part of the sum can overflow, and infinities of both signs make NaN
         # the network never computes a difference, so its error is at most that of both sums together
         self._rounding = np.concatenate([off, off[low] + off[high]])
+        # every term of a bound is a weight, or half of one, or a weight times a sum of weights: a multiple of the unit
+        numbers = [Fraction(number) for number in np.unique(np.append(weight, bias)).tolist()]
+        unit = Fraction(1, 2 * max(number.denominator for number in numbers) ** 2)
+        absolute = np.concatenate([abs(weight).reshape(len(weight), -1), abs(bias)[:, None]], axis=1)
+        total = 2 * max(sum(map(Fraction, row)) for row in absolute.tolist()) + 2
+        self.exact = not self._rounding.any() and tolerance == 0 and total * total < unit * MOST_EXACT
 
     def kinds(self, signal: IntEnum) -> Kinds:
         """Return all kinds of patch for a signal's rule, with bounds for the signal's rows.
