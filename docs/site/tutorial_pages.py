@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 
 FOLDER = Path(__file__).parents[1] / "tutorials"
-ORDER = ("first_steps", "train_your_own", "evolve_levels", "write_a_task")
+ORDER = ("first_steps", "train_your_own", "evolve_levels", "write_a_task", "your_own_world")
 """Names of the tutorials as they follow one another."""
 SECONDS = 600
 """Longest time that a cell may take."""

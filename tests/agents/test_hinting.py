@@ -79,6 +79,15 @@ def maze_of(automaton, tiles):
     return torch.from_numpy(one_hot(tiles, len(automaton.kinds)))
 
 
+def low_of(automaton):
+    """The first channels of all pairs of a network that learned an automaton; the path comes before them."""
+    return slice(1, 1 + 2 * len(automaton.paired), 2)
+
+
+def high_of(automaton):
+    return slice(2, 2 + 2 * len(automaton.paired), 2)
+
+
 def with_weights(automaton, change):
     """The shipped network after a change of its weights and biases."""
     model = load(NAMES[automaton])
@@ -91,10 +100,10 @@ def scaled(automaton, factor):
     """The shipped network with sums of pairs that are multiplied by a factor; the second is less by 1, as before."""
 
     def change(weight, bias):
-        for rows in (automaton.low, automaton.high):
+        for rows in (low_of(automaton), high_of(automaton)):
             weight[rows] *= factor
-        bias[automaton.low] *= factor
-        bias[automaton.high] = bias[automaton.low] - 1
+        bias[low_of(automaton)] *= factor
+        bias[high_of(automaton)] = bias[low_of(automaton)] - 1
 
     return with_weights(automaton, change)
 
@@ -194,7 +203,11 @@ class TestLearning:
         wrong = counterexamples(automaton, model, 1)
         assert len(wrong) > len(automaton.signals)
         sums, on = sums_on(automaton, model, wrong), labels(automaton, wrong)
-        low, high, paired = sums[:, automaton.low], sums[:, automaton.high], on[:, 1 : 1 + len(automaton.paired)]
+        low, high, paired = (
+            sums[:, low_of(automaton)],
+            sums[:, high_of(automaton)],
+            on[:, 1 : 1 + len(automaton.paired)],
+        )
         fails = np.where(paired, (high < 0) | (low - high != 1), (low > 0) | (high > 0)).any(axis=1)
         for channel, signal in ((0, 0), (-2, -1)) if automaton.pooled is not None else ((0, 0),):
             fails |= np.where(on[:, signal], abs(sums[:, channel] - 1) > 0.01, sums[:, channel] > 0)
@@ -285,7 +298,7 @@ class TestCertificate:
 
     @staticmethod
     def check_bounds(automaton, certificate, signals, state):
-        path, low, high = state[:, 0], state[:, automaton.low], state[:, automaton.high]
+        path, low, high = state[:, 0], state[:, low_of(automaton)], state[:, high_of(automaton)]
         on, on_path = signals[:, 1 : 1 + low.shape[1]], signals[:, 0]
         assert torch.equal(path > 0.5, on_path)
         assert not low[~on].any()
@@ -307,7 +320,11 @@ class TestCertificate:
         tiles = np.stack([rng.choice(states if tap == "C" else outside, 20_000) for tap in SHORTEST_PATH.taps], axis=1)
         certificate = certify(policy)
         sums = sums_on(SHORTEST_PATH, policy, tiles, certificate.largest)
-        low, high, on = sums[:, SHORTEST_PATH.low], sums[:, SHORTEST_PATH.high], labels(SHORTEST_PATH, tiles)[:, 1:]
+        low, high, on = (
+            sums[:, low_of(SHORTEST_PATH)],
+            sums[:, high_of(SHORTEST_PATH)],
+            labels(SHORTEST_PATH, tiles)[:, 1:],
+        )
         assert max(low[~on].max(), high[~on].max()) <= certificate.silent
         assert high[on].min() >= certificate.least
         assert high[on].max() <= certificate.most <= certificate.largest

@@ -135,6 +135,7 @@ def compile_automaton(
     *,
     order: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    export_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
     overwrite: bool = False,
 ) -> tuple[NCA, Certificate]:
     """Write the weights of a policy that does what an automaton does, without training.
@@ -152,7 +153,9 @@ def compile_automaton(
             module:NAME of one of your own. In Python also an `Automaton`.
         order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
             left, down, right.
-        out: folder that receives model.safetensors, and config.json with the certificate.
+        out: folder that receives model.safetensors, and config.json with the certificate, and with what each signal
+            means if the proof that the automaton is right had to find that.
+        export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers.
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
@@ -176,19 +179,23 @@ def compile_automaton(
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
         data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
         run.begin({"command": command_line(["compile-automaton", name], {}), "data": data, "device": "cpu"})
-    _finish(run, automaton, model, certificate)
+    _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
     return model, certificate
 
 
-def _finish(run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate) -> None:
+def _finish(
+    run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate, export: Path | None = None
+) -> None:
     """Let a network state what is proven of it, and save it with that."""
     from ...policies.weights import save_model
     from ..automata.proof import proof_in_words
 
     exact = certificate.holds and automaton.bound is not None
     model.guarantees = Guarantees(exact=exact, bound=automaton.bound, also=automaton.also if exact else {})
+    if run is None and export is None:
+        return
+    proven, words, means = proof_in_words(automaton, export)
     if run is not None:
         save_model(model, run.path / MODEL_OF_RUN)
-        proven, words = proof_in_words(automaton)
         found = {**asdict(certificate), "holds": certificate.holds, "automaton": words, "automaton_proven": proven}
-        run.finish(exact=exact, certificate=found)
+        run.finish(exact=exact, certificate=found, signals=means)
