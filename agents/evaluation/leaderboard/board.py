@@ -66,10 +66,13 @@ class Board(Results[Measured]):
     def markdown(self, picture: bool = False) -> str:
         """Return a page with a table for each set that has a row, published results included.
 
+        Sets without published results are folded away at the end, unless there are no others.
+
         Args:
             picture: whether it shows the file that `draw` writes.
         """
-        page = [_HEAD + _PICTURE * picture + _EXPLANATION]
+        compared: list[str] = []
+        alone: list[str] = []
         for name, rows in self.by_set().items():
             benchmark, others = BENCHMARK_SETS[name], published_beside(name)
             scores, cells, folded = scores_of(rows, others), [], []
@@ -81,10 +84,14 @@ class Board(Results[Measured]):
                 folded.append(f"- {shown}: {escape(line.details, quote=False)}")
             about = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
+            page = compared if others else alone
             page += [f"## {name}", "", about[0].upper() + about[1:], "", table.markdown(), ""]
             page += ['<details markdown="1">', "<summary>How each was trained and measured</summary>", "", *folded, ""]
             page += ["</details>", ""]
-        return "\n".join(page)
+        if compared and alone:
+            alone = ['<details markdown="1">', "<summary>Sets without published results</summary>", "", *alone]
+            alone += ["</details>", ""]
+        return "\n".join([_HEAD + _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def by_set(self) -> dict[str, list[Measured]]:
         """Return the rows of each set that has some, in the order of the sets."""
