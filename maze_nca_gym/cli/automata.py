@@ -1,4 +1,4 @@
-"""`maze-nca-gym learn-automaton` and `compile-automaton`: what they print."""
+"""`maze-nca-gym compile-automaton` and `learn-automaton`: what they print."""
 
 from __future__ import annotations
 

@@ -57,13 +57,13 @@ def learn_automaton(
     overwrite: bool = False,
     **options: Annotated[Any, Further(options_of_hints, named_by=("automaton",))],
 ) -> tuple[NCA, Certificate]:
-    """Train a policy on hints: everything that an automaton holds at every tile at every step.
+    """Do the same as `compile-automaton` by gradient descent: train a network on hints.
 
-    It takes seconds on one core for most automata, a minute for shortest-path-healing, which checks itself and restarts
-    when the maze changes, and one or two for diameter. So there is nothing to resume. At the end, a certificate proves
-    that the weights do the same as the automaton on every maze, in float32, or says that they do not. The folder
-    receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, and config.json with the
-    certificate.
+    Hints are everything that an automaton holds at every tile at every step. It takes seconds on one core for most
+    automata, a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one or two
+    for diameter. So there is nothing to resume. At the end, a certificate proves that the weights do the same as the
+    automaton on every maze, in float32, or says that they do not. The folder receives model.safetensors, which is a
+    policy wherever one is asked for, metrics.jsonl, and config.json with the certificate.
 
     A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
 
@@ -138,7 +138,7 @@ def compile_automaton(
     export_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
     overwrite: bool = False,
 ) -> tuple[NCA, Certificate]:
-    """Write the weights of a policy that does what an automaton does, without training.
+    """Write the weights of a network that is proven to do what an automaton does, without training.
 
     For each signal, a linear program finds the smallest weights whose sum tells apart where its rule switches it on.
     They are nearly always whole numbers, with which float32 makes no errors. It takes seconds. A certificate proves
