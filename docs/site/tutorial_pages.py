@@ -21,7 +21,7 @@ import nbformat
 FOLDER = Path(__file__).parents[1]
 ORDER = ("first_steps", "train_your_own", "evolve_levels", "write_a_task")
 """Names of the tutorials as they follow one another."""
-EXERCISES = ("flood_by_hand", "train_and_break")
+EXERCISES = ("flood_by_hand", "train_and_break", "prove_a_rule")
 """Names of the exercises as they follow one another."""
 SECONDS = 600
 """Longest time that a cell may take."""
