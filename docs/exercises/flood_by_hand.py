@@ -2,10 +2,11 @@
 # # Exercise: a flood by hand
 #
 # You write a cellular automaton that finds shortest paths: a flood from the target, and a walk back along it. Each tile
-# reads itself and its four neighbours, and nothing else. There are three gaps, `...`, to fill in. You need Python and
-# `pip install maze-nca-gym`; it takes about 45 minutes.
+# reads itself and its four neighbours, and nothing else. There are three gaps, `...`, to fill in. You need the
+# [package](../install.md) and Jupyter; it takes about 45 minutes.
 #
-# The end of this page has the sheet as a notebook. Fold a solution open when you have one of your own.
+# On the site, the page of this sheet ends with two notebooks, one with the gaps and one with the solutions. There, each
+# solution can be unfolded below its gap. Do so when you have one of your own.
 
 # %%
 from enum import IntEnum

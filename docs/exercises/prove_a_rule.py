@@ -2,11 +2,12 @@
 # # Exercise: prove a rule wrong, and another right
 #
 # Three rules of a flood look alike, and pass the same thousand tests. One of them is wrong. You find out which, why,
-# and how one can be sure of the others, on every maze of any size. There are four gaps, `...`, to fill in. You need
-# `pip install "maze-nca-gym[proof]"`; it takes about 50 minutes. [A flood by hand](flood_by_hand.py) says how rules are
-# written.
+# and how one can be sure of the others, on every maze of any size. There are four gaps, `...`, to fill in. You need the
+# [package](../install.md) with its extra `proof`, and Jupyter; it takes about 50 minutes. [A flood by
+# hand](flood_by_hand.py) says how rules are written.
 #
-# The end of this page has the sheet as a notebook. Fold a solution open when you have one of your own.
+# On the site, the page of this sheet ends with two notebooks, one with the gaps and one with the solutions. There, each
+# solution can be unfolded below its gap. Do so when you have one of your own.
 #
 # ## 1. Three rules
 #

@@ -2,10 +2,11 @@
 # # Exercise: train a network, and break it
 #
 # You train a tiny network on tiny mazes, and then look for what it has not learned: other sizes, other borders, damage.
-# **Write down what you expect before you run a cell.** There are three gaps, `...`, to fill in. You need
-# `pip install "maze-nca-gym[train]"`; it takes about 45 minutes, of which the training is one.
+# **Write down what you expect before you run a cell.** There are three gaps, `...`, to fill in. You need the
+# [package](../install.md) and Jupyter; it takes about 45 minutes, of which the training is one.
 #
-# The end of this page has the sheet as a notebook. Fold a solution open when you have one of your own.
+# On the site, the page of this sheet ends with two notebooks, one with the gaps and one with the solutions. There, each
+# solution can be unfolded below its gap. Do so when you have one of your own.
 #
 # ## 1. Train
 #
