@@ -1,12 +1,35 @@
-"""Write the policies of the page `docs/play`, from the models of the package.
+"""Write the policies of the page `docs/play`, and the rules, networks and still pictures of the article `docs/article`.
 
 python docs/make_play.py
 """
 
 from __future__ import annotations
 
-from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.rollouts.exporting import PAGE, to_list, to_script
+import json
+import operator
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import IntEnum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents import compile_automaton, list_policies, load, rollout
+from maze_nca_gym.agents.laboratory.automata.automaton import Automaton
+from maze_nca_gym.agents.laboratory.automata.healing import HEALING
+from maze_nca_gym.agents.laboratory.automata.path_theorem import path_theorem
+from maze_nca_gym.agents.laboratory.automata.rules import Bits, Expression, Rule, TileView, expression_of
+from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, OPPOSITE, offsets
+from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script
+from maze_nca_gym.mazes import generate
+from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot, parse, to_text
+from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.support.files import atomic_write
 
 FOLDER = PAGE / "policies"
@@ -25,9 +48,164 @@ POLICIES = (
 )
 """Policies of the page, the one that it begins with first."""
 
+ARTICLE = Path(__file__).parent / "article"
+OPERATORS = {operator.and_: "&", operator.or_: "|", operator.invert: "~"}
+"""Operators of rules by their names in the article's files."""
+S = PathSignal
+
+
+def without_order() -> Automaton:
+    """Return the shortest path's automaton with the path entering every nearer neighbour at once."""
+    made: Any = IntEnum
+    names = ["PATH", "FLOOD", *(f"NEAR_{to}" for to in DIRECTIONS), *(f"ENTER_{to}" for to in DIRECTIONS)]
+    signals = made("EveryWaySignal", names, start=0)
+    path = replace(CANONICAL, signals=signals)
+
+    def enters(towards: str, see: TileView) -> Bits:
+        return path.on_path(see, OPPOSITE[towards]) & see(signals[f"NEAR_{towards}"], OPPOSITE[towards])
+
+    own = {signals[f"ENTER_{towards}"]: partial(enters, towards) for towards in DIRECTIONS}
+    shown = {signals.PATH: lambda see: see(signals.FLOOD) & path.on_path(see)}
+    return replace(
+        SHORTEST_PATH,
+        name="every-way",
+        signals=signals,
+        rules={**shown, **path.rules, **own},
+        parts=(),
+        invariant=None,
+        theorem=path_theorem(path),
+        in_order=None,
+    )
+
+
+def with_rules(name: str, rules: Mapping[IntEnum, Rule]) -> Automaton:
+    """Return the shortest path's automaton with other rules of some signals."""
+    return replace(SHORTEST_PATH, name=name, rules={**SHORTEST_PATH.rules, **rules}, in_order=None)
+
+
+def _arrow(near: PathSignal, towards: str, see: TileView) -> Bits:
+    return (see(near) | see(S.FLOOD, towards)) & ~see.tile(Tile.WALL)
+
+
+SABOTAGED: dict[str, Automaton] = {
+    each.name: each
+    for each in (
+        # `& ~see(S.NEAR_U, "R")` is missing
+        with_rules("clause", {S.ENTER_L: lambda see: CANONICAL.on_path(see, "R") & see(S.NEAR_L, "R")}),
+        # `& ~see(S.FLOOD)` is missing
+        with_rules("arrows", {S[f"NEAR_{to}"]: partial(_arrow, S[f"NEAR_{to}"], to) for to in "ULD"}),
+        with_rules(
+            "seeping",
+            {S.FLOOD: lambda see: SHORTEST_PATH.rules[S.FLOOD](see) | (see(S.FLOOD, "U") & see(S.FLOOD, "D"))},
+        ),
+        without_order(),
+    )
+}
+"""Automata of which the article shows that they are wrong, by name."""
+WORDS = {"flood_low": "wet, 1st", "flood_high": "wet, 2nd"}
+"""What the article calls some channels."""
+REFUSED = {
+    "clause": ["ENTER_L is what the theorem says"],
+    "arrows": [f"NEAR_{to} is what the theorem says" for to in "ULD"],
+    "seeping": ["FLOOD is what the theorem says"],
+    "every-way": [f"ENTER_{to} is what the theorem says" for to in "LDR"],
+}
+"""For each of them the lemmas that `prove` refuses."""
+
+
+MAZES = {
+    "flood": """
+        #######################
+        #..........#..........#
+        #.S........#..........#
+        #..........#....#.....#
+        #....#..........#.....#
+        #....#.....#....#.....#
+        #....#.....#....#.....#
+        ######..####....#######
+        #..........#..........#
+        #..........#..........#
+        #....####..#..#####...#
+        #....#..#.....#...#...#
+        #....#..#..#..#.T.#...#
+        #.......#..#......#...#
+        #..........#..........#
+        ####..######....#######
+        #..........#..........#
+        #..........#....#.....#
+        #.....#.........#.....#
+        #.....#....#....#.....#
+        #.....#....#..........#
+        #.....#....#..........#
+        #######################""",
+    "walk": """
+        ###############
+        #S............#
+        #.............#
+        #...#####.....#
+        #...#...#.....#
+        #...#...#..####
+        #.......#.....#
+        #...#...#.....#
+        #...#...###...#
+        #...#.........#
+        #####...#.....#
+        #.......#.....#
+        #.......#.....#
+        #............T#
+        ###############""",
+    "weights": """
+        ###########
+        #.........#
+        #..######.#
+        #.#.....#.#
+        #.#.###.#.#
+        #.#.#T..#.#
+        #.#.####..#
+        #.#.......#
+        #..########
+        #........S#
+        ###########""",
+    "healing": """
+        ###################
+        #...#.....#.......#
+        #.#.#.###.#.#####.#
+        #.#...#...#.#...#.#
+        #.#####.###.#.#.#.#
+        #.....#.....#.#...#
+        #####.#.#####.###.#
+        #...#.#...#...#...#
+        #.#.#.###.#.###.#.#
+        #.#...#.....#...#.#
+        #.#.###.###.#.#####
+        #S#.....#...#....T#
+        #.#######.###.#.#.#
+        #.......#.....#.#.#
+        #.#####.#######.#.#
+        #.#...#.........#.#
+        #.#.#.#####.#####.#
+        #...#.............#
+        ###################""",
+    "proof": """
+        #############
+        #S....#.....#
+        #.###...###.#
+        #.#...#.#...#
+        #.#.###.#.#.#
+        #.......#.#.#
+        #.#.#.###.#.#
+        #.#.#.......#
+        #...#.#.###.#
+        #.#.#.#...#.#
+        #.#.#.###.#.#
+        #.....#....T#
+        #############""",
+}
+"""Mazes with which the article's figures begin."""
+
 
 def files() -> dict[str, bytes]:
-    """Return the content of every file by its name."""
+    """Return the content of every file of the page by its name."""
     loaded = {name: load(name) for name in POLICIES}
     about = list_policies()
     return {
@@ -36,16 +214,195 @@ def files() -> dict[str, bytes]:
     }
 
 
-def main() -> None:
-    """Write all files, and remove those of policies that the page had before."""
-    FOLDER.mkdir(exist_ok=True)
-    new = files()
+def article_files() -> dict[str, bytes]:
+    """Return the content of every file of the article's data by its name."""
+    compiled, healing = (compile_automaton(name)[0] for name in ("shortest-path", "shortest-path-healing"))
+    compiled.highlight = healing.highlight = "flood_low"
+    mazes = {name: to_text(parse(text)) for name, text in MAZES.items()}
+    kept = [
+        f"MazePlay.mazes = {json.dumps(mazes)};\n".encode(),
+        to_rules(SHORTEST_PATH, "rules", compiled),
+        to_rules(SHORTEST_PATH.ordered("RDLU"), "rules-RDLU", compiled),
+        to_rules(HEALING, "rules-healing", healing),
+        *(to_rules(each, name, compiled, refused=REFUSED[name]) for name, each in SABOTAGED.items()),
+        to_script(compiled, "compiled"),
+    ]
+    return {
+        "automata.js": b"".join(kept),
+        "compiled-healing.js": to_script(healing, "compiled-healing"),
+        "nca-shortest-path-small.js": to_script(load("nca-shortest-path-small"), "nca-shortest-path-small"),
+        **{f"{name}.svg": drawing.encode() for name, drawing in stills(compiled).items()},
+    }
+
+
+def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> bytes:
+    """Return an automaton's rules as a script of the article, in the form of `docs/play/booleans.js`.
+
+    Args:
+        automaton: the automaton.
+        name: its name in the article.
+        like: a network of the same task, of which the file has all but the weights.
+        further: further entries of the file.
+    """
+    nodes: list[list[Any]] = []
+    places: dict[str, int] = {}
+
+    def place_of(node: list[Any]) -> int:
+        """Return the place of a step, at which it is added if it is new."""
+        key = json.dumps(node)
+        if key not in places:
+            places[key] = len(nodes)
+            nodes.append(node)
+        return places[key]
+
+    def add(part: Expression) -> int:
+        if part.seen is not None:
+            ((down, right),) = offsets(part.tap)
+            return place_of(["tile" if isinstance(part.seen, Tile) else "see", int(part.seen), [down, right]])
+        assert part.join is not None
+        return place_of([OPERATORS[part.join], *map(add, part.parts)])
+
+    roots = [add(expression_of(automaton.rules[signal])) for signal in automaton.signals]
+    content = json.loads(to_json(like, name))
+    for part in ("weights", "bias"):
+        del content[part]
+    content |= {
+        "rule": "booleans",
+        "channels": [signal.name for signal in automaton.signals],
+        "highlight": "FLOOD",
+        "nodes": nodes,
+        "roots": roots,
+        **further,
+    }
+    return b"MazePlay.addPolicy(" + json.dumps(content, separators=(",", ":")).encode() + b");\n"
+
+
+def stills(compiled: NCA) -> dict[str, str]:
+    """Return the article's pictures for browsers without scripts, as SVG by the names of its figures."""
+    tiles = {name: parse(text) for name, text in MAZES.items()}
+    signals = {
+        name: np.concatenate(list(SHORTEST_PATH.trace(tiles[name][None]))) for name in ("flood", "walk", "proof")
+    }
+    far = distances(tiles["flood"], tuple(np.argwhere(tiles["flood"] == Tile.TARGET)[0]))
+    wet = signals["flood"][18, S.FLOOD]
+    flood = _maze(tiles["flood"], shade=np.where(wet, 0.3 + 0.7 * (far % 8) / 8, 0))
+    last = signals["walk"][-1]
+    arrows = {to: last[S[f"NEAR_{to}"]] for to in "ULD"}
+    arrows["R"] = last[S.FLOOD] & ~(arrows["U"] | arrows["L"] | arrows["D"]) & (tiles["walk"] != Tile.TARGET)
+    walk = _maze(tiles["walk"], shade=0.5 * last[S.FLOOD], path=last[S.PATH], arrows=arrows)
+    known = distances(tiles["proof"], tuple(np.argwhere(tiles["proof"] == Tile.TARGET)[0]))
+    proof = signals["proof"][-1]
+    large = generate(np.random.default_rng(5), 1, 64, "loops")[0]
+    drawn = {
+        name: rollout(
+            load(name), torch.from_numpy(one_hot(maze[None])), 2 * shortest_path(maze[None]).sum().item() + 60
+        )
+        for name, maze in (("nca-shortest-path-healing", tiles["healing"]), ("nca-shortest-path", large))
+    }
+    healing, size = ((state[0, 0] > 0.5).numpy() for state in drawn.values())
+    low = compiled.weights[0].detach().numpy()[1]
+    names = (*("empty", "wall", "source", "target"), *compiled.channel_names)
+    shown = [(name, row) for name, row in zip(names, low, strict=True) if row.any()]
+    pluses = "".join(
+        f'<g transform="translate({10 + 120 * i} 24)"><text y="-6" font-size="13">{WORDS.get(name, name)}</text>'
+        + "".join(
+            f'<g transform="translate({34 * (1 + right)} {34 * (1 + down)})"><rect width="32" height="32" rx="4" '
+            f'fill="{"#54c7c2" if value > 0 else "#e9a37a" if value < 0 else "#eeeae0"}"/>'
+            f'<text x="16" y="21" font-size="13" text-anchor="middle">{value:g}</text></g>'
+            for (down, right), value in zip(
+                map(operator.itemgetter(0), map(offsets, SHORTEST_PATH.taps)), row, strict=True
+            )
+        )
+        + "</g>"
+        for i, (name, row) in enumerate(shown)
+    )
+    return {
+        "flood": _svg(flood, tiles["flood"]),
+        "walk": _svg(walk, tiles["walk"]),
+        "weights": _picture(pluses, 120 * len(shown) + 10, 132),
+        "healing": _svg(_maze(tiles["healing"], path=healing), tiles["healing"]),
+        "size": _svg(_maze(large, path=size), large),
+        "proof": _svg(
+            _maze(tiles["proof"], shade=0.5 * proof[S.FLOOD], path=proof[S.PATH], numbers=known), tiles["proof"]
+        ),
+    }
+
+
+def _maze(
+    tiles: Tiles,
+    shade: NDArray[Any] | None = None,
+    path: NDArray[Any] | None = None,
+    arrows: Mapping[str, NDArray[Any]] | None = None,
+    numbers: NDArray[Any] | None = None,
+) -> str:
+    """Return a (H, W) maze as parts of an SVG, ten units a tile."""
+    found, runs = [], ""
+    for row, walls in enumerate(tiles == Tile.WALL):  # a rectangle for each run of walls in a row
+        changes = np.flatnonzero(np.diff(np.concatenate([[False], walls, [False]])))
+        runs += "".join(f"M{10 * a} {10 * row}h{10 * (b - a)}v10h{10 * (a - b)}z" for a, b in changes.reshape(-1, 2))
+    if shade is not None:
+        for row, col in np.argwhere((shade > 0) & (tiles != Tile.WALL)):
+            found.append(
+                f'<rect x="{10 * col}" y="{10 * row}" width="10" height="10" fill-opacity="{shade[row, col]:.2f}"/>'
+            )
+        found = ['<g fill="#54c7c2" shape-rendering="crispEdges">', *found, "</g>"]
+    found.append(f'<path d="{runs}" fill="#1c1c20" shape-rendering="crispEdges"/>')
+    if path is not None:
+        lines = "".join(
+            f"M{10 * col + 5} {10 * row + 5}{step}"
+            for step, down, right in (("h10", 0, 1), ("v10", 1, 0))
+            for row, col in np.argwhere(path[: len(path) - down, : path.shape[1] - right] & path[down:, right:])
+        )
+        found.append(f'<path d="{lines}" stroke="#183c96" stroke-width="3.6" stroke-linecap="round"/>')
+    for towards, on in (arrows or {}).items():
+        ((down, right),) = offsets(towards)
+        heads = "".join(
+            f"M{10 * c + 5 - 2 * right} {10 * r + 5 - 2 * down}l{5 * right} {5 * down}m{2 * down - 2 * right} "
+            f"{2 * right - 2 * down}L{10 * c + 5 + 3 * right} {10 * r + 5 + 3 * down}"
+            f"l{-2 * down - 2 * right} {-2 * right - 2 * down}"
+            for r, c in np.argwhere(on)
+        )
+        found.append(f'<path d="{heads}" stroke="#0b7285" fill="none"/>')
+    if numbers is not None:
+        found.append('<g font-size="4.6" text-anchor="middle" fill="#0b4954">')
+        found += [
+            f'<text x="{10 * col + 5}" y="{10 * row + 6.7:g}">{numbers[row, col]}</text>'
+            for row, col in np.argwhere((tiles == Tile.EMPTY) & ~(np.zeros_like(tiles, bool) if path is None else path))
+        ]
+        found.append("</g>")
+    for kind, colour in ((Tile.SOURCE, "#0072b2"), (Tile.TARGET, "#009e73")):
+        for row, col in np.argwhere(tiles == kind):
+            found.append(f'<circle cx="{10 * col + 5}" cy="{10 * row + 5}" r="4.4" fill="{colour}"/>')
+    return "".join(found)
+
+
+def _svg(drawn: str, tiles: Tiles) -> str:
+    height, width = tiles.shape
+    return _picture(f'<rect width="100%" height="100%" fill="#fff"/>{drawn}', 10 * width, 10 * height)
+
+
+def _picture(drawn: str, width: int, height: int) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="system-ui, sans-serif">{drawn}</svg>\n'
+    )
+
+
+def write(folder: Path, new: Mapping[str, bytes]) -> None:
+    """Write all files of a folder, and remove others of their kinds that it had before."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in new.items():
-        with atomic_write(FOLDER / name) as file:
+        with atomic_write(folder / name) as file:
             file.write(content)
-    for path in FOLDER.glob("*.js"):
-        if path.name not in new:
+    for path in folder.iterdir():
+        if path.suffix in {Path(name).suffix for name in new} and path.name not in new:
             path.unlink()
+
+
+def main() -> None:
+    """Write all files of both."""
+    write(FOLDER, files())
+    write(ARTICLE / "data", article_files())
 
 
 if __name__ == "__main__":

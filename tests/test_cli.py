@@ -178,7 +178,7 @@ class TestSolve:
 
     def test_an_exact_policy_that_finishes_wrongly_is_an_error(self, capsys, monkeypatch):
         nothing = np.zeros((30, 6))
-        monkeypatch.setattr(rollouts.solving, "score_paths", lambda policy, levels, path: nothing[: len(levels)])
+        monkeypatch.setattr(rollouts.solving, "score_table", lambda policy, levels, path: nothing[: len(levels)])
         assert main(["solve", *SMALL, "--picture", "none"]) == 1
         assert "is exact, yet finished without a solution on 30 of 30 levels" in capsys.readouterr().err
 

@@ -117,7 +117,7 @@ WRONG = {
     "solve --device quantum": "unknown device 'quantum'",
     "solve --device cuda:99": "torch finds",
     "solve --levels nowhere": "neither a file, a known name nor a drawing",
-    "solve --levels labirinth": "Did you mean 'Labyrinth'?",
+    "solve --levels labirinth": "Did you mean 'Labyrinth' or",
     "solve --levels a-file": "a-file is no file of levels; those end in .txt",
     "solve --levels FourRooms --size 5": "size is for fresh levels: leave it out with levels",
     "solve --levels FourRooms --n 2": "--n must be at most 1, the number of levels of FourRooms, got 2",

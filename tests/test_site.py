@@ -128,10 +128,12 @@ class TestTheBuiltSite:
         assert 'src="site/iframe-worker.js"' in page
         assert 'data-md-component="search"' in page
 
-    def test_the_playground_is_whole(self, site):
-        files = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs" / "play").rglob("*") if path.is_file()}
+    @pytest.mark.parametrize("folder", ["play", "article"])
+    def test_the_pages_that_are_no_documents_are_whole(self, site, folder):
+        files = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs" / folder).rglob("*") if path.is_file()}
         assert [path for path in files if not (site / path).is_file()] == []
         assert list(site.rglob("*.py")) == [], "no source is published"
+        assert 'href="article/index.html"' in text_of(site / "index.html")
 
 
 @for_each(

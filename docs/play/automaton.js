@@ -8,7 +8,8 @@
 (() => {
   const { WALL } = globalThis.MazePlay.levels;
   const KIND = "maze_nca_gym automaton 2";
-  const NEEDED = ["name", "task", "found", "answers", "kinds", "rule", "inputs", "channels", "taps", "weights", "bias"];
+  const NEEDED = ["name", "task", "found", "answers", "kinds", "rule", "inputs", "channels", "taps"];
+  const PARTS = { weights: ["weights", "bias"], booleans: ["nodes", "roots"] }; // what a rule is made of besides
   const FEW = 0.2; // largest fraction of weights that are not zero with which visiting each is faster than the kernel
   const LARGEST_HISTORY = 256 * 2 ** 20; // bytes
 
@@ -17,13 +18,15 @@
     if (!policy || policy.format !== KIND) {
       throw new Error(`this page reads policies of the format “${KIND}”, and got “${policy && policy.format}”; export it again`);
     }
-    const missing = NEEDED.filter((part) => !Object.hasOwn(policy, part));
+    const isBoolean = policy.rule === "booleans", parts = PARTS[isBoolean ? "booleans" : "weights"];
+    const missing = [...NEEDED, ...parts].filter((part) => !Object.hasOwn(policy, part));
     if (missing.length) throw new Error(`the file of this policy is damaged: it lacks ${missing.join(", ")}`);
     const strange = policy.inputs.filter((name) => !staticChannel(policy, name));
     if (strange.length) throw new Error(`this page does not know the inputs ${strange.join(", ")} of ${policy.name}`);
-    if (policy.rule !== "relu" && !Object.hasOwn(globalThis.MazePlay.rules, policy.rule)) {
+    if (isBoolean ? !globalThis.MazePlay.compileBooleans : policy.rule !== "relu" && !Object.hasOwn(globalThis.MazePlay.rules, policy.rule)) {
       throw new Error(`this page does not know the activations “${policy.rule}”`);
     }
+    if (isBoolean) return policy;
     const nInputs = policy.inputs.length, C = policy.channels.length;
     const fits = policy.weights.length === C && policy.bias.length === C && policy.weights.every(
       (rows) => rows.length === nInputs + C && rows.every((taps) => taps.length === policy.taps.length));
@@ -47,9 +50,10 @@
   const seen = (policy, tile) => (tile < policy.kinds.length ? tile : 0);
 
   class Automaton {
-    /** Put a policy, as of a file, on a level {height, width, tiles}, with a state of zeros. */
-    constructor(policy, level) {
+    /** Put a policy, as of a file, on a level {height, width, tiles}, with a state of zeros; `largestHistory` is in bytes. */
+    constructor(policy, level, largestHistory = LARGEST_HISTORY) {
       this.policy = checkPolicy(policy);
+      this.largestHistory = largestHistory;
       this.statics = policy.inputs.map((name) => staticChannel(policy, name));
       this.C = policy.channels.length;
       this.nStatic = policy.inputs.length;
@@ -82,10 +86,13 @@
 
     compile() {
       const { taps, weights, bias, rule, state_limit: stateLimit } = this.policy;
+      this.readers = Int32Array.from(taps, ([down, right]) => -(down * this.stride + right));
+      this.kernel = null;
+      this.booleans = rule === "booleans" ? globalThis.MazePlay.compileBooleans(this) : null;
+      this.everywhere = rule !== "relu" && !this.booleans; // the other rules take maxima over the map, and cost little
+      if (this.booleans) return;
       this.bias = Float64Array.from(bias, Math.fround);
       this.stateLimit = stateLimit === null ? Infinity : Math.fround(stateLimit);
-      this.everywhere = rule !== "relu"; // the other rules take maxima over the map, and cost little
-      this.readers = Int32Array.from(taps, ([down, right]) => -(down * this.stride + right));
       const found = [];
       weights.forEach((rows, out) => rows.forEach((row, source) => row.forEach((weight, tap) => {
         const [down, right] = taps[tap];
@@ -124,6 +131,7 @@
       for (let tile = 0; tile < this.cellOf.length; tile++) this.writeStatic(tile);
       this.pooled = this.policy.max_pool ? new Float32Array(this.cellOf.length) : null; // before the maximum over the map
       this.waiting.fill(1);
+      this.computed = 0;
     }
 
     writeStatic(tile) {
@@ -138,16 +146,23 @@
 
     /** Compute one iteration. Return the number of tiles that changed. */
     step() {
-      const nActive = this.listActive();
-      if (this.kernel) {
-        this.kernel.run(this.active, nActive);
-      } else {
-        this.convolve(nActive);
-        if (this.everywhere) this.applyRule();
-        else this.applyRelu(nActive);
-      }
-      if (this.pooled) this.pool(nActive);
-      return this.commit(this.pooled ? this.listAll() : nActive);
+      return this.work(Infinity);
+    }
+
+    /** Compute the next tiles of an iteration, so many at most. Return the number of tiles that it changed; -1 as long as
+     * some are left. */
+    work(most) {
+      if (this.computed === 0) this.nActive = this.listActive();
+      const from = this.computed, to = this.everywhere ? this.nActive : Math.min(this.nActive, from + most);
+      if (this.kernel) this.kernel.run(this.active, from, to);
+      else if (this.booleans) this.booleans(from, to);
+      else this.convolve(from, to);
+      this.computed = to;
+      if (to < this.nActive) return -1;
+      this.computed = 0;
+      if (this.everywhere) this.applyRule();
+      if (this.pooled) this.pool(this.nActive);
+      return this.commit(this.pooled ? this.listAll() : this.nActive);
     }
 
     listActive() {
@@ -162,9 +177,9 @@
       return this.active.length;
     }
 
-    convolve(nActive) {
+    convolve(from, to) {
       const { active, cellOf, cells, next, places, weights, begins, bias, size, C } = this;
-      for (let i = 0; i < nActive; i++) {
+      for (let i = from; i < to; i++) {
         const tile = active[i], begin = cellOf[tile] * size;
         for (let out = 0; out < C; out++) {
           let sum = bias[out];
@@ -172,11 +187,12 @@
           next[tile * C + out] = sum;
         }
       }
+      if (!this.everywhere) this.applyRelu(from, to);
     }
 
-    applyRelu(nActive) {
+    applyRelu(from, to) {
       const { active, next, C, stateLimit } = this;
-      for (let i = 0; i < nActive; i++) {
+      for (let i = from; i < to; i++) {
         for (let at = active[i] * C; at < (active[i] + 1) * C; at++) {
           next[at] = next[at] > 0 ? (next[at] < stateLimit ? next[at] : stateLimit) : 0;
         }
@@ -193,19 +209,20 @@
       globalThis.MazePlay.rules[this.policy.rule]({ n, C, conv: this.next, state, statics, nStatic });
     }
 
-    /** Replace the last two channels: by a maximum over the map, and by the maximum over all channels at the tile. */
+    /** Replace the last two channels: by a maximum over the map, and by the maximum over all channels at the tile; of
+     * booleans the last one, by whether it is on anywhere. */
     pool(nActive) {
-      const { active, next, C, row, pooled } = this;
+      const { active, next, C, row, pooled } = this, at = this.booleans ? C - 1 : C - 2;
       for (let i = 0; i < nActive; i++) {
         const begin = active[i] * row;
         let most = 0;
         for (let k = 0; k < C; k++) if (next[begin + k] > most) most = next[begin + k];
-        pooled[active[i]] = next[begin + C - 2];
-        next[begin + C - 1] = most;
+        pooled[active[i]] = next[begin + at];
+        if (!this.booleans) next[begin + C - 1] = most;
       }
       let overMap = 0;
       for (let tile = 0; tile < pooled.length; tile++) if (pooled[tile] > overMap) overMap = pooled[tile];
-      for (let tile = 0; tile < pooled.length; tile++) next[tile * row + C - 2] = overMap;
+      for (let tile = 0; tile < pooled.length; tile++) next[tile * row + at] = overMap;
     }
 
     /** Take over the new states of listed tiles, and remember the old ones. Return the number of changed tiles. */
@@ -221,11 +238,11 @@
         while (k < C && cells[begin + k] === next[from + k]) k++;
         if (k < C) changed.push(tile);
       }
-      const before = new Float32Array(changed.length * C);
+      const before = new Float32Array(this.largestHistory ? changed.length * C : 0);
       changed.forEach((tile, i) => {
         const begin = cellOf[tile] * size + nStatic;
         if ((cells[begin + highlight] > 0) !== (next[tile * row + highlight] > 0)) this.changedAt[tile] = this.iteration;
-        before.set(cells.subarray(begin, begin + C), i * C);
+        if (this.largestHistory) before.set(cells.subarray(begin, begin + C), i * C);
         cells.set(next.subarray(tile * row, tile * row + C), begin);
         this.wake(tile);
       });
@@ -249,10 +266,11 @@
     }
 
     remember(entry) {
+      if (!this.largestHistory) return;
       entry.bytes = 4 * (entry.before.length + entry.changed.length) + 64;
       this.history.push(entry);
       this.historyBytes += entry.bytes;
-      while (this.historyBytes > LARGEST_HISTORY && this.history.length > 1) this.historyBytes -= this.history.shift().bytes;
+      while (this.historyBytes > this.largestHistory && this.history.length > 1) this.historyBytes -= this.history.shift().bytes;
     }
 
     /** Return to the state before the last iteration, edits since then undone too. Return whether there was one. */
@@ -269,6 +287,7 @@
           this.writeStatic(tile);
         });
         this.waiting.fill(1); // what was computed last belongs to another state
+        this.computed = 0;
         const wasIteration = iteration < this.iteration;
         this.iteration = iteration;
         if (wasIteration) return true;
@@ -278,6 +297,7 @@
 
     /** Change tiles, [[tile, kind], ...]; the state stays. */
     edit(changes) {
+      this.computed = 0;
       const before = changes.map(([tile]) => [tile, this.level.tiles[tile]]);
       changes.forEach(([tile, kind]) => {
         this.level.tiles[tile] = kind;
@@ -291,6 +311,7 @@
 
     /** Give tiles the states of other tiles, so that values are such as occur, in the wrong places. */
     damage(tiles, random) {
+      this.computed = 0;
       const { C, size, nStatic } = this, before = new Float32Array(tiles.length * C), state = this.copyState();
       tiles.forEach((tile, i) => {
         const begin = this.cellOf[tile] * size + nStatic;

@@ -85,7 +85,7 @@
     ]);
   }
 
-  /** Return arrays in one memory, and `run(nActive)`, which fills `next` for the tiles of `active`, ReLU and limit too.
+  /** Return arrays in one memory, and `run(active, from, to)`, which fills `next` for those of the active tiles, ReLU and limit too.
    *
    * Null where the browser has no vectors in WebAssembly. `weights` has `C` numbers for each of `places`.
    */
@@ -116,13 +116,13 @@
       cells: floats("cells"),
       next: floats("next"),
       row,
-      run(active, nActive) {
-        if (!nActive) return;
-        for (let i = 0; i < nActive; i++) {
-          tiles[2 * i] = at.cells + 4 * cellOf[active[i]] * size;
-          tiles[2 * i + 1] = at.next + 4 * active[i] * row;
+      run(active, from, to) {
+        if (from === to) return;
+        for (let i = from; i < to; i++) {
+          tiles[2 * (i - from)] = at.cells + 4 * cellOf[active[i]] * size;
+          tiles[2 * (i - from) + 1] = at.next + 4 * active[i] * row;
         }
-        run(at.tiles + 8 * nActive);
+        run(at.tiles + 8 * (to - from));
       },
     };
   }

@@ -2,10 +2,9 @@
 // The page: what it shows, its controls, and the demonstration that runs until somebody touches it.
 
 (() => {
-  const { levels, answers, Automaton, checkPolicy, Picture, drawThumbnail, FURTHER, policies } = globalThis.MazePlay;
+  const { levels, answers, strokes, Automaton, checkPolicy, Picture, drawThumbnail, withPolicy, FURTHER, policies } = globalThis.MazePlay;
   const find = (id) => document.getElementById(id);
   const FAMILIES = Object.keys(levels.GENERATORS), KNOWN = "with answers"; // levels that came with a policy
-  const DAMAGE_RADIUS = 2;
   const FRAME = 12; // milliseconds of a frame that iterations may take, so that the page stays responsive
   const THUMBNAILS_EVERY = 120; // milliseconds
 
@@ -35,21 +34,10 @@
 
   // ---- policies and levels
 
-  /** Load a policy's file, and call back with it. */
-  function withPolicy(name, use) {
-    const { loaded } = globalThis.MazePlay;
-    if (loaded[name]) return use(loaded[name]);
-    const script = document.createElement("script");
-    script.src = `policies/${name}.js`;
-    script.onload = () => (loaded[name] ? use(loaded[name]) : say(`The file of the policy ${name} is damaged.`));
-    script.onerror = () => say(`The file of the policy ${name} is missing.`);
-    return document.head.append(script);
-  }
-
   /** Put the chosen policy on the level of a link, on the present one if it is of such a task, or on a new one. */
   function choosePolicy(name, link) {
     find("policy").value = state.policy ? state.policy.name : ""; // until the other has begun
-    withPolicy(name, guarded((policy) => {
+    withPolicy("policies", name, guarded((policy) => {
       const present = state.policy, kept = present && (present.task === policy.task || !(present.levels || policy.levels));
       let level = kept ? state.automaton.level : null;
       try {
@@ -58,7 +46,7 @@
         if (checkPolicy(policy) !== present) listFamilies(policy);
         begin(level || freshLevel(policy), policy);
       }
-    }));
+    }), say);
   }
 
   /** Begin with a level, and with another policy if one is given; one that is refused changes nothing. */
@@ -252,73 +240,20 @@
 
   // ---- editing
 
-  const isEnd = (kind) => levels.hasEnds(state.policy) && (kind === levels.SOURCE || kind === levels.TARGET);
-
-  /** Return whether a tile may change: not the border of a policy that needs one. */
-  function mayEdit(row, col) {
-    const { height, width } = state.automaton.level;
-    const onBorder = row === 0 || col === 0 || row === height - 1 || col === width - 1;
-    return !(onBorder && state.policy.needs_border);
-  }
-
   function editTiles(changes) {
     if (!changes.length) return;
     state.automaton.edit(changes);
     levelChanged();
   }
 
-  /** Return the tiles on the line between two tiles, so that a fast stroke has no gaps. */
-  function line([row, col], [endRow, endCol]) {
-    const n = Math.max(Math.abs(endRow - row), Math.abs(endCol - col), 1);
-    return Array.from({ length: n + 1 }, (_, i) => [
-      Math.round(row + ((endRow - row) * i) / n), Math.round(col + ((endCol - col) * i) / n)]);
-  }
-
-  /** Paint a line of tiles; over ends only with a brush, and never over the last of its kind. */
-  function paint(from, to, kind, overEnds) {
-    const { tiles, width } = state.automaton.level, nOf = (end) => tiles.reduce((sum, tile) => sum + (tile === end), 0);
-    for (const [row, col] of line(from, to).filter((at) => mayEdit(...at))) {
-      const tile = row * width + col, before = tiles[tile];
-      if (before !== kind && (!isEnd(before) || (overEnds && nOf(before) > 1))) editTiles([[tile, kind]]);
-    }
-  }
-
-  /** Return a function that moves the end on a tile to another tile. */
-  function moveEnd(from, kind) {
-    return (_, to) => {
-      const { tiles, width } = state.automaton.level, tile = to[0] * width + to[1];
-      if (isEnd(tiles[tile]) || !mayEdit(...to)) return;
-      editTiles([[from, levels.EMPTY], [tile, kind]]);
-      from = tile;
-    };
-  }
-
-  function scramble([row, col]) {
-    const { height, width } = state.automaton.level, hit = [];
-    for (let r = Math.max(0, row - DAMAGE_RADIUS); r <= Math.min(height - 1, row + DAMAGE_RADIUS); r++) {
-      for (let c = Math.max(0, col - DAMAGE_RADIUS); c <= Math.min(width - 1, col + DAMAGE_RADIUS); c++) hit.push(r * width + c);
-    }
-    state.automaton.damage(hit, Math.random);
-  }
-
-  /** Return what a drag does that begins at a tile: a function from the last tile and the next. */
-  function strokeFrom(at) {
-    const { tiles, width } = state.automaton.level, tile = at[0] * width + at[1], kind = tiles[tile];
-    if (state.tool === "damage") return (_, to) => scramble(to);
-    if (state.tool !== "walls") return (from, to) => paint(from, to, state.tool, true);
-    if (isEnd(kind)) return moveEnd(tile, kind);
-    const drawn = kind === levels.WALL ? levels.EMPTY : levels.WALL;
-    return (from, to) => paint(from, to, drawn);
-  }
-
   function listenToPointer(canvas) {
     let stroke = null, last = null;
-    const cursorAt = (at) => (state.cursor = [...at, state.tool === "damage" ? DAMAGE_RADIUS : 0]);
+    const cursorAt = (at) => (state.cursor = [...at, state.tool === "damage" ? strokes.DAMAGE_RADIUS : 0]);
     canvas.addEventListener("pointerdown", guarded((event) => {
       if (!state.automaton || event.button !== 0) return;
       canvas.setPointerCapture(event.pointerId);
       last = picture.tileAt(event, state.automaton.level);
-      stroke = strokeFrom(last);
+      stroke = strokes.strokeFrom(state.automaton, last, state.tool, editTiles);
       stroke(last, last);
       cursorAt(last);
     }));

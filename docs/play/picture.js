@@ -26,25 +26,25 @@
     };
   }
 
-  /** Return the largest magnitude of a channel, at least a little. */
-  function scaleOf(automaton, channel) {
+  /** Return the largest magnitude of a function of the tiles, at least a little. */
+  function scaleOf(automaton, value) {
     let most = 1e-6;
-    for (let tile = 0; tile < automaton.cellOf.length; tile++) most = Math.max(most, Math.abs(automaton.value(channel, tile)));
+    for (let tile = 0, n = automaton.cellOf.length; tile < n; tile++) {
+      const here = Math.abs(value(tile));
+      if (here > most) most = here;
+    }
     return most;
   }
 
-  /** Fill RGBA pixels with the tiles, tinted by a channel on a scale of its own; return the scale. */
-  function paintTiles(automaton, channel, colours, pixels, glows) {
-    const scale = scaleOf(automaton, channel), { tiles } = automaton.level, { policy } = automaton, hidden = hasEnds(policy) ? TARGET : WALL;
+  /** Fill RGBA pixels with the tiles, tinted by a function of the tiles on a scale of its own; return the scale. */
+  function paintTiles(automaton, value, colours, pixels, glows) {
+    const scale = scaleOf(automaton, value), { tiles } = automaton.level, { policy } = automaton, hidden = hasEnds(policy) ? TARGET : WALL;
     const own = policy.kinds.map((kind, i) => (i > hidden ? rgb(kind.colour) : null));
     for (let tile = 0, at = 0; tile < tiles.length; tile++, at += 4) {
-      const tint = Math.min(1, Math.abs(automaton.value(channel, tile)) / scale);
-      let [red, green, blue] = colours.ramp[Math.round(tint * (SHADES - 1))];
-      if (tiles[tile] === WALL) {
-        [red, green, blue] = colours.wall;
-      } else if (own[tiles[tile]]) {
-        [red, green, blue] = own[tiles[tile]].map((band, i) => band + DEEPEST * tint * ([red, green, blue][i] - band));
-      }
+      const tint = Math.min(1, Math.abs(value(tile)) / scale), shade = colours.ramp[Math.round(tint * (SHADES - 1))];
+      let colour = tiles[tile] === WALL ? colours.wall : shade;
+      if (own[tiles[tile]] && colour === shade) colour = own[tiles[tile]].map((band, i) => band + DEEPEST * tint * (shade[i] - band));
+      let red = colour[0], green = colour[1], blue = colour[2];
       if (tiles[tile] !== WALL && glows) {
         const age = automaton.iteration - automaton.changedAt[tile];
         if (age >= 0 && age < GLOW) {
@@ -98,16 +98,20 @@
     }
 
     draw(automaton, channel, cursor) {
-      const { context, cell, canvas } = this;
-      paintTiles(automaton, channel, this.colours, this.image.data, true);
-      const path = automaton.path();
-      if (automaton.policy.output === "visited tiles") this.paintVisited(automaton, path);
+      this.drawTiles(automaton, (tile) => automaton.value(channel, tile));
+      if (automaton.policy.output !== "visited tiles") automaton.answer().forEach((each, channel) => this.drawPath(automaton.level, each, channel));
+      if (hasEnds(automaton.policy)) this.drawEnds(automaton.level);
+      if (cursor) this.drawCursor(cursor, this.cell);
+    }
+
+    /** Draw the tiles alone, tinted by a function of them. */
+    drawTiles(automaton, value) {
+      const { context, canvas } = this;
+      paintTiles(automaton, value, this.colours, this.image.data, true);
+      if (automaton.policy.output === "visited tiles") this.paintVisited(automaton, automaton.path());
       this.small.getContext("2d").putImageData(this.image, 0, 0);
       context.imageSmoothingEnabled = false;
       context.drawImage(this.small, 0, 0, canvas.width, canvas.height);
-      if (automaton.policy.output !== "visited tiles") automaton.answer().forEach((each, channel) => this.drawPath(automaton.level, each, channel));
-      if (hasEnds(automaton.policy)) this.drawEnds(automaton.level);
-      if (cursor) this.drawCursor(cursor, cell);
     }
 
     paintVisited(automaton, path) {
@@ -137,7 +141,7 @@
       const first = [[this.colours.halo, 0.9], [this.colours.path, 0.36]], further = [[FURTHER[(channel - 1) % FURTHER.length], 0.18]];
       for (const [colour, part] of channel ? further : first) {
         context.strokeStyle = colour;
-        context.lineWidth = Math.max(1, part * cell);
+        context.lineWidth = Math.max(2, part * cell);
         context.stroke();
       }
     }
@@ -167,15 +171,26 @@
     }
   }
 
+  /** Load a policy's file from a folder, once, and call back with it; or with a sentence that says what is wrong. */
+  function withPolicy(folder, name, use, fail) {
+    const { loaded } = globalThis.MazePlay;
+    if (loaded[name]) return use(loaded[name]);
+    const script = document.createElement("script");
+    script.src = `${folder}/${name}.js`;
+    script.onload = () => (loaded[name] ? use(loaded[name]) : fail(`The file of the policy ${name} is damaged.`));
+    script.onerror = () => fail(`The file of the policy ${name} is missing.`);
+    return document.head.append(script);
+  }
+
   /** Draw a channel on a canvas of one pixel a tile; return its bounds as text. */
   function drawThumbnail(canvas, automaton, channel, colours) {
     const { height, width } = automaton.level, context = canvas.getContext("2d");
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     const image = context.createImageData(width, height);
-    const scale = paintTiles(automaton, channel, colours, image.data, false);
+    const scale = paintTiles(automaton, (tile) => automaton.value(channel, tile), colours, image.data, false);
     context.putImageData(image, 0, 0);
     return scale <= 1e-6 ? "0" : `0 to ${Number(scale.toPrecision(3))}`;
   }
 
-  Object.assign(globalThis.MazePlay, { Picture, drawThumbnail, FURTHER });
+  Object.assign(globalThis.MazePlay, { Picture, drawThumbnail, withPolicy, FURTHER });
 })();

@@ -338,7 +338,7 @@ class TestFigures:
 
 def test_deviation_is_in_published_standard_deviations():
     cell = Pooled.of("accuracy", {0: 0.9, 1: 0.94}, (0.9, 0.04))
-    assert (cell.mean, cell.sd) == (pytest.approx(0.92), pytest.approx(np.sqrt(8) / 100))
+    assert (cell.value, cell.sd) == (pytest.approx(0.92), pytest.approx(np.sqrt(8) / 100))
     assert cell.deviation == pytest.approx(0.5)
     assert cell.text() == "92.00 ± 2.83\n[90.00 ± 4.00; +0.5 sd]"
     assert Pooled.of("length", {0: 9.5}, (9.02, 0.0)) == Pooled({0: 9.5}, 9.5, None, None, None, (9.02, 0.0))

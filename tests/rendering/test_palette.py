@@ -65,7 +65,7 @@ def test_a_map_of_zeros_is_white() -> None:
 
 def colours_of_the_page(theme: str) -> dict[str, palette.RGB]:
     """Colours of the page docs/play in a theme, by name; what the dark one does not name is as in the light one."""
-    sheet = (PAGE / "style.css").read_text(encoding="utf-8")
+    sheet = (PAGE / "colours.css").read_text(encoding="utf-8")
     rules = re.findall(r"^:root(.*?) \{(.*?)\}", sheet, re.DOTALL | re.MULTILINE)
     text = "".join(rule for selector, rule in rules if not selector or theme in selector)
     return {name: palette.rgb(colour) for name, colour in re.findall(r"--([\w-]+): (#[0-9a-f]{6});", text)}

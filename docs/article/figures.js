@@ -1,0 +1,686 @@
+"use strict";
+// The six figures. Each one has in the page a caption, and a still picture for browsers without scripts.
+
+(() => {
+  const { levels, answers, Automaton, theorem, article } = globalThis.MazePlay;
+  const { make, choice, selection, plus, Board, Figure, TimeFigure } = article;
+  const KINDS = ["free", "wall", "source", "target"], SIDES = { U: "above", L: "to the left", C: "itself", D: "below", R: "to the right" };
+  const TAPS = { "-1,0": "U", "0,-1": "L", "0,0": "C", "0,1": "R", "1,0": "D" };
+  const MAZE = "Maze. Arrow keys choose a tile, Enter draws or removes a wall, S and T move the source and the target there.";
+  const DATA = "data", PLAY = "../play/policies";
+  const number = (n) => n.toLocaleString("en");
+  const minus = (n) => String(n).replace("-", "−");
+  const plural = (n, one) => `${number(n)} ${one}${n === 1 ? "" : "s"}`;
+
+  /** Return a policy that the page has loaded. */
+  function loaded(name) {
+    const policy = globalThis.MazePlay.loaded[name];
+    if (!policy) throw new Error("the file data/automata.js is missing or damaged");
+    return policy;
+  }
+
+  const maze = (name) => globalThis.MazePlay.mazes[name];
+
+  /** Return a signal's name as the text has it. */
+  function title(signal) {
+    const [kind, towards] = signal.toUpperCase().split("_"), marks = { U: " ↑", L: " ←", D: " ↓", R: " →" };
+    return { PATH: "answer", FLOOD: "wet", NEAR: "arrow", ENTER: "enters" }[kind] + (marks[towards] || "");
+  }
+
+  /** Return a tint for boards: some share of 1 where a number is above 0. Walls have the largest value, which sets the scale. */
+  const tint = ({ level }, share, value) => (tile) => (level.tiles[tile] === levels.WALL ? 1 : share * Math.max(0, value(tile)));
+
+  /** Draw a maze with its path, tinted where it is wet; what a network learned from answers has no such signal, so it is tinted by the
+   * channel that its file highlights. */
+  function drawFlood(picture, automaton) {
+    const { channels } = automaton.policy, [low, high] = ["flood_low", "flood_high"].map((name) => channels.indexOf(name)), shown = automaton.highlight();
+    if (high >= 0) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(low, tile) - automaton.value(high, tile)));
+    else if (automaton.booleans) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(shown, tile)));
+    else picture.drawTiles(automaton, (tile) => automaton.value(shown, tile));
+    picture.drawPath(automaton.level, automaton.path(), 0);
+    picture.drawEnds(automaton.level);
+  }
+
+  /** Return a tile's place in words. */
+  const place = ({ width }, tile) => `row ${Math.floor(tile / width)}, column ${tile % width}`;
+
+  // ---- 1: a flood
+
+  class Flood extends TimeFigure {
+    build(done) {
+      this.asked = make("div", { class: "panel" });
+      this.begin(loaded("rules"), maze("flood"), MAZE);
+      this.show(make("div", { class: "pair" }, make("div", {}, this.board.element, this.controls), this.asked), make("div", { class: "tools" }, this.tools, this.again));
+      this.board.at = [6, 6];
+      done();
+    }
+
+    end() {
+      return Math.max(...this.known.distance) + 2;
+    }
+
+    paint(board) {
+      const flood = this.channel("FLOOD");
+      board.picture.drawTiles(this.automaton, tint(this.automaton, 1, (tile) => (this.automaton.value(flood, tile) > 0 ? 0.25 + 0.6 * ((this.automaton.changedAt[tile] % 8) / 8) : 0)));
+      board.picture.drawEnds(this.automaton.level);
+      board.drawAsked();
+    }
+
+    describe() {
+      const tile = this.board.askedTile;
+      if (tile < 0) return;
+      this.asked.replaceChildren(
+        make("h3", {}, "What this tile sees"),
+        plus((tap) => this.seen(tile, tap), "The asked tile and its four neighbours"),
+        make("p", {}, this.decision(tile)),
+        make("p", { class: "faint" }, "Nothing else reaches it: no map, no clock, no row or column."));
+    }
+
+    seen(tile, tap) {
+      const { level } = this.automaton, at = tap === "C" ? tile : theorem.neighbour(level, tile, tap);
+      if (at < 0) return make("span", { class: "beyond" }, "nothing");
+      const wet = this.on("FLOOD", at), kind = KINDS[level.tiles[at]];
+      return make("span", { class: `${kind} ${wet ? "wet" : "dry"}` }, kind === "wall" ? "wall" : `${kind}, ${wet ? "wet" : "dry"}`);
+    }
+
+    decision(tile) {
+      const { level } = this.automaton, kind = KINDS[level.tiles[tile]];
+      if (kind === "wall") return "It is a wall, so it stays dry.";
+      if (this.on("FLOOD", tile)) return `It is wet, and stays wet. ${this.known.distance[tile] === 0 ? "It is where the water comes from." : `It got wet in iteration ${this.known.distance[tile] + 1}: the target is ${plural(this.known.distance[tile], "move")} away.`}`;
+      if (kind === "target") return "It is the target, so it is wet after the next iteration, whatever it sees.";
+      const wet = [..."ULDR"].filter((tap) => this.on("FLOOD", theorem.neighbour(level, tile, tap)));
+      if (wet.length) return `The tile ${SIDES[wet[0]]} is wet, so this one is wet after the next iteration.`;
+      return this.known.distance[tile] < 0 ? "It is dry, and so is all around it. No water will ever come here: walls cut it off from the target." : "It is dry, and so is all around it. So it stays dry for now.";
+    }
+
+    spoken(tile) {
+      return `${super.spoken(tile)}. ${this.decision(tile)}`;
+    }
+  }
+
+  // ---- 2: two signals, the walk back, ties
+
+  class Walk extends TimeFigure {
+    build(done) {
+      this.layers = 3;
+      this.words = make("p", { class: "verdict" });
+      const orders = [["rules", "up, left, down, right"], ["rules-RDLU", "right, down, left, up"], ["every-way", "all of them at once"]];
+      const layers = choice("Signals", [[1, "The flood"], [2, "and arrows"], [3, "and the walk back"]], 3, (n) => { this.layers = n; this.touch(); });
+      const order = selection("Where two arrows tie, go", orders, (name) => { this.order = name === "rules-RDLU" ? "RDLU" : "ULDR"; this.renew(this.automaton.level, loaded(name)); });
+      this.begin(loaded("rules"), maze("walk"), MAZE);
+      this.rate = 10;
+      this.show(this.board.element, this.controls, make("div", { class: "tools" }, layers, order, this.tools, this.again), this.words);
+      done();
+    }
+
+    /** Return the directions in which neighbours of a tile were wet before it; where the policy has no signal for a
+     * direction, it is the one that is left. */
+    arrows(tile) {
+      const { level, policy } = this.automaton, stored = [..."ULDR"].filter((way) => policy.channels.includes(`NEAR_${way}`));
+      if (!this.on("FLOOD", tile) || level.tiles[tile] === levels.TARGET) return [];
+      const on = stored.filter((way) => this.on(`NEAR_${way}`, tile));
+      const kept = (on.length || stored.length === 4) ? on : [..."ULDR"].filter((way) => !stored.includes(way));
+      const last = [..."ULDR"].find((way) => !stored.includes(way));
+      if (last && on.length && theorem.nearer(level, this.known.distance, tile, last)) kept.push(last);
+      return kept;
+    }
+
+    paint(board) {
+      const { picture } = board, flood = this.channel("FLOOD"), order = this.order || "ULDR";
+      const path = this.walked(), shown = this.layers > 2;
+      picture.drawTiles(this.automaton, tint(this.automaton, 0.45, (tile) => this.automaton.value(flood, tile)));
+      if (shown) picture.drawPath(this.automaton.level, path, 0);
+      if (this.layers > 1) {
+        for (let tile = 0; tile < this.automaton.level.tiles.length; tile++) {
+          const ways = this.arrows(tile).sort((a, b) => order.indexOf(a) - order.indexOf(b));
+          ways.forEach((way, i) => board.arrow(tile, way, shown && path[tile] ? picture.colours.floor : picture.colours.cursor, i && this.policy.name !== "every-way" ? 0.45 : 1));
+        }
+      }
+      picture.drawEnds(this.automaton.level);
+      if (this.tool === "ask") board.drawAsked();
+    }
+
+    walked() {
+      return this.automaton.path();
+    }
+
+    /** Return the number of shortest routes from the source, and of tiles on the way that have a choice. */
+    routes() {
+      const { level } = this.automaton, { distance } = this.known, ways = new Float64Array(distance.length);
+      const tiles = [...distance.keys()].filter((tile) => distance[tile] >= 0).sort((a, b) => distance[a] - distance[b]);
+      let ties = 0;
+      for (const tile of tiles) {
+        const near = [..."ULDR"].filter((way) => theorem.nearer(level, distance, tile, way));
+        ties += near.length > 1;
+        ways[tile] = distance[tile] === 0 ? 1 : near.reduce((sum, way) => sum + ways[theorem.neighbour(level, tile, way)], 0);
+      }
+      return [ways[level.tiles.indexOf(levels.SOURCE)], ties];
+    }
+
+    describe() {
+      if (!this.hasRoute()) {
+        this.words.textContent = "No route leads from the source to the target. The flood stops, the walk never starts, and nothing is drawn: that is the right answer.";
+        return;
+      }
+      const { length } = this.known, [n, ties] = this.routes(), drawn = this.walked().reduce((sum, on) => sum + on, 0);
+      const now = this.t <= length + 1 ? `The flood is on its way to the source, ${plural(length, "move")} off.` : this.t < this.known.bound ? "The walk follows the arrows back to the target." : `Done after 2 × ${length} + 2 = ${this.known.bound} iterations: ${plural(drawn, "tile")} drawn, ${length + 1} in a shortest route.`;
+      this.words.textContent = `${now} There ${n === 1 ? "is one shortest route" : `are ${number(n)} shortest routes`}, and ${plural(ties, "tile")} with more than one arrow.`;
+    }
+  }
+
+  // ---- 3: rules become weights
+
+  /** Return a rule as text, and what it reads: [[signal or kind, tap], ...]. */
+  function ruleText(policy, root) {
+    const reads = [], marks = { U: " (above)", L: " (left)", C: "", R: " (right)", D: " (below)" };
+    const name = ([what, which, offset]) => {
+      const tap = TAPS[offset.join()], word = what === "tile" ? policy.inputs[which] : title(policy.channels[which]);
+      reads.push([word, tap]);
+      return word + marks[tap];
+    };
+    const text = (index, within) => {
+      const [what, one, other] = policy.nodes[index];
+      if (what === "see" || what === "tile") return name(policy.nodes[index]);
+      if (what === "~") return `not ${text(one, "~")}`;
+      const parts = (i) => (policy.nodes[i][0] === what ? [...parts(policy.nodes[i][1]), ...parts(policy.nodes[i][2])] : [text(i, what)]);
+      const whole = [...parts(one), ...parts(other)].join(what === "&" ? " and " : " or ");
+      return within ? `(${whole})` : whole;
+    };
+    return [text(root, ""), reads];
+  }
+
+  class Weights extends TimeFigure {
+    build(done) {
+      this.rules = loaded("rules");
+      this.intact = loaded("compiled");
+      this.signal = "FLOOD";
+      this.broken = new Map(); // "signal/input/tap" -> factor of the weight
+      this.kernel = make("div", { class: "kernel" });
+      this.rule = make("div", { class: "rule" });
+      this.reads = make("p", { class: "reads" });
+      this.verdict = make("p", { class: "verdict", role: "status" });
+      const names = this.rules.channels.filter((name) => name !== "PATH");
+      const signals = choice("Signal", [...names, "PATH"].map((name) => [name, title(name)]), "FLOOD", (name) => { this.signal = name; this.showKernel(); this.touch(); });
+      const mend = make("button", { type: "button", onclick: () => { this.broken.clear(); this.rebuild(); this.showKernel(); } }, "Mend all weights");
+      this.begin(this.intact, maze("weights"), MAZE);
+      this.board.largest = 380;
+      this.tool = "ask";
+      this.tools.press("ask");
+      signals.classList.add("small");
+      this.show(signals, this.rule, make("div", { class: "pair weights" }, make("div", {}, this.kernel, this.reads), make("div", {}, this.board.element, this.controls)), this.verdict, make("div", { class: "tools" }, mend, this.tools, this.again));
+      this.board.at = [7, 5];
+      this.showKernel();
+      done();
+    }
+
+    /** Return the signal of a channel of the network, in capitals. */
+    signalOf(channel) {
+      return channel.replace(/_(low|high)$/, "").toUpperCase();
+    }
+
+    /** Return the name of an input or a channel of the network as the figure shows it. */
+    nameOf(source) {
+      if (this.intact.inputs.includes(source)) return source;
+      return title(this.signalOf(source)) + (source.endsWith("_low") ? ", 1st" : source.endsWith("_high") ? ", 2nd" : "");
+    }
+
+    /** Return the rows of the network that compute a signal. */
+    rowsOf(signal) {
+      return [...this.intact.channels.keys()].filter((c) => this.signalOf(this.intact.channels[c]) === signal);
+    }
+
+    /** Return the network with the weights that are broken now. */
+    network() {
+      const { inputs, channels } = this.intact, sources = [...inputs, ...channels];
+      const weights = this.intact.weights.map((rows, out) => rows.map((taps, i) => taps.map((weight, tap) => {
+        const key = `${this.signalOf(channels[out])}/${sources[i]}/${tap}`;
+        return weight * (this.broken.has(key) ? this.broken.get(key) : 1);
+      })));
+      return { ...this.intact, weights };
+    }
+
+    rebuild() {
+      this.renew(this.automaton.level, this.network());
+    }
+
+    /** Find where the network first differs from the rules. */
+    renewed() {
+      const { level } = this.automaton, network = new Automaton(this.policy, level, 0), rules = new Automaton(this.rules, level, 0);
+      this.mistake = null;
+      this.compared = 0;
+      while (network.iteration < this.known.last && !this.mistake) {
+        network.step();
+        rules.step();
+        for (const [c, signal] of this.rules.channels.entries()) {
+          for (let tile = 0; tile < level.tiles.length && !this.mistake; tile++) {
+            const held = this.isOn(network, signal, tile), said = rules.value(c, tile) > 0.5;
+            this.compared++;
+            if (held !== said) this.mistake = { tile, signal, said, t: network.iteration };
+          }
+        }
+      }
+    }
+
+    /** Return whether a network holds a signal at a tile: the difference of its pair of channels. */
+    isOn(network, signal, tile) {
+      const [low, high] = this.rowsOf(signal), value = network.value(low, tile) - (high === undefined ? 0 : network.value(high, tile));
+      return value > 0.5;
+    }
+
+    showKernel() {
+      const root = this.rules.roots[this.rules.channels.indexOf(this.signal)], [text, reads] = ruleText(this.rules, root);
+      const { inputs, channels, taps, bias } = this.intact, sources = [...inputs, ...channels], rows = this.rowsOf(this.signal);
+      this.rule.replaceChildren(
+        plus((tap) => make("span", { class: reads.some(([, each]) => each === tap) ? "read" : "" }, [...new Set(reads.filter(([, each]) => each === tap).map(([word]) => word.split(" ")[0]))].join(", ")), `The rule reads ${[...new Set(reads.map(([, tap]) => SIDES[tap]))].join(", ")}`),
+        make("p", {}, make("b", {}, title(this.signal)), " next, if ", make("code", {}, text)));
+      const shown = sources.map((source, i) => ({ source, i, row: this.intact.weights[rows[0]][i] })).filter(({ row }) => row.some((weight) => weight));
+      const parts = shown.map(({ source, row }) => make("div", { class: "source" }, make("span", { class: "name" }, this.nameOf(source)),
+        this.plusOfWeights(row, (tap) => taps.findIndex((offset) => TAPS[offset.join()] === tap), source)));
+      this.kernel.replaceChildren(...parts, make("p", { class: "faint" }, rows.length > 1
+        ? `Two channels share these weights: one adds ${minus(bias[rows[0]])}, the other ${minus(bias[rows[1]])}. A ReLU cuts each off at 0, and their difference is the signal, exactly 0 or 1.`
+        : `One channel: it adds ${minus(bias[rows[0]])}, and a ReLU cuts the sum off at 0.`));
+      this.reads.textContent = "Point at a weight to see what it reads. Press it to cut it, press again to flip its sign, and again to mend it.";
+    }
+
+    plusOfWeights(row, tapAt, source) {
+      const box = make("div", { class: "plus", role: "group", "aria-label": `Weights of ${this.nameOf(source)}` });
+      for (const tap of ["U", "L", "C", "R", "D"]) {
+        const at = tapAt(tap), weight = row[at], key = `${this.signal}/${source}/${at}`;
+        if (!weight) {
+          box.append(make("span", { class: `tap ${tap} none` }, "0"));
+          continue;
+        }
+        const factor = this.broken.has(key) ? this.broken.get(key) : 1, value = weight * factor + 0;
+        const tell = () => { this.pointed = [source, tap]; this.reads.textContent = this.meaning(source, tap, value); this.touch(); };
+        box.append(make("button", {
+          type: "button", class: `tap ${tap} ${value > 0 ? "plus-one" : "minus-one"} ${factor === 1 ? "" : "broken"}`, "aria-label": `${this.nameOf(source)} ${SIDES[tap]}: ${value}`,
+          onmouseenter: tell, onfocus: tell, onmouseleave: () => { this.pointed = null; this.touch(); },
+          onclick: () => this.breakWeight(key, source, tap),
+        }, minus(value)));
+      }
+      return box;
+    }
+
+    breakWeight(key, source, tap) {
+      const factor = this.broken.has(key) ? this.broken.get(key) : 1;
+      if (factor === 1) this.broken.set(key, 0);
+      else if (factor === 0) this.broken.set(key, -1);
+      else this.broken.delete(key);
+      this.rebuild();
+      this.showKernel();
+      const button = [...this.kernel.querySelectorAll("button")].find((each) => each.getAttribute("aria-label").startsWith(`${this.nameOf(source)} ${SIDES[tap]}:`));
+      if (button) button.focus({ preventScroll: true });
+      if (this.mistake) {
+        this.play(false);
+        this.board.at = [Math.floor(this.mistake.tile / this.automaton.level.width), this.mistake.tile % this.automaton.level.width];
+        this.goTo(this.mistake.t);
+      }
+    }
+
+    meaning(source, tap, value) {
+      const { inputs } = this.intact, isTile = inputs.includes(source), kind = { empty: "empty", wall: "a wall" }[source] || `the ${source}`, where = tap === "C" ? "this tile" : `the tile ${SIDES[tap]}`;
+      const sign = value < 0 ? "takes away" : "adds", amount = Math.abs(value);
+      if (isTile) return value ? `If ${where} is ${kind}, this ${sign} ${amount}.` : `Cut: it no longer matters whether ${where} is ${kind}.`;
+      const signal = `“${title(this.signalOf(source))}”`, pair = /_(low|high)$/.test(source);
+      if (!value) return `Cut: this half of ${signal} at ${where} is no longer read.`;
+      return pair ? `${source.endsWith("low") ? "First" : "Second"} channel of ${signal} at ${where}: this ${sign} ${amount} times what it holds. Together the pair moves the sum by ${amount} where ${signal} is on.` : `${signal} at ${where}: this ${sign} ${amount}.`;
+    }
+
+    paint(board) {
+      const { picture } = board, { level } = this.automaton, [low, high] = this.rowsOf(this.signal);
+      picture.drawTiles(this.automaton, tint(this.automaton, 0.6, (tile) => Math.min(1, this.automaton.value(low, tile) - (high === undefined ? 0 : this.automaton.value(high, tile)))));
+      picture.drawPath(level, this.automaton.path(), 0);
+      picture.drawEnds(level);
+      board.drawAsked();
+      if (this.pointed && board.at) {
+        const tap = this.pointed[1], at = tap === "C" ? board.askedTile : theorem.neighbour(level, board.askedTile, tap);
+        if (at >= 0) picture.drawCursor([Math.floor(at / level.width), at % level.width, 0], 1 * picture.cell);
+      }
+      if (this.mistake && this.t >= this.mistake.t) board.mark(this.mistake.tile);
+    }
+
+    describe() {
+      const m = this.mistake, { level } = this.automaton;
+      this.verdict.classList.toggle("bad", Boolean(m));
+      if (m) this.verdict.textContent = `The first tile that goes wrong is at ${place(level, m.tile)}, in iteration ${m.t}: “${title(m.signal)}” is ${m.said ? "off" : "on"} in the network, and ${m.said ? "on" : "off"} by the rules.`;
+      else if (this.broken.size) this.verdict.textContent = `On this maze nobody notices: ${number(this.compared)} signals compared, all equal. Draw another maze, and see whether one does.`;
+      else this.verdict.textContent = `Network and rules agree: ${number(this.compared)} signals compared on this maze, one for each tile, iteration and rule.`;
+    }
+  }
+
+  // ---- 4: side by side
+
+  class Healing extends Figure {
+    build(done) {
+      this.withPolicies([[DATA, "compiled-healing"], [PLAY, "nca-shortest-path-healing"]], () => {
+        this.rate = 30;
+        this.runners = [
+          [loaded("rules-healing"), "Rules, written by hand"], [loaded("compiled-healing"), "The rules, as weights"], [loaded("nca-shortest-path-healing"), "Learned from answers"],
+        ].map(([policy, title]) => ({ policy, title, words: make("p", { class: "verdict" }) }));
+        this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
+        this.same = make("p", { class: "same" });
+        const tools = choice("What a press does", [["walls", "Draw walls"], ["damage", "Scramble tiles"]], "walls", (tool) => (this.tool = tool));
+        this.runners.forEach((runner) => {
+          runner.host = { tool: "walls", paint: (board) => this.paint(board, runner), edit: (changes) => this.edit(changes), ask: () => this.touch(), damaged: () => this.played() };
+          Object.defineProperty(runner.host, "tool", { get: () => (this.tool === "damage" ? "ask" : this.tool) });
+          Object.defineProperty(runner.host, "automaton", { get: () => runner.automaton });
+          runner.board = new Board(runner.host, `${runner.title}. ${MAZE}`, 330);
+          runner.board.canvas.addEventListener("pointerdown", (event) => this.tool === "damage" && this.scramble(runner.board.picture.tileAt(event, this.level), 2));
+          runner.board.canvas.addEventListener("keydown", (event) => this.tool === "damage" && (event.key === "Enter" || event.key === " ") && runner.board.at && this.scramble(runner.board.at, 2));
+        });
+        this.boards = this.runners.map((runner) => runner.board);
+        this.show(
+          make("div", { class: "three" }, ...this.runners.map((runner) => make("div", {}, make("h3", {}, runner.title), runner.board.element, runner.words))),
+          this.same,
+          make("div", { class: "tools" }, this.playButton,
+            make("button", { type: "button", class: "round", "aria-label": "One iteration", onclick: () => { this.play(false); this.iterate(); } }, "›"),
+            tools,
+            make("button", { type: "button", onclick: () => this.block() }, "Wall across the path"),
+            make("button", { type: "button", onclick: () => this.scramble([0, 0], 99) }, "Scramble everything"),
+            make("button", { type: "button", onclick: () => this.load() }, "First maze")));
+        this.load();
+        done();
+      });
+    }
+
+    load() {
+      this.level = levels.parse(maze("healing"), 0);
+      this.runners.forEach((runner) => Object.assign(runner, { automaton: new Automaton(runner.policy, this.level, 0), since: 0, rightAt: -1 }));
+      this.seed = 1;
+      this.compared = 0;
+      this.differs = false;
+      this.changed();
+      this.play(!article.calm);
+    }
+
+    changed() {
+      this.level = this.runners[0].automaton.level;
+      this.known = theorem.ghosts(this.level);
+      this.answer = answers.solve(this.level, this.runners[0].policy);
+      this.runners.forEach((runner) => Object.assign(runner, { since: 0, rightAt: -1 }));
+      this.touch();
+    }
+
+    /** Go on running after somebody has done something. */
+    played() {
+      if (!this.playing) this.play(true);
+    }
+
+    edit(changes) {
+      this.runners.forEach(({ automaton }) => automaton.edit(changes));
+      this.changed();
+    }
+
+    /** Give the tiles around one the states of other tiles, the same ones in all networks. */
+    scramble([row, col], radius) {
+      const { height, width } = this.level, hit = [];
+      for (let tile = 0; tile < height * width; tile++) if (Math.abs(Math.floor(tile / width) - row) <= radius && Math.abs((tile % width) - col) <= radius) hit.push(tile);
+      this.seed++;
+      this.runners.forEach(({ automaton }) => automaton.damage(hit, levels.randomNumbers(this.seed)));
+      this.changed();
+      this.played();
+    }
+
+    /** Draw a wall on the path that leaves another way. */
+    block() {
+      const tile = this.known.length ? answers.tileToBlock(this.level, this.known.onPath) : -1;
+      if (tile >= 0) this.edit([[tile, levels.WALL]]);
+      this.blocked = tile < 0;
+      this.played();
+    }
+
+    iterate() {
+      this.runners.forEach((runner) => {
+        runner.automaton.step();
+        runner.since++;
+        const path = runner.automaton.path(), right = this.known.length ? answers.isRight(this.level, runner.policy, this.answer, [path]) : !path.some(Boolean);
+        runner.rightAt = right ? (runner.rightAt < 0 ? runner.since : runner.rightAt) : -1;
+      });
+      this.compare();
+      this.touch();
+    }
+
+    /** Compare all signals of the rules with the pairs of channels of their network. */
+    compare() {
+      const [{ automaton: rules }, { automaton: network }] = this.runners, { channels } = network.policy;
+      this.pairs = this.pairs || rules.policy.channels.map((name) => ["", "_low", "_high"].map((part) => channels.indexOf(name.toLowerCase() + part)));
+      for (const [c, [alone, low, high]] of this.pairs.entries()) {
+        for (let tile = 0; tile < this.level.tiles.length; tile++) {
+          const value = alone >= 0 ? network.value(alone, tile) : network.value(low, tile) - network.value(high, tile);
+          this.differs = this.differs || (value > 0.5) !== (rules.value(c, tile) > 0.5);
+        }
+      }
+      this.compared += this.pairs.length * this.level.tiles.length;
+    }
+
+    advance(now) {
+      const n = Math.min(2, this.due(now, this.rate));
+      for (let i = 0; i < n; i++) this.iterate();
+    }
+
+    paint(board, { automaton }) {
+      const { picture } = board;
+      drawFlood(picture, automaton);
+      if (board.at && document.activeElement === board.canvas) board.picture.drawCursor([...board.at, this.tool === "damage" ? 2 : 0], board.picture.cell);
+    }
+
+    describe() {
+      for (const { words, rightAt, since } of this.runners) {
+        const right = this.known.length ? "a shortest route" : "no route, and none drawn";
+        words.textContent = rightAt >= 0 ? `✓ ${right}, ${plural(rightAt, "iteration")} after the last change` : `working, ${plural(since, "iteration")} after the last change`;
+        words.classList.toggle("good", rightAt >= 0);
+      }
+      this.same.textContent = this.differs ? "The first two differ. That should not be possible: please tell us." : `The first two have been equal in all of ${number(this.compared)} signals so far.`;
+    }
+  }
+
+  // ---- 5: size
+
+  class Size extends Figure {
+    build(done) {
+      this.names = [
+        ["nca-shortest-path-small", "learned at 16 × 16", DATA], ["nca-shortest-path", "learned at 12 × 12 and 24 × 24", PLAY], ["compiled", "compiled from the rules", DATA],
+      ];
+      this.size = 16;
+      this.name = "nca-shortest-path-small";
+      this.words = make("p", { class: "verdict", role: "status" });
+      this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
+      this.host = { tool: "ask", paint: (board) => this.paint(board), edit: () => {}, ask: () => {}, damaged: () => {} };
+      Object.defineProperty(this.host, "automaton", { get: () => this.automaton });
+      this.board = new Board(this.host, "A maze of the chosen size, for looking only", 612);
+      this.boards = [this.board];
+      const sizes = choice("Size", [16, 32, 64, 101, 201].map((size) => [size, `${size}`]), 16, (size) => { this.size = size; this.renew(); });
+      const names = selection("Network", this.names.map(([name, words]) => [name, words]), (name) => { this.name = name; this.renew(); });
+      this.show(this.board.element, this.words, make("div", { class: "tools" }, this.playButton, sizes, names, make("button", { type: "button", onclick: () => { this.seed++; this.renew(); } }, "Another maze")));
+      this.seed = 5;
+      this.renew(done);
+    }
+
+    renew(done = () => {}) {
+      const [name, , folder] = this.names.find(([each]) => each === this.name);
+      this.withPolicies([[folder, name]], () => {
+        this.level = levels.generate("random", this.size, this.seed);
+        this.automaton = new Automaton(loaded(name), this.level, 0);
+        this.known = theorem.ghosts(this.level);
+        this.answer = answers.solve(this.level, this.automaton.policy);
+        this.limit = this.automaton.policy.exact ? this.known.bound : 3 * this.known.length + 60;
+        this.right = false;
+        this.board.fit();
+        this.play(this.ready || !article.calm);
+        done();
+      });
+    }
+
+    advance() {
+      // in about five seconds, if the processor is fast enough; a large map is computed in parts, so that the page can be scrolled
+      const perFrame = Math.max(1, Math.round(this.limit / 300)), end = performance.now() + 9;
+      for (let done = 0; done < perFrame && performance.now() < end;) {
+        if (this.automaton.work(512) < 0) continue;
+        done++;
+        if (this.automaton.iteration >= this.limit) break;
+      }
+      if (this.automaton.iteration !== this.shown) {
+        this.shown = this.automaton.iteration;
+        this.right = answers.isRight(this.level, this.automaton.policy, this.answer, [this.automaton.path()]);
+        this.touch();
+      }
+      if (this.automaton.iteration >= this.limit || (this.right && this.automaton.iteration > 2 * this.known.length + 40)) this.play(false);
+    }
+
+    play(playing) {
+      if (playing && this.automaton.iteration >= this.limit) this.automaton.restart();
+      super.play(playing);
+    }
+
+    paint(board) {
+      const { picture } = board, { tiles } = this.level;
+      drawFlood(picture, this.automaton);
+      if (picture.cell > 8) return;
+      for (const [kind, colour] of [[levels.SOURCE, picture.colours.source], [levels.TARGET, picture.colours.target]]) { // so small a tile would be overlooked
+        picture.context.fillStyle = colour;
+        picture.context.strokeStyle = picture.colours.floor;
+        picture.context.lineWidth = 3;
+        picture.context.beginPath();
+        picture.context.arc(...board.middle(tiles.indexOf(kind)), 8, 0, 2 * Math.PI);
+        picture.context.fill();
+        picture.context.stroke();
+      }
+    }
+
+    describe() {
+      const path = this.automaton.path().reduce((sum, on) => sum + on, 0), { length } = this.known, t = this.automaton.iteration;
+      const goes = `${number(this.level.height * this.level.width)} tiles, a route of ${number(length)} moves, iteration ${number(t)} of at most ${number(this.limit)}`;
+      const found = this.right ? `✓ a shortest route is drawn.` : this.playing ? "no route yet." : `✗ wrong: ${plural(path, "tile")} drawn, ${number(length + 1)} in a shortest route.`;
+      this.words.textContent = `${goes}: ${found}`;
+      this.words.classList.toggle("good", this.right);
+      this.words.classList.toggle("bad", !this.right && !this.playing && t >= this.limit);
+    }
+  }
+
+  // ---- 6: the proof
+
+  const RULES = [["rules", "the rules as they are"], ["clause", "one clause missing: left does not wait for up"], ["arrows", "arrows that point both ways"], ["seeping", "water that seeps through thin walls"]];
+
+  class Proof extends TimeFigure {
+    build(done) {
+      this.verdict = make("p", { class: "verdict", role: "status" });
+      this.tests = make("p", { class: "verdict", role: "status" });
+      this.asked = make("div", { class: "panel" });
+      const rules = selection("Check", RULES, (name) => { this.tests.textContent = ""; this.renew(this.automaton.level, loaded(name)); this.jump(); });
+      const trial = (family, words) => make("button", { type: "button", onclick: () => this.tryMazes(family) }, words);
+      this.begin(loaded("rules"), maze("proof"), MAZE);
+      this.show(
+        make("div", { class: "tools" }, rules, this.tools, this.again),
+        make("div", { class: "pair proof" }, make("div", {}, this.board.element, this.controls), this.asked), this.verdict,
+        make("div", { class: "tools" }, make("button", { type: "button", onclick: () => this.hunt() }, "Find a maze that shows it"), trial("perfect", "Try 200 mazes without loops"), trial("loops", "Try 200 with loops"), trial("random", "Try 200 of random walls")), this.tests);
+      this.board.at = [3, 3];
+      done();
+    }
+
+    renewed() {
+      this.whole = theorem.checkAll(this.policy, this.automaton.level, this.known);
+    }
+
+    /** Go to the first false statement. */
+    jump() {
+      const { mistake } = this.whole;
+      if (!mistake) return;
+      this.play(false);
+      this.board.at = [Math.floor(mistake.tile / this.automaton.level.width), mistake.tile % this.automaton.level.width];
+      this.goTo(mistake.t);
+    }
+
+    edit(changes) {
+      super.edit(changes);
+      if (this.policy.refused && this.whole.mistake && this.t > this.whole.mistake.t) this.touch();
+    }
+
+    paint(board) {
+      const { picture } = board, { level } = this.automaton, flood = this.channel("FLOOD"), { mistake } = this.whole, path = this.automaton.path();
+      picture.drawTiles(this.automaton, tint(this.automaton, 0.4, (tile) => this.automaton.value(flood, tile)));
+      picture.drawPath(level, path, 0);
+      picture.drawEnds(level);
+      this.known.distance.forEach((d, tile) => d > 0 && level.tiles[tile] === levels.EMPTY && board.write(tile, String(d), path[tile] ? picture.colours.floor : picture.colours.cursor));
+      board.drawAsked();
+      if (mistake && this.t >= mistake.t) board.mark(mistake.tile);
+    }
+
+    describe() {
+      this.describeTile(this.board.askedTile);
+      const { count, mistake, right } = this.whole;
+      this.verdict.classList.toggle("bad", Boolean(mistake));
+      this.verdict.classList.toggle("good", !mistake);
+      if (!mistake) {
+        const open = this.policy.refused ? " So this maze does not show what is wrong; the proof does, for it is about all mazes." : this.hasRoute() ? "" : " There is no route, and none is drawn.";
+        this.verdict.textContent = `${number(count)} statements checked on this maze, one for each tile, signal and iteration: all are true.${open}`;
+      } else {
+        this.verdict.textContent = `Caught after iteration ${mistake.t} at ${place(this.automaton.level, mistake.tile)}: “${title(mistake.signal)}” is ${mistake.held ? "on" : "off"}, and the theorem says ${mistake.said ? "on" : "off"}. ${right ? "Yet the path in the end is right: a test of answers would pass." : "The path in the end is wrong, too."}`;
+      }
+      if (this.policy.refused) this.verdict.textContent += ` The prover refuses it: that “${title(this.policy.refused[0].split(" ")[0])}” means what the theorem says does not follow.`;
+    }
+
+    describeTile(tile) {
+      if (tile < 0) return;
+      const { level } = this.automaton, { distance } = this.known;
+      const seen = (tap) => {
+        const at = tap === "C" ? tile : theorem.neighbour(level, tile, tap);
+        if (at < 0 || level.tiles[at] === levels.WALL) return make("span", { class: at < 0 ? "beyond" : "wall" }, at < 0 ? "edge" : "wall");
+        return make("span", { class: this.on("FLOOD", at) ? "wet" : "dry" }, distance[at] < 0 ? "∞" : String(distance[at]));
+      };
+      const rows = this.policy.channels.map((signal) => {
+        const said = theorem.says(level, this.known, signal, tile, this.t), held = this.on(signal, tile), holds = said === null || said === held;
+        return make("tr", { class: holds ? (held ? "on" : "") : "bad" }, make("th", { scope: "row" }, title(signal)),
+          make("td", {}, theorem.inWords(this.known, signal, tile, this.t)), make("td", {}, said === null ? "open" : said ? "on" : "off"), make("td", {}, held ? "on" : "off"), make("td", {}, holds ? "✓" : "✗"));
+      });
+      this.asked.replaceChildren(
+        make("h3", {}, `Moves to the target, around ${place(level, tile)}`), plus(seen, "Moves to the target from this tile and its neighbours"),
+        make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Statements about this tile" }, make("table", {}, make("thead", {}, make("tr", {}, ...["signal", `what it means after ${this.t} iterations`, "theorem", "tile", ""].map((words) => make("th", { scope: "col" }, words || make("span", { class: "unseen" }, "holds"))))), make("tbody", {}, ...rows))));
+    }
+
+    spoken(tile) {
+      const found = this.policy.channels.filter((signal) => { const said = theorem.says(this.automaton.level, this.known, signal, tile, this.t); return said !== null && said !== this.on(signal, tile); });
+      return `${super.spoken(tile)}. ${found.length ? `False: ${found.map(title).join(", ")}` : "All statements about it are true."}`;
+    }
+
+    /** Try small random mazes, a few at a time, until a statement is false of one, and show that. */
+    hunt() {
+      const policy = this.policy;
+      let n = 0;
+      const some = () => {
+        if (this.policy !== policy) return;
+        for (const end = performance.now() + 12; n < 1000 && performance.now() < end; n++) {
+          const level = levels.generate("random", 5, n), known = theorem.ghosts(level);
+          if (!theorem.checkAll(policy, level, known).mistake) continue;
+          this.tests.textContent = `This is random maze number ${n + 1}.`;
+          this.renew(level);
+          this.jump();
+          return;
+        }
+        this.tests.textContent = n < 1000 ? `Tried ${n} small random mazes …` : "1,000 small random mazes, and every statement is true of all of them.";
+        if (n < 1000) requestAnimationFrame(some);
+      };
+      some();
+    }
+
+    /** Test the automaton on random mazes, a few at a time: how often the answer is wrong, and how often a statement. */
+    tryMazes(family) {
+      const policy = this.policy, words = { perfect: "without loops", loops: "with loops", random: "of random walls" }[family], found = { n: 0, wrong: 0, false: 0 };
+      const some = () => {
+        if (this.policy !== policy) return;
+        for (const end = performance.now() + 12; found.n < 200 && performance.now() < end; found.n++) {
+          const level = levels.generate(family, 9, 1000 + found.n), result = theorem.checkAll(policy, level, theorem.ghosts(level));
+          found.wrong += !result.right;
+          found.false += result.mistake !== null;
+        }
+        this.tests.textContent = `${found.n} random mazes ${words}: the answer was wrong on ${found.wrong}, some statement was false on ${found.false}.`;
+        if (found.n < 200) requestAnimationFrame(some);
+      };
+      some();
+    }
+  }
+
+  document.documentElement.classList.add("alive");
+  article.setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  document.getElementById("theme").onclick = () => article.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  for (const [id, Kind] of Object.entries({ flood: Flood, walk: Walk, weights: Weights, healing: Healing, size: Size, proof: Proof })) new Kind(id);
+})();

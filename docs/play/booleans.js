@@ -1,0 +1,35 @@
+"use strict";
+// Rules on named booleans, as maze_nca_gym.agents.laboratory writes them: what each tile holds next, by and, or, not.
+//
+// A policy with the rule "booleans" has no weights. `nodes` are the steps of its rules, each made of earlier ones:
+// ["see", channel, [down, right]], ["tile", kind, [down, right]], ["&", i, j], ["|", i, j] and ["~", i]; `roots` has for
+// each channel the node that is its next value. In Python, docs/make_play.py makes them.
+
+(() => {
+  const SEE = 0, AND = 1, OR = 2, NOT = 3;
+  const CODES = { see: SEE, tile: SEE, "&": AND, "|": OR, "~": NOT };
+
+  /** Return the function that fills `next` for active tiles from one index to another, for a policy with such rules. */
+  function compileBooleans({ policy, stride, size, nStatic, C, active, cellOf, cells, next }) {
+    const place = ([down, right]) => (down * stride + right) * size;
+    const codes = Uint8Array.from(policy.nodes, ([name]) => CODES[name]), n = codes.length;
+    const first = Int32Array.from(policy.nodes, ([name, one, tap]) => (name === "see" ? nStatic + one + place(tap) : name === "tile" ? one + place(tap) : one));
+    const second = Int32Array.from(policy.nodes, ([name, , other]) => (name === "&" || name === "|" ? other : 0));
+    const roots = Int32Array.from(policy.roots), values = new Uint8Array(n);
+    return (from, to) => {
+      for (let i = from; i < to; i++) {
+        const tile = active[i], begin = cellOf[tile] * size;
+        for (let k = 0; k < n; k++) {
+          const code = codes[k];
+          if (code === SEE) values[k] = cells[begin + first[k]] > 0.5 ? 1 : 0;
+          else if (code === AND) values[k] = values[first[k]] & values[second[k]];
+          else if (code === OR) values[k] = values[first[k]] | values[second[k]];
+          else values[k] = 1 - values[first[k]];
+        }
+        for (let c = 0; c < C; c++) next[tile * C + c] = values[roots[c]];
+      }
+    };
+  }
+
+  globalThis.MazePlay.compileBooleans = compileBooleans;
+})();

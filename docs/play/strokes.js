@@ -1,0 +1,64 @@
+"use strict";
+// What a stroke does that begins at a tile: it draws walls or other kinds of tile, moves an end, or damages states.
+
+(() => {
+  const { EMPTY, WALL, SOURCE, TARGET, hasEnds } = globalThis.MazePlay.levels;
+  const DAMAGE_RADIUS = 2;
+
+  const isEnd = (policy, kind) => hasEnds(policy) && (kind === SOURCE || kind === TARGET);
+
+  /** Return whether a tile may change: not the border of a policy that needs one. */
+  function mayEdit({ policy, level: { height, width } }, [row, col]) {
+    const onBorder = row === 0 || col === 0 || row === height - 1 || col === width - 1;
+    return !(onBorder && policy.needs_border);
+  }
+
+  /** Return the tiles on the line between two tiles, so that a fast stroke has no gaps. */
+  function line([row, col], [endRow, endCol]) {
+    const n = Math.max(Math.abs(endRow - row), Math.abs(endCol - col), 1);
+    return Array.from({ length: n + 1 }, (_, i) => [
+      Math.round(row + ((endRow - row) * i) / n), Math.round(col + ((endCol - col) * i) / n)]);
+  }
+
+  /** Paint a line of tiles; over ends only with a brush, and never over the last of its kind. */
+  function paint(automaton, from, to, kind, overEnds, edit) {
+    const { policy, level: { tiles, width } } = automaton, nOf = (end) => tiles.reduce((sum, tile) => sum + (tile === end), 0);
+    for (const [row, col] of line(from, to).filter((at) => mayEdit(automaton, at))) {
+      const tile = row * width + col, before = tiles[tile];
+      if (before !== kind && (!isEnd(policy, before) || (overEnds && nOf(before) > 1))) edit([[tile, kind]]);
+    }
+  }
+
+  /** Return a function that moves the end on a tile to another tile. */
+  function moveEnd(automaton, from, kind, edit) {
+    return (_, to) => {
+      const { policy, level: { tiles, width } } = automaton, tile = to[0] * width + to[1];
+      if (isEnd(policy, tiles[tile]) || !mayEdit(automaton, to)) return;
+      edit([[from, EMPTY], [tile, kind]]);
+      from = tile;
+    };
+  }
+
+  function scramble(automaton, [row, col]) {
+    const { height, width } = automaton.level, hit = [];
+    for (let r = Math.max(0, row - DAMAGE_RADIUS); r <= Math.min(height - 1, row + DAMAGE_RADIUS); r++) {
+      for (let c = Math.max(0, col - DAMAGE_RADIUS); c <= Math.min(width - 1, col + DAMAGE_RADIUS); c++) hit.push(r * width + c);
+    }
+    automaton.damage(hit, Math.random);
+  }
+
+  /** Return what a drag does that begins at a tile [row, col]: a function from the last tile and the next.
+   *
+   * `tool` is "walls", "damage", or the number of the kind of tile that is drawn. `edit` makes changes, [[tile, kind], ...].
+   */
+  function strokeFrom(automaton, at, tool, edit) {
+    const { policy, level: { tiles, width } } = automaton, tile = at[0] * width + at[1], kind = tiles[tile];
+    if (tool === "damage") return (_, to) => scramble(automaton, to);
+    if (tool !== "walls") return (from, to) => paint(automaton, from, to, tool, true, edit);
+    if (isEnd(policy, kind)) return moveEnd(automaton, tile, kind, edit);
+    const drawn = kind === WALL ? EMPTY : WALL;
+    return (from, to) => paint(automaton, from, to, drawn, false, edit);
+  }
+
+  globalThis.MazePlay.strokes = { strokeFrom, isEnd, DAMAGE_RADIUS };
+})();

@@ -1,0 +1,282 @@
+"""The article docs/article: it is whole and small, its figures do what the package does, its numbers are measured."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from test_play import PAGE, ROOT, make_play, needs_chromium, needs_node, serve
+
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.laboratory import SHORTEST_PATH, prove
+from maze_nca_gym.agents.laboratory.automata.healing import HEALING
+from maze_nca_gym.agents.laboratory.automata.theorem import CENTRE, MazePicture
+from maze_nca_gym.mazes import generate
+from maze_nca_gym.mazes.levels import one_hot
+from maze_nca_gym.mazes.tasks import find_task
+
+ARTICLE = ROOT / "docs" / "article"
+TEXT = (ARTICLE / "index.html").read_text(encoding="utf-8")
+MAIN, _, NOTES = TEXT.partition('<section class="notes"')
+FIGURES = ("flood", "walk", "weights", "healing", "size", "proof")
+SCRIPTS = [path for path in re.findall(r'<script src="(.*?)">', TEXT) if path not in ("board.js", "figures.js")]
+ON_THE_WAY = ("../play/policies/nca-shortest-path.js", "../play/policies/nca-shortest-path-healing.js")
+"""What the figures load once they are in sight."""
+
+
+def words(text):
+    return html.unescape(
+        re.sub(r"<[^>]*>", " ", re.sub(r"<(noscript|title)>.*?</\1>", "", text, flags=re.DOTALL))
+    ).split()
+
+
+def card(name):
+    return json.loads((ROOT / "agents" / "policies" / "pretrained" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def levels():
+    """Mazes of one size, some of them without a route."""
+    rng = np.random.default_rng(3)
+    tiles = np.concatenate(
+        [generate(rng, 4, (7, 9), "random"), find_task("shortest-path").generate(rng, 4, (7, 9), "perfect")]
+    )
+    blocked = tiles[:2].copy()
+    blocked[:, 4, :] = 1
+    keep = [((maze == 2).any() and (maze == 3).any()) for maze in blocked]
+    return np.concatenate([tiles, blocked[keep]])
+
+
+def test_its_data_are_made_from_the_package():
+    """python docs/make_play.py writes them again."""
+    assert {path.name: path.read_bytes() for path in (ARTICLE / "data").glob("*")} == make_play.article_files()
+
+
+def test_it_is_whole_small_and_needs_no_network():
+    used = re.findall(r'\b(?:src|href)="(?!https?:|#|data:,)(.*?)"', TEXT)
+    assert [path for path in used if not (ARTICLE / path).is_file()] == []
+    assert re.findall(r'(?:src|<link[^>]*href)="https?:', TEXT) == []
+    loaded = {(ARTICLE / path).resolve() for path in (*used, *ON_THE_WAY)} - {(PAGE / "index.html").resolve()}
+    loaded |= {path.resolve() for path in ARTICLE.rglob("*") if path.is_file()}
+    assert sum(path.stat().st_size for path in loaded) < 600_000
+
+
+def test_what_it_refers_to_is_there():
+    names = re.findall(r'\bid="(.*?)"', TEXT)
+    assert len(names) == len({*names})
+    assert {*re.findall(r'href="#(.*?)"', MAIN)} == {name for name in names if re.fullmatch(r"[nr]\d", name)}
+
+
+def test_figures_say_what_to_try_and_to_see_and_have_a_picture():
+    found = re.findall(r'<figure id="(.*?)">(.*?)</figure>', TEXT, re.DOTALL)
+    assert tuple(name for name, _ in found) == FIGURES
+    for name, figure in found:
+        assert re.search(rf'<img class="still" src="data/{name}.svg" width="\d+" height="\d+" alt="[^"]+">', figure)
+        assert "<b>Try:</b>" in figure
+        assert "<b>See:</b>" in figure
+
+
+def test_it_has_the_length_of_an_article():
+    assert 2000 <= len(words(MAIN[MAIN.index("<body>") :])) <= 3000
+
+
+def test_its_numbers_are_those_of_the_cards():
+    said = " ".join(words(MAIN)).replace("\N{MULTIPLICATION SIGN}", "x")
+    hinted, learned, healing = map(card, ("nca-shortest-path-hinted", "nca-shortest-path", "nca-shortest-path-healing"))
+    complete = {row["levels"]: row for row in healing["evaluation"]}
+    opened = {
+        name: next(edit for edit in complete[name]["stability"]["edits"] if edit["edit"] == "wall opened")
+        for name in ("random-16", "perfect-16")
+    }
+    lenient = {row["levels"]: row for row in card("nca-diameter-lenient")["evaluation"]}["random-16"]
+    extrapolated = (ROOT / "experiments" / "EXTRAPOLATION.md").read_text(encoding="utf-8")
+    small = dict(re.findall(r"nca-shortest-path-small \| random-(\d+) \| \d+ \| \d+ \| ([\d.]+)", extrapolated))
+    share = {name: 100 * edit["continued"]["complete"]["value"] for name, edit in opened.items()}
+    lemmas = re.search(r"in (\d+) lemmas", hinted["certificate"]["automaton"])
+    for phrase in (
+        f"takes {hinted['made_in']['seconds']} seconds",
+        f"{learned['made_in']['seconds'] / 60:.0f} minutes and {load('nca-shortest-path').n_weights:,} weights",
+        f"all of {learned['evaluation'][0]['n_levels']:,} test mazes",
+        f"in {healing['made_in']['seconds'] / 60:.0f} minutes",
+        f"{100 * complete['random-16']['metrics']['complete']['value']:.2f} % of random",
+        f"{share['random-16']:.0f} % of random mazes, but in only {share['perfect-16']:.0f} %",
+        f"32 x 32 it solves {small['32']} %, at 64 x 64 {small['64']} %, at 128 x 128 {float(small['128']):.0f} %",
+        f"{hinted['certificate']['n_patches']} of them",
+        f"takes {lemmas[1]} such lemmas",
+        f"{100 * lenient['metrics']['optimal']['value']:.0f} % of random mazes",
+    ):
+        assert phrase in said, phrase
+    (compiled,) = re.findall(
+        r'addPolicy\((\{\s*"format".*?\})\);', (ARTICLE / "data" / "automata.js").read_text(), re.S
+    )[-1:]
+    weights = np.array(json.loads(compiled[compiled.rindex('"weights": ') + 11 : -2]))
+    assert f"{weights.size:,}, and only {(weights != 0).sum()} of these" in said
+
+
+@pytest.mark.parametrize("name", make_play.SABOTAGED)
+def test_the_prover_refuses_each_sabotage_for_the_reason_that_is_shown(name):
+    pytest.importorskip("z3")
+    refused = prove(make_play.SABOTAGED[name]).refused
+    assert [lemma.claim for lemma in refused] == make_play.REFUSED[name]
+    assert all(lemma.counterexample for lemma in refused)
+
+
+@needs_node
+class TestNode:
+    def run(self, script, *further):
+        """The JSON that a script prints, after those of the article."""
+        loading = "globalThis.MazePlay = {loaded: {}, addPolicy(policy) { this.loaded[policy.name] = policy; }};"
+        texts = [(ARTICLE / path).read_text(encoding="utf-8") for path in (*SCRIPTS, *further) if "picture" not in path]
+        tools = """
+            const {levels, Automaton, theorem, loaded} = MazePlay;
+            const levelOf = (text) => { const rows = text.split('\\n');
+              return {height: rows.length, width: rows[0].length, tiles: Uint8Array.from(rows.join(''), Number)}; };
+        """
+        whole = "\n".join([loading, *texts, tools, script])
+        return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
+
+    def mazes(self):
+        return json.dumps(["\n".join("".join(map(str, row)) for row in maze.tolist()) for maze in levels()])
+
+    @pytest.mark.parametrize(
+        ("name", "automaton"),
+        [
+            ("rules", SHORTEST_PATH),
+            ("rules-RDLU", SHORTEST_PATH.ordered("RDLU")),
+            ("rules-healing", HEALING),
+            *make_play.SABOTAGED.items(),
+        ],
+    )
+    def test_rules_do_what_they_do_in_python(self, name, automaton):
+        tiles, n_steps = levels(), 24
+        found = self.run(f"""
+            console.log(JSON.stringify({self.mazes()}.map((text) => {{
+              const automaton = new Automaton(loaded[{json.dumps(name)}], levelOf(text)), states = [];
+              for (let t = 0; t < {n_steps}; t++, automaton.step()) states.push(Array.from(automaton.copyState()));
+              return states;
+            }})));
+        """)
+        signals = np.zeros((len(tiles), len(automaton.signals), *tiles.shape[1:]), np.bool_)
+        states = np.array(found, np.bool_).reshape(len(tiles), n_steps, *tiles.shape[1:], -1).transpose(1, 0, 4, 2, 3)
+        for state in states:
+            assert np.array_equal(state, signals)
+            signals = automaton.step(tiles, signals)
+
+    @pytest.mark.parametrize(
+        ("name", "rules", "data"),
+        [("compiled", "rules", ()), ("compiled-healing", "rules-healing", ("data/compiled-healing.js",))],
+    )
+    def test_compiled_networks_do_what_the_rules_do(self, name, rules, data):
+        """Those that heal, also while the maze changes and after damage: their certificate assumes no invariant."""
+        equal = self.run(
+            f"""
+            const heals = {json.dumps(bool(data))};
+            const pair = ({{policy}}, signal) =>
+              ["", "_low", "_high"].map((part) => policy.channels.indexOf(signal.toLowerCase() + part));
+            console.log(JSON.stringify({self.mazes()}.map((text) => {{
+              const names = [{json.dumps(name)}, {json.dumps(rules)}];
+              const [one, other] = names.map((each) => new Automaton(loaded[each], levelOf(text)));
+              const wall = one.level.tiles.lastIndexOf(0);
+              let equal = true;
+              for (let t = 0; t < 60; t++) {{
+                if (t === 30 && heals) [one, other].forEach((each) => each.edit([[wall, 1]]));
+                const hit = [wall, 9, 10, 11, 12];
+                if (t === 45 && heals) [one, other].forEach((each) => each.damage(hit, levels.randomNumbers(4)));
+                one.step();
+                while (other.work(7) < 0);
+                other.policy.channels.forEach((signal, c) => {{
+                  const [alone, low, high] = pair(one, signal);
+                  one.level.tiles.forEach((_, tile) => {{
+                    const value = alone >= 0 ? one.value(alone, tile) : one.value(low, tile) - one.value(high, tile);
+                    equal = equal && value === other.value(c, tile);
+                  }});
+                }});
+              }}
+              return equal;
+            }})));
+        """,
+            *data,
+        )
+        assert equal == [True] * len(levels())
+
+    def test_the_theorem_says_what_it_says_in_python(self):
+        tiles, times = levels(), (0, 1, 2, 5, 9, 14, 30, 60)
+        found = self.run(f"""
+            const names = loaded.rules.channels.slice(1);
+            console.log(JSON.stringify({self.mazes()}.map((text) => {{
+              const level = levelOf(text), known = theorem.ghosts(level), all = [...level.tiles.keys()];
+              const says = (name, t) => all.map((tile) => theorem.says(level, known, name, tile, t));
+              const said = {list(times)}.map((t) => names.map((name) => says(name, t)));
+              return [said, known.length, Array.from(known.onPath), theorem.checkAll(loaded.rules, level, known)];
+            }})));
+        """)
+        theorem = SHORTEST_PATH.theorem
+        for maze, (said, length, on_path, checked) in zip(tiles, found, strict=True):
+            ghosts = theorem.ghosts(maze)
+            picture = MazePicture(maze, ghosts)
+            assert (length, on_path) == (ghosts["length"], ghosts["on_path"].astype(int).ravel().tolist())
+            for t, here in zip(times, said, strict=True):
+                expected = theorem.signals(picture, CENTRE, np.int64(t))
+                for signal, values in zip(list(SHORTEST_PATH.signals)[1:], here, strict=True):
+                    assert np.broadcast_to(expected[signal], maze.shape).ravel().tolist() == values, (signal, t)
+            last = 2 * length + 2 if length else int(ghosts["distance"].max()) + 2
+            assert checked == {"count": 9 * maze.size * (last + 1), "mistake": None, "right": True}
+
+    def test_sabotage_is_caught_where_the_text_says_it_is(self):
+        found = self.run("""
+            const tried = (name, family) => {
+              let wrong = 0, untrue = 0;
+              for (let n = 0; n < 200; n++) {
+                const level = levels.generate(family, 9, 1000 + n);
+                const result = theorem.checkAll(loaded[name], level, theorem.ghosts(level));
+                wrong += !result.right;
+                untrue += result.mistake !== null;
+              }
+              return [wrong, untrue];
+            };
+            const pairs = [["clause", "perfect"], ["clause", "loops"], ["seeping", "loops"], ["seeping", "random"]];
+            pairs.push(["rules", "random"]);
+            console.log(JSON.stringify(pairs.map((pair) => tried(...pair))));
+        """)
+        assert found[0] == [0, 0], "without loops there are no ties"
+        assert found[1][0] > 0
+        assert found[2] == [0, 200]
+        assert 0 < found[3][0] < 20
+        assert found[3][1] > 150
+        assert found[4] == [0, 0]
+
+    def test_networks_hold_at_other_sizes_or_do_not(self):
+        """The learned networks run in Python: that they do the same in the browser is tested for the page."""
+        rng = np.random.default_rng(0)
+        tiles = find_task("shortest-path").generate(rng, 8, 64, "random")
+        target = find_task("shortest-path").solve_all(tiles)
+        maze, n_steps = torch.from_numpy(one_hot(tiles)), 3 * int(target.sum(axis=(1, 2)).max()) + 60
+        right = {}
+        for name in ("nca-shortest-path-small", "nca-shortest-path"):
+            drawn = rollout(load(name), maze, n_steps)[:, 0] > 0.5
+            right[name] = int((drawn.numpy() == target.astype(bool)).all(axis=(1, 2)).sum())
+        assert right["nca-shortest-path"] == 8 > right["nca-shortest-path-small"]
+
+
+@needs_chromium
+@pytest.mark.slow
+class TestChromium:
+    def dump(self, tmp_path, text):
+        """The document of a page whose figures all begin at once, since no observer says where they are."""
+        here = f'<head><base href="{ARTICLE.as_uri()}/"><script>delete globalThis.IntersectionObserver;</script>'
+        (tmp_path / "index.html").write_text(text.replace("<head>", here), encoding="utf-8")
+        return serve.dump_page((tmp_path / "index.html").as_uri(), tmp_path / "profile")
+
+    def test_all_figures_are_alive_when_it_is_opened_from_a_file(self, tmp_path):
+        page = self.dump(tmp_path, TEXT)
+        assert page.count('class="stage live"') == len(FIGURES)
+        assert 'role="alert"' not in page
+
+    def test_without_a_file_it_says_so_and_keeps_its_pictures(self, tmp_path):
+        page = self.dump(tmp_path, TEXT.replace('src="data/automata.js"', 'src="data/none.js"'))
+        assert page.count("This figure stands still. The file data/automata.js is missing or damaged.") >= 4
+        assert page.count('class="still"') >= 4
