@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -20,7 +21,11 @@ from maze_nca_gym.agents.training.config import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "site"
-TUTORIALS = sorted(path.stem for path in (ROOT / "docs" / "tutorials").glob("*.py"))
+TUTORIALS = sorted(
+    f"{folder}/{path.stem}" for folder in ("tutorials", "exercises") for path in (ROOT / "docs" / folder).glob("*.py")
+)
+KINDS = ("[gap]", "[solution]")
+EXERCISES = [name for name in TUTORIALS if name.startswith("exercises")]
 
 
 @pytest.fixture(autouse=True)
@@ -71,8 +76,20 @@ class TestTheBuiltSite:
 
     @for_each("name", TUTORIALS)
     def test_every_tutorial_has_a_page_and_a_notebook(self, site, name):
-        assert f'href="{name}.ipynb"' in text_of(site / "tutorials" / f"{name}.html")
-        assert '"cells"' in text_of(site / "tutorials" / f"{name}.ipynb")
+        assert f'href="{Path(name).name}.ipynb"' in text_of(site / f"{name}.html")
+        assert '"cells"' in text_of(site / f"{name}.ipynb")
+
+    @for_each("name", EXERCISES)
+    def test_an_exercise_hides_its_solutions_and_has_a_notebook_without(self, site, name):
+        page = text_of(site / f"{name}.html")
+        assert f'href="{Path(name).name}_gaps.ipynb"' in page
+        cells = importlib.import_module("tutorial_pages").read(text_of(ROOT / "docs" / f"{name}.py")).cells
+        gaps, solutions = ([cell.source for cell in cells if kind in cell.metadata.get("tags", [])] for kind in KINDS)
+        assert len(gaps) == len(solutions) == page.count("<summary>Solution</summary>") >= 3
+        assert all("..." in gap for gap in gaps)
+        given, solved = (json.loads(text_of(site / f"{name}{end}.ipynb"))["cells"] for end in ("_gaps", ""))
+        assert {"".join(cell["source"]) for cell in given} & {*gaps, *solutions} == {*gaps}
+        assert {"".join(cell["source"]) for cell in solved} & {*gaps, *solutions} == {*solutions}
 
     def test_public_functions_are_in_the_reference(self, site):
         pages = "".join(map(text_of, (site / "reference").glob("*.html")))
@@ -146,7 +163,8 @@ def test_links_follow_files_that_have_moved_or_lead_to_the_repository(text, page
 
 class TestTutorials:
     def test_all_of_them_are_on_the_site(self):
-        assert sorted(importlib.import_module("tutorial_pages").ORDER) == TUTORIALS
+        listed = importlib.import_module("tutorial_pages").paths().values()
+        assert sorted(path.removesuffix(".md") for paths in listed for path in paths) == TUTORIALS
 
     def test_cells_and_what_they_show_become_a_page(self):
         pages = importlib.import_module("tutorial_pages")
@@ -167,6 +185,16 @@ class TestTutorials:
         pages.execute(notebook)
         assert "data:image" in pages.page(notebook, name)
         assert any("stdout" in str(cell.get("outputs")) for cell in notebook.cells)
+
+    @for_each("name", EXERCISES)
+    def test_solutions_of_exercises_are_right(self, name, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        script = text_of(ROOT / "docs" / f"{name}.py").replace("n_updates=600", "n_updates=4")
+        notebook = importlib.import_module("tutorial_pages").read(script)
+        names = {}
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and KINDS[0] not in cell.metadata.tags:
+                exec(cell.source, names)  # what is not right fails in the sheet
 
 
 def test_the_workflow_publishes_what_is_built():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ EXAMPLE = re.compile(r"^( *)>>> .*\n(?:\1[^\s\"].*\n)*", re.MULTILINE)
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the generated pages into the navigation, and show mkdocstrings the sources as one package."""
     listed = {
-        "tutorials/*": tutorial_pages.paths(),
+        **tutorial_pages.paths(),
         "environments/*": environment_pages.paths(),
         **{f"policies/*, {role}": policy_pages.paths(role) for role in ROLES},
         "reference/*": api_pages.paths(),
@@ -105,7 +106,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     places = {f"docs/{file.src_uri}": file.src_uri for file in files if not file.inclusion.is_excluded()}
     places |= COPIED | {"examples": "examples.md"}
     places |= {f"examples/{name}.py": "examples.md" for name in example_page.names(ROOT / "examples")}
-    places |= {f"docs/{path.removesuffix('.md')}.py": path for path in tutorial_pages.paths()}
+    places |= {f"docs/{path.removesuffix('.md')}.py": path for path in chain(*tutorial_pages.paths().values())}
     path = pages.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     address = (config.repo_url or "").rstrip("/")
     markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, places, address))

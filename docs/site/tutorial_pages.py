@@ -1,31 +1,39 @@
-"""Tutorials: scripts in the percent format, run as notebooks, shown with what they print and draw.
+"""Tutorials and exercises: scripts in the percent format, run as notebooks, shown with what they print and draw.
 
-A cell begins with `# %%`, one of text with `# %% [markdown]`. Each page links to the notebook that was run.
+A cell begins with `# %%`, one of text with `# %% [markdown]`. Each page links to the notebook that was run. In an
+exercise, `# %% [gap]` is a cell with `...` to fill in, and `# %% [solution]` the same cell filled in, which runs in its
+place. The page shows the solution folded, and links to the notebook with the gaps too.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 import tempfile
 from html import escape
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
-FOLDER = Path(__file__).parents[1] / "tutorials"
+FOLDER = Path(__file__).parents[1]
 ORDER = ("first_steps", "train_your_own", "evolve_levels", "write_a_task", "your_own_world")
 """Names of the tutorials as they follow one another."""
+EXERCISES = ("flood_by_hand", "train_and_break", "prove_a_rule")
+"""Names of the exercises as they follow one another."""
 SECONDS = 600
 """Longest time that a cell may take."""
-TEXT = "[markdown]"
+TEXT, GAP, SOLUTION = "[markdown]", "[gap]", "[solution]"
 
 
-def paths() -> list[str]:
-    """Return the paths of the pages."""
-    return [f"tutorials/{name}.md" for name in ORDER]
+def paths() -> dict[str, list[str]]:
+    """Return the paths of the pages by their folders, as the navigation names them."""
+    return {
+        "tutorials/*": [f"tutorials/{name}.md" for name in ORDER],
+        "exercises/*": [f"exercises/{name}.md" for name in EXERCISES],
+    }
 
 
 def pages(run: bool) -> dict[str, str | bytes]:
@@ -35,12 +43,15 @@ def pages(run: bool) -> dict[str, str | bytes]:
         run: whether the cells run; otherwise the code is shown without what comes of it.
     """
     made: dict[str, str | bytes] = {}
-    for name in ORDER:
-        notebook = read((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+    for place in (path.removesuffix(".md") for path in chain(*paths().values())):
+        notebook = read((FOLDER / f"{place}.py").read_text(encoding="utf-8"))
+        notebook_of_gaps = _without(notebook, SOLUTION)
         if run:
             execute(notebook)
-        made[f"tutorials/{name}.ipynb"] = nbformat.writes(notebook)
-        made[f"tutorials/{name}.md"] = page(notebook, name)
+        made[f"{place}.md"] = page(notebook, Path(place).name)
+        made[f"{place}.ipynb"] = nbformat.writes(_without(notebook, GAP))
+        if len(notebook_of_gaps.cells) < len(notebook.cells):
+            made[f"{place}_gaps.ipynb"] = nbformat.writes(notebook_of_gaps)
     return made
 
 
@@ -52,14 +63,22 @@ def read(script: str) -> Any:
         if kind.strip() == TEXT:
             made = nbformat.v4.new_markdown_cell(re.sub(r"^# ?", "", body, flags=re.MULTILINE).strip())
         else:
-            made = nbformat.v4.new_code_cell(body.strip())
+            tags = [kind.strip()] if kind.strip() else []
+            made = nbformat.v4.new_code_cell(body.strip(), metadata={"tags": tags})
         made["id"] = str(i)  # drawn at random otherwise
         notebook.cells.append(made)
     return notebook
 
 
+def _without(notebook: Any, tag: str) -> Any:
+    """Return a copy of a notebook without the cells of a tag."""
+    copied = copy.deepcopy(notebook)
+    copied.cells = [cell for cell in copied.cells if tag not in cell.metadata.get("tags", [])]
+    return copied
+
+
 def execute(notebook: Any) -> None:
-    """Run all cells in a folder of their own, and store what they show.
+    """Run all cells but gaps in a folder of their own, and store what they show.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell failed.
@@ -68,13 +87,19 @@ def execute(notebook: Any) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=resources).execute()
+        NotebookClient(
+            notebook, timeout=SECONDS, kernel_name="python3", resources=resources, skip_cells_with_tag=GAP
+        ).execute()
 
 
 def page(notebook: Any, name: str) -> str:
     """Return a notebook as a page in Markdown."""
     cells = [cell.source if cell.cell_type == "markdown" else _code(cell) for cell in notebook.cells]
-    return "\n\n".join([*cells, f"[This page as a notebook]({name}.ipynb)"])
+    tags = {tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])}
+    links = [f"[This page as a notebook]({name}.ipynb)"]
+    if SOLUTION in tags:
+        links = [f"[This sheet as a notebook with gaps]({name}_gaps.ipynb)", f"[with the solutions]({name}.ipynb)"]
+    return "\n\n".join([*cells, ", ".join(links)])
 
 
 def _code(cell: Any) -> str:
@@ -87,7 +112,10 @@ def _code(cell: Any) -> str:
         for is_text, group in groupby((pair for pair in shown if pair[1].strip()), key=itemgetter(0))
     ]
     result = ["\n".join(['<div class="output" markdown>', "", "\n\n".join(blocks), "", "</div>"])] if blocks else []
-    return "\n\n".join([f"```python\n{cell.source}\n```", *result])
+    code = "\n\n".join([f"```python\n{cell.source}\n```", *result])
+    if SOLUTION in cell.metadata.get("tags", []):
+        return f"<details markdown><summary>Solution</summary>\n\n{code}\n\n</details>"
+    return code
 
 
 def _shown(output: Any) -> tuple[bool, str]:
