@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -20,7 +21,7 @@ import tyro
 from numpy.typing import NDArray
 
 from experiments.kept import Record, kept
-from maze_nca_gym.agents import load
+from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.evaluation.drawing import BLUE, GREY, VERMILION, figure, panels
 from maze_nca_gym.mazes import Tile, Tiles, solvers
 from maze_nca_gym.mazes._kernels.compiling import jit
@@ -91,12 +92,13 @@ def settle(state, listed, taps, weights, bias, n_iterations):
     return drawn, still, n_computed
 
 
-def run(tiles: Tiles, n_iterations: int = 2**62) -> tuple[NDArray[np.uint8], int, int, int]:
-    """Return the last state of the network, (H, W, C) in halves, on (H, W) tiles, and what else `settle` returns.
+def run(policy: Policy, tiles: Tiles, n_iterations: int = 2**62) -> tuple[NDArray[np.uint8], int, int, int]:
+    """Return the last state of a network, (H, W, C) in halves, on (H, W) tiles, and what else `settle` returns.
 
-    Weights are whole numbers, and biases of halves. So all sums are exact, in float32 as in integers, in any order.
+    Its kernel is 3x3 without pooling, its weights are whole numbers, its biases whole numbers of halves, and its states
+    below 128. So all sums are exact, in float32 as in integers, in any order.
     """
-    program = load(POLICY).program()
+    program = policy.program()
     weights = np.ascontiguousarray(program.weight.detach().numpy().transpose(2, 1, 0), np.int32)
     bias, n_inputs = (2 * program.bias.detach().numpy()).astype(np.int32), len(program.inputs)
     state = np.zeros((tiles.shape[0] + 2, tiles.shape[1] + 2, weights.shape[1]), np.uint8)
@@ -129,7 +131,7 @@ def measure(family: str, size: int) -> Record:
     """Solve one maze of size x size tiles within a wall; a row of the table."""
     (tiles,) = draw(family, size, 1, 0)
     Path("/proc/self/clear_refs").write_text("5")  # Linux forgets the peak of the memory so far
-    (state, drawn, still, n_computed), seconds = timed(run, tiles)
+    (state, drawn, still, n_computed), seconds = timed(partial(run, load(POLICY)), tiles)
     (kilobytes,) = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     distances, compiled = timed(solvers.distances, tiles)
     moves = int(distances[tiles == Tile.TARGET][0])
