@@ -10,10 +10,10 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 import torch
-from active_tiles import run_active
 from maze_samples import sample
 from tables import for_each
 
+from experiments.scaling.largest import run
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH
 from maze_nca_gym.agents.laboratory.compiling.bounds import Network
@@ -443,18 +443,19 @@ class TestConfig:
         assert certify(model) == certificate
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["loops", "random"])
-def test_tiles_that_are_not_active_can_be_left_alone(family):
-    tiles = generate(np.random.default_rng(11), 3, (9, 8), family)
-    policy = load(NAMES[SHORTEST_PATH])
-    with torch.no_grad():
-        whole = rollout(policy, torch.from_numpy(one_hot(tiles)), 200)
-    for level, path, expected in zip(tiles, shortest_path(tiles), whole, strict=True):
-        state, n_steps = run_active(policy, level, 200)
-        np.testing.assert_allclose(state.transpose(2, 0, 1), expected, atol=0.01)
-        np.testing.assert_array_equal(state[..., 0] > 0.5, path)
-        assert n_steps < 200
+@torch.no_grad()
+@for_each("name", ["nca-shortest-path-hinted", "nca-shortest-path-exact-weights"])
+@for_each("family", ["loops", "random"])
+def test_tiles_that_are_not_active_can_be_left_alone(name, family):
+    (tiles,) = generate(np.random.default_rng(11), 1, (9, 8), family)
+    policy = load(name)
+    states = rollout(policy, torch.from_numpy(one_hot(tiles[None])), range(1, 80))
+    for n_steps, state in enumerate(states, 1):
+        found, drawn, still, _ = run(policy, tiles, n_steps)
+        np.testing.assert_array_equal(found.transpose(2, 0, 1) / 2, state[0])
+        assert drawn <= still <= n_steps
+    np.testing.assert_array_equal(found[..., 0] > 0, shortest_path(tiles))
+    assert still < n_steps
 
 
 @pytest.mark.slow
@@ -487,5 +488,5 @@ def test_many_levels_after_ten_times_the_iterations(family, size, n):
     policy = load(NAMES[SHORTEST_PATH])
     tiles = named_levels(family, size, "shortest-path", n).tiles
     for level, path in zip(tiles, shortest_path(tiles), strict=True):
-        state, _ = run_active(policy, level, 20 * int(path.sum()))
-        np.testing.assert_array_equal(state[..., 0] > 0.5, path)
+        state, *_ = run(policy, level, 20 * int(path.sum()))
+        np.testing.assert_array_equal(state[..., 0] > 0, path)
