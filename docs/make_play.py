@@ -207,7 +207,7 @@ MAZES = {
 def files() -> dict[str, bytes]:
     """Return the content of every file of the page by its name."""
     loaded = {name: load(name) for name in POLICIES}
-    about = list_policies()
+    about = list_policies(all=True)
     return {
         "list.js": to_list([(name, policy.task, about[name].description) for name, policy in loaded.items()]),
         **{f"{name}.js": to_script(policy, name) for name, policy in loaded.items()},

@@ -1,11 +1,15 @@
-"""A task of one's own: the shortest path to the nearest of several targets, solved by the package's searches."""
+"""A task of one's own: the shortest path to the nearest of several targets, by search, by an automaton, and learned."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.mazes import Task, Tile, of_each, register_task, solvers
+from maze_nca_gym.agents.laboratory import SHORTEST_PATH, canonical_path
+from maze_nca_gym.mazes import STEPS, USUAL_ORDER, Task, Tile, of_each, register_task, solvers
+
+MOVES = dict(zip(USUAL_ORDER, STEPS.values(), strict=True))
 
 
 def mark(rng, tiles):
@@ -18,11 +22,16 @@ def mark(rng, tiles):
 
 
 @of_each
-def solve(level, order="ULDR"):
-    """The canonical path to the nearest target, (H, W) bool; of targets at one distance, to the first row by row."""
-    paths = solvers.shortest_paths_from(level, np.argwhere(level == Tile.TARGET), order=order)
-    lengths = paths.sum(axis=(1, 2))
-    return paths[np.where(lengths, lengths, level.size + 1).argmin()]
+def solve(level, order=USUAL_ORDER):
+    """The path that takes at each tile the first direction to a nearest target, (H, W) bool."""
+    each = np.stack([solvers.distances(level, target) for target in np.argwhere(level == Tile.TARGET)])
+    far = np.pad(np.where(each < 0, level.size, each).min(axis=0), 1, constant_values=level.size)
+    path, at = np.zeros(far.shape, bool), tuple(np.argwhere(level == Tile.SOURCE)[0] + 1)
+    path[at] = far[at] < level.size
+    while path[at] and far[at]:
+        at = next(to for to in (tuple(np.add(at, MOVES[towards])) for towards in order) if far[to] < far[at])
+        path[at] = True
+    return path[1:-1, 1:-1]
 
 
 @of_each
@@ -46,11 +55,19 @@ register_task(
     )
 )
 register_environment("MazeNearestTarget-v0", "nearest-target", max_episode_steps=512)
+# the flood of the shortest path starts at every target, so the automaton needs no change
+NEAREST = replace(
+    SHORTEST_PATH, name="nearest-target", task="nearest-target", theorem=canonical_path(several=True), in_order=None
+)
 
 if __name__ == "__main__":
-    from maze_nca_gym.agents import evaluate, train
+    from maze_nca_gym.agents import compile_automaton, evaluate, train
 
     size = {"n_channels": 16, "n_iterations": 24, "sizes": (8,), "n_updates": int((sys.argv[1:] or ["500"])[0])}
-    train("fast", out="runs/nearest-target", task="nearest-target", **size, optimiser="soap", learning_rate=6e-3)
-    (row,) = evaluate("runs/nearest-target/model.safetensors", families="random", sizes=8, n=500)
-    print(f"{row.metrics.optimal.value:.1%} of 500 test levels optimal")
+    fast = {"optimiser": "soap", "learning_rate": 6e-3}
+    model = train("fast", out="runs/nearest-target", task="nearest-target", **size, **fast)
+    proven, certificate = compile_automaton(NEAREST)
+    for name, policy in {"learned": model, "compiled": proven}.items():
+        (row,) = evaluate({name: policy}, families="random", sizes=8, n=500)
+        print(f"{name}: {row.metrics.optimal.value:.1%} of 500 test levels optimal")
+    print(f"{proven.n_weights:,} weights follow the automaton, proven: {certificate.holds}")

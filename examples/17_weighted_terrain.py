@@ -1,21 +1,25 @@
-"""A task with kinds of tile of its own: the cheapest path over terrain, with Dijkstra's algorithm as exact solution."""
+"""A task with kinds of tile of its own: the cheapest path over terrain, by Dijkstra's algorithm, by an automaton, and
+learned."""
 
 import heapq
 import sys
+from enum import IntEnum
+from functools import partial
 
 import numpy as np
 
 from maze_nca_gym import register_environment
+from maze_nca_gym.agents.laboratory import Automaton, CanonicalPath, StepBound, canonical_path
 from maze_nca_gym.mazes import KINDS, STEPS, USUAL_ORDER, Guidance, Kind, Task, Tile, of_each, register_task
 
-SAND, SWAMP = Kind("sand", "s", "#ecd9a8"), Kind("swamp", "w", "#9fbf9a")
+SAND, SWAMP = len(KINDS), len(KINDS) + 1
 COSTS = np.array([1, 0, 1, 1, 3, 9])  # of entering a tile of each kind; a wall is never entered
 OFFSETS = np.array(list(STEPS.values()))
 
 
 def mark(rng, tiles):
     """Make a third of the empty tiles sand, and a quarter swamp."""
-    kinds = rng.choice([0, 4, 5], size=tiles.shape, p=[5 / 12, 1 / 3, 1 / 4]).astype(np.uint8)
+    kinds = rng.choice([Tile.EMPTY, SAND, SWAMP], size=tiles.shape, p=[5 / 12, 1 / 3, 1 / 4]).astype(np.uint8)
     return np.where(tiles == Tile.EMPTY, kinds, tiles)
 
 
@@ -67,7 +71,7 @@ def guidance(tiles, order=USUAL_ORDER):
 register_task(
     Task(
         name="weighted-terrain",
-        kinds=(*KINDS, SAND, SWAMP),
+        kinds=(*KINDS, Kind("sand", "s", "#ecd9a8"), Kind("swamp", "w", "#9fbf9a")),
         mark=mark,
         n_channels=16,
         solve=solve,
@@ -80,11 +84,51 @@ register_task(
 )
 register_environment("MazeWeightedTerrain-v0", "weighted-terrain", max_episode_steps=512)
 
+# OUT: the flood may leave the tile. That is when it comes to most tiles, two iterations later for sand, and eight for
+# swamp, through AGE_1 to AGE_7. So it comes to a tile after as many iterations as the cheapest way from there costs
+WAY = [f"{signal}_{towards}" for signal in ("NEAR", "ENTER") for towards in USUAL_ORDER]
+AGES = [f"AGE_{age}" for age in range(1, 8)]
+Signal = IntEnum("Signal", ["PATH", "FLOOD", *WAY, *AGES, "OUT"], start=0)
+CHEAPEST = CanonicalPath(
+    Signal,
+    start=lambda see, tap: see.tile(Tile.SOURCE, tap),
+    end=lambda see, tap: see.tile(Tile.TARGET, tap),
+    passes=lambda see, tap: see(Signal.OUT, tap),
+)
+
+
+def goes_out(see):
+    """Whether the flood may leave a tile next."""
+    comes = see.tile(Tile.TARGET) | see(Signal.OUT, "U") | see(Signal.OUT, "L") | see(Signal.OUT, "D")
+    comes = (comes | see(Signal.OUT, "R")) & ~see.tile(Tile.WALL) & ~see.tile(SAND) & ~see.tile(SWAMP)
+    return see(Signal.OUT) | see(Signal.AGE_7) | comes
+
+
+TERRAIN = Automaton(
+    name="weighted-terrain",
+    task="weighted-terrain",
+    signals=Signal,
+    rules={
+        Signal.PATH: lambda see: see(Signal.FLOOD) & CHEAPEST.on_path(see),
+        **CHEAPEST.rules,
+        **{Signal[age]: partial(lambda last, see: see(last), Signal[AGES[i]]) for i, age in enumerate(AGES[1:])},
+        Signal.AGE_1: lambda see: see(Signal.FLOOD) & see.tile(SWAMP),
+        Signal.AGE_7: lambda see: see(Signal.AGE_6) | (see(Signal.FLOOD) & see.tile(SAND)),
+        Signal.OUT: goes_out,
+    },
+    bound=StepBound(per_move=10),  # a move costs 9 iterations of the flood at most, and one of the path
+    invariant=lambda see: CHEAPEST.invariant(see) & (~see(Signal.PATH) | CHEAPEST.on_path(see)),
+    theorem=canonical_path(weights={SAND: 3, SWAMP: 9}),
+)
+
 if __name__ == "__main__":
-    from maze_nca_gym.agents import evaluate, train
+    from maze_nca_gym.agents import compile_automaton, evaluate, train
 
     size = {"n_channels": 24, "n_iterations": 24, "sizes": (8,), "n_updates": int((sys.argv[1:] or ["500"])[0])}
     fast = {"optimiser": "soap", "learning_rate": 6e-3, "guidance": 1.0, "long_fraction": 0.0}
     model = train("fast", out="runs/weighted-terrain", task="weighted-terrain", **size, **fast)
-    (row,) = evaluate({"learned": model}, families="random", sizes=8, n=500, steps=24)
-    print(f"{row.metrics.optimal.value:.1%} of 500 test levels optimal; runs/weighted-terrain has pictures")
+    proven, certificate = compile_automaton(TERRAIN)
+    for name, (policy, steps) in {"learned": (model, 24), "compiled": (proven, None)}.items():
+        (row,) = evaluate({name: policy}, families="random", sizes=8, n=500, steps=steps)
+        print(f"{name}: {row.metrics.optimal.value:.1%} of 500 test levels optimal")
+    print(f"{proven.n_weights:,} weights follow the automaton, proven: {certificate.holds}")

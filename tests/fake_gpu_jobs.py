@@ -205,7 +205,8 @@ def jobs(every: bool) -> dict[str, Callable[[FakeGpu], object]]:
     options = {name: OPTIONS[name] for name in (OPTIONS if every else ("bfloat16", "soap", "pools in bfloat16"))}
     waits = {"pools": 2, "pools in bfloat16": 5, "evolving": 20}
     made |= {f"option {name}": updates(tiny(**some), waits.get(name, 0)) for name, some in options.items()}
-    policies = list_policies() if every else ("nca-shortest-path", "diameter")
+    to_use = [name for name, info in list_policies(all=True).items() if info.role in ("main", "variant")]
+    policies = to_use if every else ("nca-shortest-path", "diameter")
     made |= {f"policy {name}": iterations(name) for name in policies}
     for id in ("MazeShortestPath-v0", "MazeDiameter-v0"):
         made |= {f"steps of {id}, {mode}": episodes(id, mode) for mode in ("NextStep", "SameStep", "Disabled")}

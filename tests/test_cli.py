@@ -373,11 +373,12 @@ class TestPolicies:
         assert main(["policies", "list", *["--all"] * everything]) == 0
         out = capsys.readouterr().out
         assert ("nca-shortest-path-baseline" in out) == everything
-        assert ("`policies list --all` has 7 more" in out) != everything
+        assert ("`policies list --all` has 14 more" in out) != everything
         assert all((f"\n  {part:<15}{meaning}\n" in out) == everything for part, meaning in NAME_PARTS.items())
         assert re.findall("^(.*?) +channels +levels +complete$", out, re.MULTILINE) == [
             "shortest-path",
             "diameter",
+            *["shortest-path, variants", "diameter, variants"] * everything,
             *["shortest-path, ablations", "shortest-path, baselines"] * everything,
         ]
         for name, info in list_policies(all=everything).items():
@@ -386,7 +387,7 @@ class TestPolicies:
             shown = ("all", exact) if info.exact else (levels, percent(info.scores[f"complete, {levels}"], digits=1))
             cells = (name, str(load(name).n_channels), *shown)
             assert re.search(
-                f"^{' +'.join(map(re.escape, cells))}\n  {re.escape(info.description)}$", out, re.MULTILINE
+                f"^{' +'.join(map(re.escape, cells))}\n  {re.escape(info.when or info.description)}$", out, re.MULTILINE
             )
 
     @for_each("details", [False, True])
@@ -397,14 +398,15 @@ class TestPolicies:
         parts = re.split(r"^(\S+) +\d+ .*\n", out, flags=re.MULTILINE)
         assert sorted(parts[1::2]) == sorted(list_policies(all=True))
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
-            description, lines = list_policies(all=True)[name].description, re.findall(r"^  (.*)$", text, re.MULTILINE)
+            info, lines = list_policies(all=True)[name], re.findall(r"^  (.*)$", text, re.MULTILINE)
+            shown = info.description if details else info.when or info.description
             assert max(map(len, lines)) <= 58
-            if details or len(description) <= 58:
-                assert " ".join(lines) == description
+            if details or len(shown) <= 58:
+                assert " ".join(lines) == shown
             else:
                 (line,) = lines
                 assert line.endswith("…")
-                assert description.startswith(line[:-1])
+                assert shown.startswith(line[:-1])
 
     def test_without_the_extra_for_graphs(self, monkeypatch, capsys):
         def refuse(name):

@@ -66,3 +66,16 @@ def test_a_run_with_rounds_of_repair_is_summarised(capsys):
     lines = [json.loads(line) for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]
     assert [line.get("round") for line in lines] == [None, 1, None, 2, None, 3]
     assert all(before["seconds"] <= after["seconds"] for before, after in itertools.pairwise(lines))
+
+
+def test_a_compiled_automaton_says_what_its_signals_mean_and_exports_its_proof(capsys, tmp_path):
+    pytest.importorskip("z3")
+    out = tmp_path / "compiled"
+    assert main(["compile-automaton", "reachable", "--out", str(out), "--export-proof", str(tmp_path / "proof")]) == 0
+    assert re.search(
+        r"after t iterations a signal is on where:\n(.*\n)?.*PATH .* from t = 2 \+ distance", capsys.readouterr().out
+    )
+    described = json.loads((out / "config.json").read_text())
+    assert described["signals"] == {"PATH": "from t = 2 + distance", "WET": "from t = 1 + distance"}
+    assert described["certificate"]["exact"]
+    assert len(list((tmp_path / "proof").glob("*.smt2"))) == 12

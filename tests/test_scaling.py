@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from tables import for_each
 from experiments.scaling import __main__ as scaling
 from experiments.scaling.automata import AUTOMATA, automaton
 from experiments.scaling.families import draw
+from experiments.scaling.largest import measure as measure_largest
+from experiments.scaling.largest import search
+from experiments.scaling.largest import write as write_largest
 from experiments.scaling.measure import Effort, Results, describe, measure, run_level
 from experiments.scaling.report import markdown, spread, write
 from maze_nca_gym.mazes.levels import Tile, parse
@@ -159,3 +163,17 @@ def test_bad_arguments_are_refused(bad):
 )
 def test_spread(values, digits, text):
     assert spread(values, digits) == text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process had at the most")
+def test_the_network_that_computes_what_changes_is_timed_beside_searches(tmp_path):
+    tiles = draw("rooms", 12, 1, 0)[0]
+    distances = nx.single_source_shortest_path_length(graph(tiles), place_of(tiles, Tile.SOURCE))
+    assert search(tiles) == max(distances.values())
+    records = [measure_largest("rooms", size) for size in (12, 20)]
+    assert all(record["right"] and record["path"] == 2 * record["moves"] + 2 for record in records)
+    assert records[0]["moves"] == distances[place_of(tiles, Tile.TARGET)]
+    write_largest(records, tmp_path)
+    assert "exact solver on 2 of\n2 mazes" in (tmp_path / "largest.md").read_text()
+    with Image.open(tmp_path / "largest.png") as image:
+        assert image.width > image.height

@@ -85,7 +85,7 @@ def of_levels() -> Iterator[tuple[str, str]]:
 @torch.no_grad()
 def of_states() -> Iterator[tuple[str, str]]:
     """Yield the hash of the weights and of all states of each policy on 64 levels, 40 iterations from zero."""
-    for name in list_policies():
+    for name in (name for name, info in list_policies(all=True).items() if info.role in ("main", "variant")):
         policy = load(name)
         tiles = test_levels("random", 10, policy.task, 64).tiles
         maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))

@@ -25,8 +25,8 @@ from maze_nca_gym.support.files import atomic_write
 
 FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
-ORDER = ("task", "description", "role", "unshipped", "highlight", "measured", "guarantees", "made_by", "made_in")
-ORDER += ("versions", "data")
+ORDER = ("task", "description", "role", "when", "unshipped", "highlight", "measured", "guarantees", "made_by")
+ORDER += ("made_in", "versions", "data")
 """Order of the entries of a card; others come last."""
 
 

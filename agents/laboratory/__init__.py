@@ -18,8 +18,22 @@ from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
     from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
-    from .automata.path_theorem import DISTANCE, REACHED, distance_axioms, flooded
-    from .automata.proof import mistakes, prove
+    from .automata.automaton import StepBound
+    from .automata.canonical_path import CanonicalPath
+    from .automata.ghosts import (
+        DISTANCE,
+        REACHED,
+        both_of,
+        canonical_path,
+        component,
+        distance,
+        distance_axioms,
+        flooded,
+        is_free,
+        peeling,
+        places,
+    )
+    from .automata.proof import mistakes, prove, second_opinion
     from .automata.rules import around, at_least, threshold
     from .automata.theorem import Theorem, broken_axioms, implies, moved
     from .compiling.certificate import certify
@@ -34,18 +48,28 @@ __all__ = [
     "REACHED",
     "SHORTEST_PATH",
     "Automaton",
+    "CanonicalPath",
+    "StepBound",
     "Theorem",
     "around",
     "at_least",
+    "both_of",
     "broken_axioms",
+    "canonical_path",
     "certify",
+    "component",
+    "distance",
     "distance_axioms",
     "flooded",
     "implies",
+    "is_free",
     "mistakes",
     "moved",
+    "peeling",
+    "places",
     "prove",
     "register_automaton",
+    "second_opinion",
     "threshold",
 ]
 

@@ -32,10 +32,11 @@ MODEL_OF_RUN = "model" + MODEL_FILE
 
 
 MAIN = "main"
-ROLES = (MAIN, "ablation", "baseline")
-"""Roles of policies: those to use (exact, or the best that was learned for a task), and those to compare with.
+ROLES = (MAIN, "variant", "ablation", "baseline")
+"""Roles of policies: those to begin with, each of which says when to take it, and those to compare with.
 
-An ablation was trained with less, or began elsewhere; a baseline has an architecture of the paper at a small size.
+A variant gives up something for something else that one of them lacks. An ablation was trained with less, or began
+elsewhere; a baseline has an architecture of the paper at a small size.
 """
 NAME_PARTS = {
     "exact-weights": "weights written by hand for the learned architecture, which solve every maze",
@@ -65,6 +66,7 @@ class PolicyInfo:
         exact: whether its output is guaranteed to be right on every level, so that any other is a bug.
         scores: measured scores by name.
         role: a name from `ROLES`.
+        when: when to take it, in at most 78 characters; empty unless its role is "main".
         family: the family of levels that it is meant for, on which `policies list` shows its score; None for any.
     """
 
@@ -75,6 +77,7 @@ class PolicyInfo:
     exact: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
     role: str = MAIN
+    when: str = ""
     family: str | None = None
 
 
@@ -84,6 +87,7 @@ _POLICIES = {
         description="breadth-first flood from the target, then the canonical shortest path; exact",
         constructor=".handcoded:ShortestPathNCA",
         exact=True,
+        when="to begin with: written by hand, exact, the reference for the networks",
     ),
     "all-shortest-paths": PolicyInfo(
         task="shortest-path",
@@ -91,18 +95,21 @@ _POLICIES = {
         constructor=".handcoded:ShortestPathNCA",
         options={"ties": "all"},
         exact=True,
+        role="variant",
     ),
     "depth-first": PolicyInfo(
         task="shortest-path",
         description="depth-first search from the source; channel 0 is the tiles visited so far",
         constructor=".handcoded:DepthFirstNCA",
         exact=True,
+        when="to watch a search that goes one way at a time; it draws no single path",
     ),
     "diameter": PolicyInfo(
         task="diameter",
         description="all eccentricities by nested waves, then the canonical longest shortest path; exact",
         constructor=".handcoded:DiameterNCA",
         exact=True,
+        when="to begin with: written by hand, exact, the reference for the networks",
     ),
     **{
         name: PolicyInfo(
@@ -113,6 +120,7 @@ _POLICIES = {
             exact=card["guarantees"]["exact"],
             scores=card.get("metrics", {}),  # none yet while a model is being published
             role=card.get("role", MAIN),
+            when=card.get("when", ""),
             family=card["guarantees"].get("family"),
         )
         for name, card in cards().items()

@@ -52,7 +52,9 @@ def machine() -> dict[str, str | int | None]:
 def write(results: Results, command: str, folder: Path) -> list[Path]:
     """Write scaling.json, scaling.md and scaling.png; returns their paths."""
     as_json, as_markdown, as_picture = (folder / f"scaling.{suffix}" for suffix in ("json", "md", "png"))
-    write_all({as_json: _json(results, command).encode(), as_markdown: markdown(results, command).encode()})
+    largest = folder / "largest.md"  # of `largest`, if that has been run
+    page = markdown(results, command) + (f"\n{largest.read_text()}" if largest.exists() else "")
+    write_all({as_json: _json(results, command).encode(), as_markdown: page.encode()})
     return [as_json, as_markdown, draw(results, as_picture)]
 
 

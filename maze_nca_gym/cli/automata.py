@@ -1,4 +1,4 @@
-"""`maze-nca-gym learn-automaton` and `compile-automaton`: what they print."""
+"""`maze-nca-gym compile-automaton` and `learn-automaton`: what they print."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def _summarise(
         f"{certificate.most:.3g} where not (0 to {certificate.largest:g}), and signals are off by "
         f"{certificate.error:.3g} ({certificate.tolerance:g})"
     )
-    found = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]
+    described = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))
+    found, means = described["certificate"], described["signals"]
     if certificate.holds:
         claim = "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
         claim += ", if its invariant holds" if certificate.assumed and not found["automaton_proven"] else ""
@@ -62,6 +63,9 @@ def _summarise(
             "automaton": found["automaton"],
         }
     ).print()
+    if means:
+        print("after t iterations a signal is on where:")
+        Table.of_facts(means).print()
     tell(f"model: {out / MODEL}")
     if certificate.holds:
         return 0

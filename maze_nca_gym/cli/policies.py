@@ -16,11 +16,11 @@ from maze_nca_gym.support.tables import Table, percent
 
 
 def list_them(*, all: bool = False, details: bool = False) -> int:
-    """List policies by task: name, state channels, complete levels of a test set, description.
+    """List policies by task: name, state channels, complete levels of a test set, and when to take which.
 
     Args:
-        all: also list those to compare with, ablations and baselines, and what the parts of names mean.
-        details: show descriptions in full, where they are wider than the terminal.
+        all: also list those to compare with, variants, ablations and baselines, and what the parts of names mean.
+        details: show the whole description of each instead of when to take it.
     """
     from rich.console import Console
     from rich.text import Text
@@ -49,7 +49,8 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
             cells = (f"   {figure:>{width}}" for figure, width in zip(figures, widths[1:], strict=True))
             console.print(Text.assemble((f"{name:<{widths[0]}}", style), *cells), soft_wrap=True)
             if row:
-                text, room = infos[name].description, console.width - 2
+                info, room = infos[name], console.width - 2
+                text = info.description if details else info.when or info.description
                 if not details and len(text) > room:
                     text = text[: room - 1].rstrip() + "…"
                 text = "\n".join(wrap(text, room, break_on_hyphens=False)) if details else text
@@ -59,6 +60,8 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
         width = max(map(len, NAME_PARTS))
         print("Parts of names:", *(f"  {part:<{width}}  {meaning}" for part, meaning in NAME_PARTS.items()), sep="\n")
         print()
+    if not details:
+        print("under a name: when to take it, or what it is; `--details` says what each is.")
     print("complete: levels of the test set whose path is the canonical one after the policy's")
     print("iterations, as `evaluate` measures it; exact: solves every maze, by a proof or an")
     print("argument; drawing: exact too, but draws no single path, so that environments, which")

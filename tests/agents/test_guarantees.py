@@ -81,6 +81,7 @@ class TestGuarantees:
         info = find_policy(name)
         expected = card["task"], card["description"], card["guarantees"]["exact"], card["metrics"], card["role"]
         assert (info.task, info.description, info.exact, info.scores, info.role) == expected
+        assert info.when == card.get("when", "")
         assert {"made_by", "data", "measured"} <= set(card)
         assert all(isinstance(value, float) for value in card["metrics"].values())
         assert json.loads(json.dumps(card)) == card

@@ -10,10 +10,10 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 import torch
-from active_tiles import run_active
 from maze_samples import sample
 from tables import for_each
 
+from experiments.scaling.largest import run
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH
 from maze_nca_gym.agents.laboratory.compiling.bounds import Network
@@ -79,6 +79,15 @@ def maze_of(automaton, tiles):
     return torch.from_numpy(one_hot(tiles, len(automaton.kinds)))
 
 
+def low_of(automaton):
+    """The first channels of all pairs of a network that learned an automaton; the path comes before them."""
+    return slice(1, 1 + 2 * len(automaton.paired), 2)
+
+
+def high_of(automaton):
+    return slice(2, 2 + 2 * len(automaton.paired), 2)
+
+
 def with_weights(automaton, change):
     """The shipped network after a change of its weights and biases."""
     model = load(NAMES[automaton])
@@ -91,10 +100,10 @@ def scaled(automaton, factor):
     """The shipped network with sums of pairs that are multiplied by a factor; the second is less by 1, as before."""
 
     def change(weight, bias):
-        for rows in (automaton.low, automaton.high):
+        for rows in (low_of(automaton), high_of(automaton)):
             weight[rows] *= factor
-        bias[automaton.low] *= factor
-        bias[automaton.high] = bias[automaton.low] - 1
+        bias[low_of(automaton)] *= factor
+        bias[high_of(automaton)] = bias[low_of(automaton)] - 1
 
     return with_weights(automaton, change)
 
@@ -194,7 +203,11 @@ class TestLearning:
         wrong = counterexamples(automaton, model, 1)
         assert len(wrong) > len(automaton.signals)
         sums, on = sums_on(automaton, model, wrong), labels(automaton, wrong)
-        low, high, paired = sums[:, automaton.low], sums[:, automaton.high], on[:, 1 : 1 + len(automaton.paired)]
+        low, high, paired = (
+            sums[:, low_of(automaton)],
+            sums[:, high_of(automaton)],
+            on[:, 1 : 1 + len(automaton.paired)],
+        )
         fails = np.where(paired, (high < 0) | (low - high != 1), (low > 0) | (high > 0)).any(axis=1)
         for channel, signal in ((0, 0), (-2, -1)) if automaton.pooled is not None else ((0, 0),):
             fails |= np.where(on[:, signal], abs(sums[:, channel] - 1) > 0.01, sums[:, channel] > 0)
@@ -285,7 +298,7 @@ class TestCertificate:
 
     @staticmethod
     def check_bounds(automaton, certificate, signals, state):
-        path, low, high = state[:, 0], state[:, automaton.low], state[:, automaton.high]
+        path, low, high = state[:, 0], state[:, low_of(automaton)], state[:, high_of(automaton)]
         on, on_path = signals[:, 1 : 1 + low.shape[1]], signals[:, 0]
         assert torch.equal(path > 0.5, on_path)
         assert not low[~on].any()
@@ -307,7 +320,11 @@ class TestCertificate:
         tiles = np.stack([rng.choice(states if tap == "C" else outside, 20_000) for tap in SHORTEST_PATH.taps], axis=1)
         certificate = certify(policy)
         sums = sums_on(SHORTEST_PATH, policy, tiles, certificate.largest)
-        low, high, on = sums[:, SHORTEST_PATH.low], sums[:, SHORTEST_PATH.high], labels(SHORTEST_PATH, tiles)[:, 1:]
+        low, high, on = (
+            sums[:, low_of(SHORTEST_PATH)],
+            sums[:, high_of(SHORTEST_PATH)],
+            labels(SHORTEST_PATH, tiles)[:, 1:],
+        )
         assert max(low[~on].max(), high[~on].max()) <= certificate.silent
         assert high[on].min() >= certificate.least
         assert high[on].max() <= certificate.most <= certificate.largest
@@ -426,18 +443,19 @@ class TestConfig:
         assert certify(model) == certificate
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["loops", "random"])
-def test_tiles_that_are_not_active_can_be_left_alone(family):
-    tiles = generate(np.random.default_rng(11), 3, (9, 8), family)
-    policy = load(NAMES[SHORTEST_PATH])
-    with torch.no_grad():
-        whole = rollout(policy, torch.from_numpy(one_hot(tiles)), 200)
-    for level, path, expected in zip(tiles, shortest_path(tiles), whole, strict=True):
-        state, n_steps = run_active(policy, level, 200)
-        np.testing.assert_allclose(state.transpose(2, 0, 1), expected, atol=0.01)
-        np.testing.assert_array_equal(state[..., 0] > 0.5, path)
-        assert n_steps < 200
+@torch.no_grad()
+@for_each("name", ["nca-shortest-path-hinted", "nca-shortest-path-exact-weights"])
+@for_each("family", ["loops", "random"])
+def test_tiles_that_are_not_active_can_be_left_alone(name, family):
+    (tiles,) = generate(np.random.default_rng(11), 1, (9, 8), family)
+    policy = load(name)
+    states = rollout(policy, torch.from_numpy(one_hot(tiles[None])), range(1, 80))
+    for n_steps, state in enumerate(states, 1):
+        found, drawn, still, _ = run(policy, tiles, n_steps)
+        np.testing.assert_array_equal(found.transpose(2, 0, 1) / 2, state[0])
+        assert drawn <= still <= n_steps
+    np.testing.assert_array_equal(found[..., 0] > 0, shortest_path(tiles))
+    assert still < n_steps
 
 
 @pytest.mark.slow
@@ -470,5 +488,5 @@ def test_many_levels_after_ten_times_the_iterations(family, size, n):
     policy = load(NAMES[SHORTEST_PATH])
     tiles = named_levels(family, size, "shortest-path", n).tiles
     for level, path in zip(tiles, shortest_path(tiles), strict=True):
-        state, _ = run_active(policy, level, 20 * int(path.sum()))
-        np.testing.assert_array_equal(state[..., 0] > 0.5, path)
+        state, *_ = run(policy, level, 20 * int(path.sum()))
+        np.testing.assert_array_equal(state[..., 0] > 0, path)

@@ -451,6 +451,14 @@ class TestBoard:
         assert "| aNCA | 256,000 | answers |  | 94.18 ± 1.14 |" in page
         assert {line.count("|") for line in page.splitlines() if line.startswith("|")} == {6}
 
+    def test_sets_without_published_results_fold_away_beside_others(self, small):
+        folds = "<summary>Sets without published results</summary>"
+        alone = bench("small-9", policies="shortest-path-bfs", n=2)
+        assert folds not in alone.markdown()
+        both = Board((*alone.rows, *bench("maze-unique-30", policies="shortest-path-bfs", n=2).rows)).markdown()
+        assert both.index("## maze-unique-30") < both.index(folds) < both.index("## small-9")
+        assert both.count('<details markdown="1">') == both.count("</details>") == 3
+
     def test_seeds_of_a_training_are_shown_as_one(self, tmp_path, small):
         for seed, name in enumerate(("nca-shortest-path-small", "nca-shortest-path-baseline")):
             (tmp_path / str(seed)).mkdir()

@@ -123,7 +123,10 @@ WRONG: list[tuple[dict[str, object], str]] = [
     (ruled(WET=lambda see: see(Signal.WET) & True), "the rule of WET in reach must be made of what it sees"),
     (ruled(WET=lambda see: see(Signal.WET) or see(Signal.WET, "U")), "a rule has neither `if` nor `and`, `or`, `not`"),
     (ruled(WET=lambda see: see(SHORTEST_PATH.signals(3))), "the rule of WET in reach reads <PathSignal.NEAR_L: 3>"),
-    ({"task": "diameter"}, "the rule of WET in reach reads <Tile.SOURCE: 2>, which mazes of the task diameter"),
+    (
+        {"task": "diameter"},
+        "the rule of WET in reach reads the kind of tile 2, source, but the task diameter has 0 empty, 1 w",
+    ),
     ({"parts": ((Signal.PATH,),)}, "`parts` and `everywhere` of reach must have each signal once between them"),
     ({"pooled": Signal.WET}, "WET of reach is pooled, so it must be among `everywhere`"),
     ({"invariant": lambda see: ~see(Signal.WET, "U")}, "the invariant of reach reads 'U', but may read C only"),

@@ -35,7 +35,9 @@ def levels_of(task: str, n: int = 6) -> Any:
     return policy_levels("random", 5, task, n)
 
 
-@pytest.mark.parametrize("name", list_policies())
+@pytest.mark.parametrize(
+    "name", [name for name, info in list_policies(all=True).items() if info.role in ("main", "variant")]
+)
 def test_every_policy_iterates_there_without_waiting(name: str, gpu: SimulatedGpu) -> None:
     policy, there = load(name), load(name).to(GPU)
     size = 5 if policy.size is None else policy.size[0]

@@ -71,7 +71,8 @@ def test_those_to_use_come_first_and_the_rest_is_asked_for():
     usual, everything = list_policies(), list_policies(all=True)
     assert list(everything)[: len(usual)] == list(usual)
     assert {info.role for info in usual.values()} == {"main"}
-    assert {info.role for name, info in everything.items() if name not in usual} == {"ablation", "baseline"}
+    assert {info.role for name, info in everything.items() if name not in usual} == {"variant", "ablation", "baseline"}
+    assert all(bool(info.when) == (name in usual) and len(info.when) <= 78 for name, info in everything.items())
     for task in ("shortest-path", "diameter"):
         best = everything[f"nca-{task}"].scores["complete, random-16"]
         others = [info for info in everything.values() if info.task == task and not info.exact]

@@ -25,7 +25,7 @@ Made by `maze-nca-gym bench`: the percentage of mazes that each solver has right
 _PICTURE = f"""
 ![Percent solved against weights, a panel for each set and score]({PICTURE}.png)
 
-The higher, the more is solved: equal steps up halve the failures. Rings stand for solvers that search.
+The axis is stretched towards 100 %, so that equal steps up halve the failures. Rings are solvers that search.
 """
 _EXPLANATION = f"""
 Figures with a range in brackets were measured here, and the range is their 95 % interval (Wilson's). The others are
@@ -33,23 +33,23 @@ published; ± is a standard deviation. Compare rows that **learn from** the same
 
 {chr(10).join(f"- *{name}*: {how}" for name, how in SUPERVISIONS.items())}
 
-*Search* marks several runs for each maze, of which one answer is chosen without knowing the solution. *Peak* marks the
-best moment of a training on the test mazes. The scores are:
+*Search* marks solvers that run several times on a maze, and choose one answer without knowing the solution. *Peak*
+marks results from the moment of a training at which the test mazes were solved best. The scores are:
 
 - **exact label**: every tile is that of the set's one label. Where shortest paths tie, a right answer can be wrong
   here. The labels of Maze-Hard are breadth-first paths from the start, ties in the order down, left, right, up.
 - **canonical**: the one shortest path that this package trains on, in the policy's order of directions.
 - **valid**: one line of free tiles from start to goal. **valid and optimal**: that line is as short as can be.
-- **first move**, **moves followed**: where a maze is solved from every tile, the drawn paths of which the first move
-  comes nearer to the goal, and the tiles from which these first moves, one after the other, are a shortest path.
+- **first move**, **moves followed**, where a maze is solved from every tile: the paths whose first move comes nearer to
+  the goal, and the tiles from which a walk that always takes this first move is a shortest path.
 - **restarted**, **reused**: on edit streams, the mazes that are solved, each by some shortest path, or by an empty
   path if there is no route. The policy begins from zeros on each maze, or goes on from the state of the one before; in
   both cases it runs for as many iterations on each maze as its line below says. **whole**: the streams of which all
   mazes are solved.
 
-Mazes of a stream are alike, and so are tiles of a maze: intervals of single ones are too narrow.
+The mazes of a stream are alike, and so are the tiles of a maze, so intervals over single ones are too narrow.
 
-Seconds are those of running the policy on all mazes of the row. They depend on the machine, and on what else it did.
+Seconds are those of running the policy on all mazes of the row. They depend on the machine and its load.
 """
 
 
@@ -66,10 +66,13 @@ class Board(Results[Measured]):
     def markdown(self, picture: bool = False) -> str:
         """Return a page with a table for each set that has a row, published results included.
 
+        Sets without published results are folded away at the end, unless there are no others.
+
         Args:
             picture: whether it shows the file that `draw` writes.
         """
-        page = [_HEAD + _PICTURE * picture + _EXPLANATION]
+        compared: list[str] = []
+        alone: list[str] = []
         for name, rows in self.by_set().items():
             benchmark, others = BENCHMARK_SETS[name], published_beside(name)
             scores, cells, folded = scores_of(rows, others), [], []
@@ -81,10 +84,14 @@ class Board(Results[Measured]):
                 folded.append(f"- {shown}: {escape(line.details, quote=False)}")
             about = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
+            page = compared if others else alone
             page += [f"## {name}", "", about[0].upper() + about[1:], "", table.markdown(), ""]
             page += ['<details markdown="1">', "<summary>How each was trained and measured</summary>", "", *folded, ""]
             page += ["</details>", ""]
-        return "\n".join(page)
+        if compared and alone:
+            alone = ['<details markdown="1">', "<summary>Sets without published results</summary>", "", *alone]
+            alone += ["</details>", ""]
+        return "\n".join([_HEAD + _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def by_set(self) -> dict[str, list[Measured]]:
         """Return the rows of each set that has some, in the order of the sets."""

@@ -67,7 +67,7 @@ def learned_from(name: str | None) -> tuple[str, str]:
     """
     name = split_prefix(name or "")[1]
     try:
-        if name in list_policies() and name not in cards():
+        if name in list_policies(all=True) and name not in cards():
             return "by hand", "no mazes"
         if name in cards():
             about = cards()[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -11,19 +11,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.levels import KINDS, Tile, Tiles
+from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.mazes.tasks import find_task
 
-from ...policies.guarantees import StepBound
+from ...policies.guarantees import StepBound as StepBound
 from ...policies.neighbours import offsets
-from .rules import Bits, Rule, expression_of
+from .rules import Bits, Rule, TileKind, expression_of
 from .theorem import Theorem
 
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
-MOST_SIGNALS = 60
-"""Largest number of signals: they share the 64 bits of a tile's code with its kind."""
+MOST_SIGNALS = 56
+"""Largest number of signals: they share the 63 bits of a tile's code with its kind, one of at most 64."""
 NEIGHBOURHOODS = {5: ("U", "L", "C", "R", "D"), 9: ("UL", "U", "UR", "L", "C", "R", "DL", "D", "DR")}
 """The taps of a 3x3 kernel, row by row, without its corners and with them, by their number."""
 UNSETTLED = 64
@@ -39,7 +39,8 @@ class Automaton:
     Attributes:
         name: the name under which `register_automaton` registers it.
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
-        signals: an enumeration from 0; the first is PATH, which is an output that no rule reads.
+        signals: an enumeration from 0. The first is PATH, which is an output that no rule reads. If the task has
+            several answers, the first signals have their names instead, in capitals.
         rules: the rule of each signal.
         neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
             the corners.
@@ -83,19 +84,18 @@ class Automaton:
     learning: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for task in self.tasks:
-            own = [kind.name for i, kind in enumerate(find_task(task).kinds) if kind not in KINDS[i : i + 1]]
-            if own:
-                raise ValueError(
-                    f"automata read empty, wall, source and target tiles only, and the task {task} has {', '.join(own)}"
-                )
-            if find_task(task).n_tiles > len(self.kinds):
-                raise ValueError(f"mazes of the task {task} have more kinds of tile than {self.name} reads")
+        kinds, answers = find_task(self.task).kinds, find_task(self.task).answers
+        for task in map(find_task, self.also):
+            if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
+                raise ValueError(f"the task {task.name} has other kinds of tile or answers than that of {self.name}")
         if not (isinstance(self.signals, type) and issubclass(self.signals, IntEnum)):
             raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
         signals = tuple(self.signals)
-        if [int(signal) for signal in signals] != list(range(len(signals))) or signals[0].name != "PATH":
-            raise ValueError(f"the signals of {self.name} must count from 0, and the first must be PATH")
+        first = ("PATH",) if len(answers) == 1 else tuple(answer.upper() for answer in answers)
+        if [*map(int, signals)] != [*range(len(signals))] or tuple(
+            each.name for each in signals[: len(first)]
+        ) != first:
+            raise ValueError(f"the signals of {self.name} must count from 0, and the first must be {', '.join(first)}")
         if len(signals) > MOST_SIGNALS:
             raise ValueError(f"{self.name} has {len(signals)} signals, but a tile holds at most {MOST_SIGNALS}")
         if self.pooled is not None and self.pooled != signals[-1]:
@@ -144,9 +144,14 @@ class Automaton:
         return self.task, *self.also
 
     @property
-    def kinds(self) -> tuple[Tile, ...]:
-        """The kinds of tile, in the order of the maze's channels."""
-        return tuple(Tile)[: find_task(self.task).n_tiles]
+    def kinds(self) -> range:
+        """The kinds of tile of the task, as numbers."""
+        return range(find_task(self.task).n_tiles)
+
+    @property
+    def answers(self) -> tuple[IntEnum, ...]:
+        """The signals that show the task's answers: the first ones, which no rule reads."""
+        return tuple(self.signals)[: len(find_task(self.task).answers)]
 
     @property
     def taps(self) -> tuple[str, ...]:
@@ -155,24 +160,30 @@ class Automaton:
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
-        """The signals for which a network has pairs of channels."""
-        return tuple(self.signals)[1 : None if self.pooled is None else -1]
-
-    @property
-    def low(self) -> slice:
-        """The first channels of all pairs, among the channels of a network; the path comes before them."""
-        return slice(1, 1 + 2 * len(self.paired), 2)
-
-    @property
-    def high(self) -> slice:
-        """The second channels of all pairs."""
-        return slice(2, 2 + 2 * len(self.paired), 2)
+        """The signals that rules read at single tiles, for which a network may have pairs of channels."""
+        return tuple(self.signals)[len(self.answers) : None if self.pooled is None else -1]
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the channels of a network that learns it: the path, two for each pair, and the pooled ones."""
-        pairs = (f"{signal.name.lower()}_{part}" for signal in self.paired for part in ("low", "high"))
-        return "path", *pairs, *(() if self.pooled is None else (self.pooled.name.lower(), "channel_max"))
+        """Names of the channels of a network that learns it: two for each of the signals that are `paired`."""
+        return self.channels_with(self.answers)
+
+    def channels_with(self, single: Container[IntEnum]) -> tuple[str, ...]:
+        """Return the names of a network's channels: one for each of some signals and a pooled one, two for others."""
+        names = []
+        for signal in self.signals:
+            alone = signal in single or signal is self.pooled
+            names += [signal.name.lower() + part for part in ([""] if alone else ["_low", "_high"])]
+        return (*names, *(() if self.pooled is None else ("channel_max",)))
+
+    def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
+        """Return where each signal's channels are among those of a network: one, or two whose difference it is."""
+        found = {}
+        for signal in self.signals:
+            name = signal.name.lower()
+            of_signal = [name] if name in channels else [f"{name}_low", f"{name}_high"]
+            found[signal] = [channels.index(each) for each in of_signal]
+        return found
 
     def step(self, tiles: Tiles, signals: Signals) -> Signals:
         """Return the signals after one iteration on (N, H, W) tiles."""
@@ -253,7 +264,7 @@ class MapView:
         signals: (N, S, H, W) signals of the maps.
     """
 
-    def __init__(self, kinds: Mapping[Tile, Bits], signals: Signals) -> None:
+    def __init__(self, kinds: Mapping[int, Bits], signals: Signals) -> None:
         self.signals = signals
         self._kinds = {kind: _framed(tiles) for kind, tiles in kinds.items()}
         self._framed = _framed(signals)
@@ -268,7 +279,7 @@ class MapView:
         """Return a signal of the tile itself or of a neighbour, (N, H, W) `Bits`."""
         return self._shifted(self._framed[:, signal], tap)
 
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+    def tile(self, kind: int, tap: str = "C") -> Bits:
         """Return whether that tile is of a kind, (N, H, W) `Bits`."""
         return self._shifted(self._kinds[kind], tap)
 
@@ -292,20 +303,26 @@ def _check_rule(
             uses more than `&`, `|` and `~` on what it sees.
     """
     try:
-        read = list(expression_of(rule).leaves)
+        read = list(expression_of(rule, automaton.signals).leaves)
     except TypeError as error:
         raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
     except Exception as error:  # a rule is anything that its author wrote
         raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
+    kinds = [kind.name for kind in find_task(automaton.task).kinds]
     for leaf in read:
+        seen = leaf.seen
         if leaf.tap not in taps:
             raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
-        if isinstance(leaf.seen, Tile) and leaf.seen not in automaton.kinds:
-            raise ValueError(f"{who} reads {leaf.seen!r}, which mazes of the task {automaton.task} do not have")
-        if not isinstance(leaf.seen, (Tile, automaton.signals)):
-            raise ValueError(f"{who} reads {leaf.seen!r}, which is none of its signals")
-        if leaf.seen is automaton.signals(0) and not reads_path:
-            raise ValueError(f"{who} reads {leaf.seen.name}, which is an output that no rule may read")
+        if isinstance(seen, TileKind):
+            # Tile.SOURCE is 2, which may be another kind of the task
+            if seen not in automaton.kinds or seen.name.lower() not in ("", kinds[seen]):
+                what = f"{int(seen)}, {seen.name.lower()}".rstrip(", ")
+                there = ", ".join(f"{number} {name}" for number, name in enumerate(kinds))
+                raise ValueError(f"{who} reads the kind of tile {what}, but the task {automaton.task} has {there}")
+        elif not isinstance(seen, automaton.signals):
+            raise ValueError(f"{who} reads {seen!r}, which is none of its signals; see.tile reads kinds of tile")
+        elif seen in automaton.answers and not reads_path:
+            raise ValueError(f"{who} reads {seen.name}, which is an output that no rule may read")
 
 
 def _framed(values: Bits) -> Bits:

@@ -8,12 +8,14 @@ It is the automaton of the `diameter`, to which a source and a target are like w
   takes that for a wave that is longer than all before. So it wipes what there is of both, and they begin again.
 
 On a maze without ends all signals are those of `diameter`, at every iteration. On one with ends, FLOOD, NEAR, ENTER and
-PATH are those of `shortest_path` two iterations before, from the second iteration on. So it is right where these two
-are; the tests compare all three.
+PATH are those of `shortest_path` two iterations before, from the second iteration on. That it finds the shortest path
+within its bound is proven by machine, whatever the walker does, and so is that without ends its rules are those of the
+diameter's automaton. Not proven is that there is one walker, which its invariant says; the tests compare all three.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
@@ -22,9 +24,12 @@ from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 
 from ...policies.guarantees import StepBound
+from ...policies.neighbours import DIRECTIONS
 from .automaton import Automaton
 from .diameter import CANONICAL, DIAMETER, S, one_walker
+from .ghosts import canonical_path
 from .rules import Bits, TileView
+from .theorem import CENTRE, Claim, Steps, moved
 
 
 class _EndsAsWalls:
@@ -36,13 +41,22 @@ class _EndsAsWalls:
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
         return self._see(signal, tap)
 
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+    def tile(self, kind: int, tap: str = "C") -> Bits:
         found = self._see.tile(kind, tap)
         return found | _is_end(self._see, tap) if kind == Tile.WALL else found
 
 
 def _is_end(see: TileView, tap: str = "C") -> Bits:
     return see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
+
+
+def _as_diameter(diameter: Automaton, steps: Steps) -> Iterator[Claim]:
+    """Yield that on a maze without ends the rules are those of the diameter's automaton."""
+    maze, held = steps.picture, steps.state("held")
+    ends = [maze.tile(kind, moved(CENTRE, tap)) for kind in (Tile.SOURCE, Tile.TARGET) for tap in ("C", *DIRECTIONS)]
+    this, other = (steps.after(maze, held, rules)(CENTRE) for rules in (None, diameter.rules))
+    same = [this[signal] == other[signal] for signal in S]
+    yield Claim("without ends it does what the diameter's automaton does", [~end for end in ends], same)
 
 
 def _automaton(order: str) -> Automaton:
@@ -69,7 +83,7 @@ def _automaton(order: str) -> Automaton:
             S.PATH: lambda see: see(S.FLOOD) & path.on_path(see),
             S.MOVES: lambda see: diameter.rules[S.MOVES](see) | _is_end(see),
         },
-        theorem=None,
+        theorem=replace(canonical_path(order), further=partial(_as_diameter, diameter)),
         invariant=lambda see: path.invariant(see) & one_walker(see),
         in_order=_automaton,
     )

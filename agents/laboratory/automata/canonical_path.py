@@ -5,7 +5,8 @@ phases in place of NEAR (`handcoded.canonical` and the machine code), or with th
 (`experiments/exact_weights`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by
 iteration.
 
-- **FLOOD** starts at the end of the path, and spreads over free tiles.
+- **FLOOD** starts at the end of the path, and spreads over free tiles. A tile that `passes` it on some iterations later
+  counts as so many tiles.
 - **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one. Distances of neighbours on a
   grid differ by exactly one, so every neighbour is either nearer or farther.
 - **ENTER**: the path begins at its start. From each of its tiles it enters the first nearer neighbour in the order of
@@ -23,8 +24,8 @@ from operator import or_
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.orders import USUAL_ORDER
 
-from ...policies.neighbours import OPPOSITE
-from .rules import Bits, Rule, TileView, any_on, around, several_on
+from ...policies.neighbours import DIRECTIONS, OPPOSITE
+from .rules import Bits, Rule, TileView, any_on, several_on
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class CanonicalPath:
         start: (view, tap) -> where the path begins.
         end: (view, tap) -> where it ends, and the flood starts.
         wiped_by: a signal that switches all of these off, except the start of the flood.
+        walls: the kinds of tile that the path cannot enter.
+        passes: (view, tap) -> where the flood spreads to the neighbours; None where it has come, at once.
+        prefix: what the names of its signals begin with, so that an automaton can have several paths.
         order: the order of directions, see `maze_nca_gym.mazes.orders`.
     """
 
@@ -44,29 +48,37 @@ class CanonicalPath:
     start: Callable[[TileView, str], Bits]
     end: Callable[[TileView, str], Bits]
     wiped_by: IntEnum | None = None
+    walls: tuple[int, ...] = (Tile.WALL,)
+    passes: Callable[[TileView, str], Bits] | None = None
+    prefix: str = ""
     order: str = USUAL_ORDER
 
     @property
     def near(self) -> tuple[IntEnum, ...]:
         """The signals of nearer neighbours, in the order of directions."""
-        names = (f"NEAR_{towards}" for towards in self.order)
+        names = (f"{self.prefix}NEAR_{towards}" for towards in self.order)
         return tuple(self.signals[name] for name in names if name in self.signals.__members__)
 
     @property
     def enter(self) -> tuple[IntEnum, ...]:
         """The signals of moves by which the path comes in, in the order of directions."""
-        return tuple(self.signals[f"ENTER_{towards}"] for towards in self.order)
+        return tuple(self.signals[f"{self.prefix}ENTER_{towards}"] for towards in self.order)
+
+    @property
+    def flood(self) -> IntEnum:
+        """The signal of the flood."""
+        return self.signals[f"{self.prefix}FLOOD"]
 
     @property
     def rules(self) -> dict[IntEnum, Rule]:
         """The rules of all these signals."""
-        flood, order = self.signals["FLOOD"], self.order
+        flood, order, passes = self.flood, self.order, self.passes or (lambda see, tap: see(self.flood, tap))
 
         def kept(see: TileView, bits: Bits) -> Bits:
-            return self._kept(see, bits & ~see.tile(Tile.WALL))
+            return self._kept(see, bits & ~reduce(or_, map(see.tile, self.walls)))
 
         def is_near(near: IntEnum, towards: str, see: TileView) -> Bits:
-            return kept(see, see(near) | (see(flood, towards) & ~see(flood)))
+            return kept(see, see(near) | (passes(see, towards) & ~see(flood)))
 
         def enters(place: int, see: TileView) -> Bits:
             # the tile before must be on the path, and point here
@@ -77,7 +89,9 @@ class CanonicalPath:
             return self._kept(see, self.on_path(see, before) & points)
 
         return {
-            flood: lambda see: self.end(see, "C") | kept(see, see(flood) | around(see, flood)),
+            flood: lambda see: (
+                self.end(see, "C") | kept(see, reduce(or_, (passes(see, tap) for tap in DIRECTIONS), see(flood)))
+            ),
             **{near: partial(is_near, near, towards) for near, towards in zip(self.near, order, strict=False)},
             **{enter: partial(enters, place) for place, enter in enumerate(self.enter)},
         }
@@ -96,7 +110,7 @@ class CanonicalPath:
         )
         return (
             ~several_on(see, self.enter)
-            & ~(entered & (self.start(see, "C") | ~see(self.signals["FLOOD"])))
+            & ~(entered & (self.start(see, "C") | ~see(self.flood)))
             & ~reduce(or_, backwards)
             & ~self._kept(see, self.end(see, "C") & any_on(see, self.near))
         )
@@ -109,7 +123,7 @@ class CanonicalPath:
         if place < len(self.near):
             return see(self.near[place], tap)
         # the flood came from somewhere, unless it starts here
-        return see(self.signals["FLOOD"], tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
+        return see(self.flood, tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
 
     def _kept(self, see: TileView, bits: Bits) -> Bits:
         return bits if self.wiped_by is None else bits & ~see(self.wiped_by)

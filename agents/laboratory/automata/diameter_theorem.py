@@ -7,8 +7,8 @@ map, of which each claim says what they are in the next iteration:
 - **origin, grown**: TOKEN is at one place until it has grown, after a GROW. By then wave A rests.
 - **phase**: all tiles where A is NEW have places that are odd, or all even, as this number is.
 - **age**: the number of iterations since the last BETTER, 0 before the first. The flood has come as far from the tiles
-  that were FAR at that BETTER, and the path from where TOKEN was, as `path_theorem` says of a source and a target. For
-  that, all FAR tiles must be of one phase: else two neighbours could be equally far.
+  that were FAR at that BETTER, and the path from where TOKEN was, as in the automaton of the shortest path. For that,
+  all FAR tiles must be of one phase: else two neighbours could be equally far.
 
 Existence of a tile that launches, or because of which MOVES is on, is stated of a tile somewhere.
 """
@@ -29,7 +29,7 @@ from maze_nca_gym.mazes.solvers import distances
 
 from ...policies.neighbours import DIRECTIONS, Offset
 from .canonical_path import CanonicalPath
-from .path_theorem import (
+from .ghosts import (
     DISTANCE,
     ENTERS,
     LENGTH,
@@ -37,8 +37,10 @@ from .path_theorem import (
     PLACE,
     REACHED,
     STRIDE,
-    ghosts,
-    path_theorem,
+    canonical_path,
+    flooded,
+    has_come,
+    has_less,
     place_axioms,
     place_ghosts,
 )
@@ -69,14 +71,14 @@ class _Flood:
         self._maze = maze
         self.inside, self.true, self.number, self.of_map = maze.inside, maze.true, maze.number, maze.of_map
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
-        ghost = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}.get(kind)
-        return self._maze.tile(kind, at) if ghost is None else self._maze.true(ghost, at)
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
+        ghosts: dict[int, str] = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}
+        return self._maze.true(ghosts[kind], at) if kind in ghosts else self._maze.tile(kind, at)
 
 
 def invariant_theorem(path: CanonicalPath) -> Theorem:
     """Return the theorem that the automaton of the diameter with this path has a true invariant."""
-    flood = path_theorem(path)
+    flood = canonical_path(path.order)
 
     def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
         found = {**flood.axioms(_Flood(picture), at, t), **place_axioms(picture, at)}
@@ -100,7 +102,7 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
             LENGTH: 0,
         }
         if far != start:
-            found |= ghosts(path.order, marked)
+            found |= flood.ghosts(marked)
         return {
             **found,
             ENDS: marked == Tile.SOURCE,
@@ -155,8 +157,16 @@ class _Facts:
         """Return whether the flood and the path are as they should be."""
         s, flood = self.path.signals, _Flood(maze)
         begins = flood.tile(Tile.SOURCE, at)
-        said = dict(path_theorem(self.path).signals(flood, at, self.age))
-        said |= {s["MARK"]: begins & (self.age == 1), s["END"]: begins & (self.age >= 2)}
+        wet, order = flooded(flood, at, self.age), self.path.order
+        said = {s["FLOOD"]: wet, s["MARK"]: begins & (self.age == 1), s["END"]: begins & (self.age >= 2)}
+        said |= {
+            near: wet & has_less(flood, DISTANCE, at, towards)
+            for near, towards in zip(self.path.near, order, strict=False)
+        }
+        said |= {
+            enter: flood.true(ENTERS[towards], at) & has_come(flood, at, self.age)
+            for enter, towards in zip(self.path.enter, order, strict=True)
+        }
         return reduce(and_, (state(at)[signal] == value for signal, value in said.items()))
 
 

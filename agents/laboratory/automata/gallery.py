@@ -3,39 +3,45 @@
 >>> from maze_nca_gym.agents import compile_automaton
 >>> model, certificate = compile_automaton("life")
 
-PATH shows the result of the iteration before. `examples/14_automata_gallery.py` draws all of them. Each has a theorem
-of what each signal is after t iterations, and so of what PATH shows. None has a bound: that is stated for every
-number of iterations.
+PATH shows the result of the iteration before. `examples/14_automata_gallery.py` draws all of them. Each names ghosts in
+which `prove` finds what each signal is after t iterations, and so what PATH shows. None has a bound: that is stated for
+every number of iterations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
 from operator import or_
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
 
 from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from .automaton import NEIGHBOURHOODS, Automaton
-from .path_theorem import (
+from .ghosts import (
     DISTANCE,
+    KEPT,
+    ON_PATH,
     PLACE,
     REACHED,
+    ROUND,
     STRIDE,
-    distance_axioms,
-    flooded,
+    both_of,
+    canonical_path,
+    distance,
+    has_less,
     is_free,
+    peeling,
     place_axioms,
     place_ghosts,
 )
 from .rules import Bits, TileView, any_on, around, at_least, several_on
-from .theorem import Number, Picture, Theorem, Truth, implies, moved, shifted
+from .theorem import CENTRE, Claim, Number, Picture, Steps, Theorem, Truth, implies, moved, shifted
 
 SMALL = {
     "sizes": (4, 6),
@@ -57,33 +63,6 @@ def free(see: TileView, tap: str = "C") -> Bits:
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
 
 
-def _near(values: NDArray[Any], taps: Sequence[str]) -> NDArray[Any]:
-    """Return the (H, W) values of each tile's neighbours, (N, H, W)."""
-    return np.stack([shifted(values, offsets(tap)[0]) for tap in taps])
-
-
-def _from_source(
-    taps: Sequence[str], signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]], shown: str
-) -> Theorem:
-    """Return a theorem whose ghosts are distances from the source, by moves to any of some neighbours."""
-
-    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        distance = np.where(tiles == Tile.SOURCE, 0, -1)
-        for number in range(1, tiles.size):
-            near = _near(distance == number - 1, taps).any(axis=0)
-            distance[near & (tiles != Tile.WALL) & (distance < 0)] = number
-        return {REACHED: distance >= 0, DISTANCE: distance}
-
-    return Theorem(
-        lambda picture, at, t: distance_axioms(
-            picture, at, picture.tile(Tile.SOURCE, at), [moved(at, tap) for tap in taps]
-        ),
-        signals,
-        ghosts,
-        shown,
-    )
-
-
 class Reached(IntEnum):
     """Signals of `REACHABLE`."""
 
@@ -101,11 +80,7 @@ REACHABLE = Automaton(
         ),
     },
     invariant=lambda see: ~(see(Reached.WET) & see.tile(Tile.WALL)) & (~see(Reached.PATH) | see(Reached.WET)),
-    theorem=_from_source(
-        DIRECTIONS,
-        lambda picture, at, t: {Reached.PATH: flooded(picture, at, t - 1), Reached.WET: flooded(picture, at, t)},
-        "what the source reaches in t - 2 moves",
-    ),
+    theorem=distance(Tile.SOURCE),
     learning=SMALL,
 )
 """Which tiles the source can reach, its connected component: a flood is a move farther at every iteration."""
@@ -117,49 +92,30 @@ class Filling(IntEnum):
     PATH, FILLED = range(2)
 
 
-KEPT, ROUND = "kept", "round"
-
-
 def _filled(see: TileView) -> Bits:
     closed = [~free(see, towards) | see(Filling.FILLED, towards) for towards in DIRECTIONS]
     return see.tile(Tile.EMPTY) & (see(Filling.FILLED) | at_least(3, closed))
 
 
-def _is_filled(picture: Picture, at: Offset, t: Number) -> Truth:
-    return picture.tile(Tile.EMPTY, at) & ~picture.true(KEPT, at) & (picture.number(ROUND, at) < t)
+def _in_a_tree(steps: Steps) -> Iterator[Claim]:
+    """Yield why the path is never filled, and nothing else is left where all free tiles are joined without loops.
 
-
-def _filling_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
-    """Return what is true of KEPT and ROUND.
-
-    A set is closed if each of its tiles is free, and each empty one has two neighbours in it. KEPT is the largest such
-    set. A simple path from the source to the target is closed, so all its tiles are KEPT. An empty tile that is not
-    KEPT has a ROUND in which it is filled. Nothing larger is closed: of the tiles of a closed set that are filled, the
-    first would have two neighbours that are not filled yet.
+    If a tile of the path were filled, then so would be one beside it, and before that: and so on without end, but
+    there is a first round. In a tree all free tiles are reached, one neighbour of each is nearer to the target, and the
+    target is on the path. If a tile off the path were never filled, then neither would be one beside it that is farther
+    and off the path: and so on without end, but mazes are finite.
     """
-    kept, empty, turn = picture.true(KEPT, at), picture.tile(Tile.EMPTY, at), picture.number(ROUND, at)
-    near = [moved(at, towards) for towards in DIRECTIONS]
-
-    def open_in(number: Number) -> list[Truth]:
-        return [is_free(picture, q) & (picture.true(KEPT, q) | (picture.number(ROUND, q) >= number)) for q in near]
-
-    return {
-        "only free tiles are kept": implies(kept, is_free(picture, at)),
-        "the source and the target are kept": implies(is_free(picture, at) & ~empty, kept),
-        "kept tiles have two kept neighbours": implies(
-            kept & empty, at_least(2, [picture.true(KEPT, q) for q in near])
-        ),
-        "others are filled in their round": implies(empty & ~kept, (turn >= 0) & ~at_least(2, open_in(turn))),
-        "and not before": implies(empty & ~kept & (turn > 0), at_least(2, open_in(turn - 1))),
-    }
-
-
-def _filling_ghosts(tiles: Tiles) -> Mapping[str, Any]:
-    turn = np.full(tiles.shape, -1)
-    for number in range(tiles.size):
-        kept = (tiles != Tile.WALL) & (turn < 0)
-        turn[kept & (tiles == Tile.EMPTY) & (_near(kept, DIRECTIONS).sum(axis=0) < 2)] = number
-    return {KEPT: kept, ROUND: turn}
+    maze, near = steps.picture, [moved(CENTRE, tap) for tap in ("C", *DIRECTIONS)]
+    nearer = [[has_less(maze, DISTANCE, q, towards) for towards in DIRECTIONS] for q in near]
+    tree = [~at_least(2, of_tile) for of_tile in nearer]
+    tree += [implies(is_free(maze, q), maze.true(REACHED, q)) for q in near]
+    tree += [implies(maze.tile(Tile.TARGET, q), maze.true(ON_PATH, q)) for q in near]
+    off = [maze.true(KEPT, q) & ~maze.true(ON_PATH, q) for q in near]
+    farther = [other & ~less for other, less in zip(off[1:], nearer[0], strict=True)]
+    filled = [maze.true(ON_PATH, q) & ~maze.true(KEPT, q) for q in near]
+    before = [at_q & (maze.number(ROUND, q) < maze.number(ROUND, CENTRE)) for q, at_q in zip(near, filled, strict=True)]
+    yield Claim("if a tile of the path is filled, then one beside it is before", [filled[0]], [reduce(or_, before)])
+    yield Claim("in a tree, what is kept off the path has such a tile farther", [*tree, off[0]], [reduce(or_, farther)])
 
 
 DEAD_ENDS = Automaton(
@@ -171,16 +127,7 @@ DEAD_ENDS = Automaton(
         Filling.FILLED: _filled,
     },
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
-    theorem=Theorem(
-        _filling_axioms,
-        lambda picture, at, t: {
-            Filling.PATH: (t >= 1) & is_free(picture, at) & ~_is_filled(picture, at, t - 1),
-            Filling.FILLED: _is_filled(picture, at, t),
-        },
-        _filling_ghosts,
-        "what t - 1 rounds of filling leave, in the end the largest set of free tiles in which every empty one has two "
-        "neighbours",
-    ),
+    theorem=replace(both_of(peeling(), canonical_path()), answer=None, further=_in_a_tree),
     learning=SMALL,
 )
 """Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""
@@ -203,10 +150,6 @@ def _live(see: TileView) -> Bits:
     return (lives & see(Living.BEGUN)) | (see.tile(Tile.WALL) & ~see(Living.BEGUN))
 
 
-def _lives(picture: Picture, at: Offset, generation: Number) -> Truth:
-    return (generation >= 0) & picture.inside(at) & (picture.number(LIVES, at, generation) == 1)
-
-
 def _living_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
     """Return the game's definition."""
     before, now = picture.number(LIVES, at, t - 1), picture.number(LIVES, at, t)
@@ -223,7 +166,7 @@ def _living_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
 def _living_ghosts(tiles: Tiles) -> Mapping[str, Any]:
     found = [(tiles == Tile.WALL).astype(np.int64)]
     for _ in range(N_STEPS):
-        n_around = _near(found[-1], AROUND).sum(axis=0)
+        n_around = np.sum([shifted(found[-1], offsets(tap)[0]) for tap in AROUND], axis=0)
         found.append(((n_around == 3) | ((n_around == 2) & (found[-1] == 1))).astype(np.int64))
     return {LIVES: np.stack(found)}
 
@@ -240,16 +183,7 @@ LIFE = Automaton(
     neighbourhood=9,
     everywhere=(Living.BEGUN,),
     settles=False,
-    theorem=Theorem(
-        _living_axioms,
-        lambda picture, at, t: {
-            Living.PATH: _lives(picture, at, t - 2),
-            Living.LIVE: _lives(picture, at, t - 1),
-            Living.BEGUN: (t >= 1) & picture.inside(at),
-        },
-        _living_ghosts,
-        "generation t - 2 of Life, from the walls as the first, 0",
-    ),
+    theorem=Theorem(_living_axioms, None, _living_ghosts),
     learning=SMALL,
 )
 """Conway's Game of Life. It begins with the walls alive, and never reads the maze again."""
@@ -266,10 +200,6 @@ def _arrives(see: TileView) -> Bits:
     return come & ~see.tile(Tile.WALL) & ~see(Passing.SEEN) & ~see(Passing.FRONT)
 
 
-def _is_at(picture: Picture, at: Offset, n_moves: Number) -> Truth:
-    return picture.true(REACHED, at) & (picture.number(DISTANCE, at) == n_moves)
-
-
 FIRST_PASSAGE = Automaton(
     name="first-passage",
     task="shortest-path",
@@ -281,15 +211,7 @@ FIRST_PASSAGE = Automaton(
     },
     neighbourhood=9,
     invariant=lambda see: ~((see(Passing.SEEN) | see(Passing.FRONT)) & see.tile(Tile.WALL)),
-    theorem=_from_source(
-        AROUND,
-        lambda picture, at, t: {
-            Passing.PATH: _is_at(picture, at, t - 2),
-            Passing.SEEN: flooded(picture, at, t - 1),
-            Passing.FRONT: _is_at(picture, at, t - 1),
-        },
-        "the tiles at t - 2 king's moves from the source, and no nearer",
-    ),
+    theorem=distance(Tile.SOURCE, AROUND),
     learning=SMALL,
 )
 """A front that runs from the source to eight neighbours: it is at each tile once, when it first arrives there."""
@@ -329,10 +251,6 @@ def _heads(towards: str, see: TileView) -> Bits:
 def _walks(picture: Picture, at: Offset, n: Number) -> Truth:
     here = picture.inside(at) & (picture.number(PLACE, at) == picture.of_map(WALKER, n))
     return here & (n >= 0) & (picture.of_map(HEADING, n) >= 0)
-
-
-def _has_been(picture: Picture, at: Offset, n: Number) -> Truth:
-    return picture.inside(at) & (picture.number(FIRST, at) >= 0) & (picture.number(FIRST, at) < n)
 
 
 def _way(picture: Picture, at: Offset, towards: str) -> Truth:
@@ -404,22 +322,7 @@ WALL_FOLLOWER = Automaton(
     everywhere=(Following.BEGUN,),
     invariant=lambda see: ~several_on(see, tuple(HEADS.values())),
     settles=False,
-    theorem=Theorem(
-        _walking_axioms,
-        lambda picture, at, t: {
-            Following.PATH: _has_been(picture, at, t - 3),
-            Following.TRAIL: _has_been(picture, at, t - 2),
-            **{OPEN[towards]: (t >= 1) & _way(picture, at, towards) for towards in DIRECTIONS},
-            **{
-                HEADS[towards]: _walks(picture, at, t - 2) & (picture.of_map(HEADING, t - 2) == heading)
-                for heading, towards in enumerate(DIRECTIONS)
-            },
-            Following.START: (t == 1) & picture.tile(Tile.SOURCE, at),
-            Following.BEGUN: (t >= 1) & picture.inside(at),
-        },
-        _walking_ghosts,
-        "where a walker with its right hand on the wall has been in t - 4 moves",
-    ),
+    theorem=Theorem(_walking_axioms, None, _walking_ghosts),
     learning=SMALL,
 )
 """A walker with its right hand on the wall, from the source until it is at the target. PATH is where it has been."""

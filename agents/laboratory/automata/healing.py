@@ -41,16 +41,7 @@ from ...policies.guarantees import StepBound
 from ...policies.neighbours import DIRECTIONS, Offset
 from .automaton import Automaton
 from .canonical_path import CanonicalPath
-from .path_theorem import (
-    DISTANCE,
-    ENTERS,
-    LENGTH,
-    REACHED,
-    entered,
-    has_come,
-    nearer,
-    path_theorem,
-)
+from .ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_come, has_less
 from .rules import Bits, Rule, TileView, any_on
 from .theorem import (
     CENTRE,
@@ -59,7 +50,6 @@ from .theorem import (
     Picture,
     State,
     Steps,
-    Theorem,
     Truth,
     implies,
     moved,
@@ -110,18 +100,6 @@ WIPED: dict[IntEnum, Rule] = {
 }
 
 
-def _others(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
-    """Return the signals other than flood and path after t iterations on a maze that does not change."""
-    # no check fails there, so the signals of checks stay off: t is never below 0
-    begun, is_source = t >= 1, picture.tile(Tile.SOURCE, at)
-    return {
-        S.ROOT: begun & picture.tile(Tile.TARGET, at),
-        S.ON: begun & (is_source | (entered(picture, at) & has_come(picture, at, t - 1))),
-        S.WAS_WALL: begun & picture.tile(Tile.WALL, at),
-        **dict.fromkeys((*FOUND, S.ALARM, S.RESET), t < 0),
-    }
-
-
 LASTING = (S.FLOOD, *NEAR, S.ROOT, S.WAS_WALL)
 """Signals that keep something of earlier iterations, while no check fails and wherever the path is."""
 OFF = (*FOUND, S.ALARM, S.RESET)
@@ -133,7 +111,7 @@ NEAR_TILES = tuple(moved(CENTRE, tap) for tap in ("C", *DIRECTIONS))
 FAR_TILES = tuple({moved(at, tap) for at in NEAR_TILES for tap in ("C", *DIRECTIONS)})
 
 
-def _changes(order: str, steps: Steps) -> Iterator[Claim]:
+def _changes(steps: Steps) -> Iterator[Claim]:
     """Yield the proof that it heals: lemmas about one iteration, and what follows from them.
 
     Call a state *good* for a maze if LASTING is as at some time after a fresh start on it. At any time, one of these is
@@ -148,13 +126,13 @@ def _changes(order: str, steps: Steps) -> Iterator[Claim]:
     the flood to its end (`_same_maze`). That takes at most F iterations, if the farthest tile is at distance F from the
     target. So the path is right within the larger of 2 L + 9 and F + 4.
     """
-    theorem, anything, never = path_theorem(replace(CANONICAL, order=order), _others), steps.state("held"), steps.t < 0
+    anything, never = steps.state("held"), steps.t < 0
 
     def good(maze: Picture, t: Number, off: tuple[HealingSignal, ...] = ()) -> State:
         """Return any state that is good for a maze, as after t iterations on it, with some signals off."""
 
         def held(at: Offset) -> Mapping[IntEnum, Truth]:
-            said = theorem.signals(maze, at, t)
+            said = steps.said(maze, at, t)
             walls = said[S.WAS_WALL] | (anything(at)[S.WAS_WALL] & (t == 0))  # after a reset walls are known already
             lasting = {**{signal: said[signal] for signal in LASTING}, S.WAS_WALL: walls}
             return {**anything(at), **lasting, **dict.fromkeys(off, never)}
@@ -162,8 +140,8 @@ def _changes(order: str, steps: Steps) -> Iterator[Claim]:
         return cache(held)
 
     yield from _next_maze(steps, good)
-    yield from _after_reset(steps, theorem)
-    yield from _same_maze(steps, theorem, good)
+    yield from _after_reset(steps)
+    yield from _same_maze(steps, good)
 
 
 def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
@@ -193,7 +171,10 @@ def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
         return ~(held(at)[S.FLOOD] & after(at)[S.FLOOD])
 
     def if_nearer(picture: Picture, fact: Callable[[Offset], Truth]) -> list[Truth]:
-        return [implies(nearer(picture, CENTRE, towards), fact(moved(CENTRE, towards))) for towards in DIRECTIONS]
+        return [
+            implies(has_less(picture, DISTANCE, CENTRE, towards), fact(moved(CENTRE, towards)))
+            for towards in DIRECTIONS
+        ]
 
     kept = [t >= 1, *quiet, *(old == new for old, new in targets)]
     yield Claim(
@@ -210,7 +191,7 @@ def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
     yield Claim("it begins with it if it had not begun", [one == 1, t == 0], begun)
 
 
-def _after_reset(steps: Steps, theorem: Theorem) -> Iterator[Claim]:
+def _after_reset(steps: Steps) -> Iterator[Claim]:
     """Yield why a check that fails leads to a fresh start."""
     maze, t = steps.picture, steps.t
     anything = steps.state("held")
@@ -224,19 +205,18 @@ def _after_reset(steps: Steps, theorem: Theorem) -> Iterator[Claim]:
         return {**dict.fromkeys(S, t < 0), S.WAS_WALL: maze.tile(Tile.WALL, at)}
 
     def fresh(at: Offset) -> Mapping[IntEnum, Truth]:
-        return theorem.signals(maze, at, t + 1)
+        return steps.said(maze, at, t + 1)
 
     yield Claim("a reset leaves nothing but walls", [], _equal(tuple(S)[:-1], wiped, walls))
     yield Claim("then all is as at first", [t == 0], _equal(tuple(S)[1:], steps.after(maze, walls), fresh))
 
 
-def _same_maze(steps: Steps, theorem: Theorem, good: Callable[..., State]) -> Iterator[Claim]:
+def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
     """Yield why, on a maze that stays, the path is right at last if no check fails, wherever it is at first."""
     maze, t = steps.picture, steps.t
     since, farthest, length = maze.of_map("since"), maze.of_map("farthest"), maze.of_map(LENGTH)
-    held, answer = good(maze, t, OFF), theorem.answer
+    held, on_path = good(maze, t, OFF), maze.true(ON_PATH, CENTRE)
     after = steps.after(maze, held)
-    assert answer is not None
     stays = [t >= 1, since >= 0, farthest >= 0, length <= farthest]  # the source is no farther than any tile
     stays += [implies(maze.true(REACHED, at), maze.number(DISTANCE, at) <= farthest) for at in FAR_TILES]
     goes_on = _equal((*LASTING, *OFF), after, good(maze, t + 1, OFF))
@@ -254,9 +234,9 @@ def _same_maze(steps: Steps, theorem: Theorem, good: Callable[..., State]) -> It
     yield Claim("any path will do at first", [*stays, since == 0], right(held, CENTRE, t, since))
     yield Claim("what is left of it runs out", [*stays, *now], right(after, CENTRE, t + 1, since + 1))
     due, reached = [*stays, t >= 2 * length + 1], maze.true(REACHED, CENTRE)
-    on = [implies(reached, state(CENTRE)[S.ON] == answer(maze, CENTRE)) for state in (held, after)]
+    on = [implies(reached, state(CENTRE)[S.ON] == on_path) for state in (held, after)]
     yield Claim("the path is right after that", [*due, *now, since > farthest], on[1:])
-    yield Claim("and it is shown", [*due, on[0]], [after(CENTRE)[S.PATH] == answer(maze, CENTRE)])
+    yield Claim("and it is shown", [*due, on[0]], [after(CENTRE)[S.PATH] == on_path])
 
 
 def _equal(signals: Iterable[IntEnum], one: State, other: State) -> list[Truth]:
@@ -287,7 +267,7 @@ def _automaton(order: str) -> Automaton:
             (S.MANY_H, S.FEW_H),
             *((signal,) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM)),
         ),
-        theorem=path_theorem(canonical, _others, partial(_changes, order), AFTER_CHANGES),
+        theorem=replace(canonical_path(order), further=_changes, shown=AFTER_CHANGES),
         heals=True,
         in_order=_automaton,
         learning={"sizes": (4, 6), "n_levels": 8},

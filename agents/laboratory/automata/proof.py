@@ -11,25 +11,32 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.levels import Kind, Tile, Tiles
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.files import write_all
 
 from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
+from .guessing import UNSAID, CannotTell, atoms_of, drawn, ghosts_for, guess, mazes_with, run_of, small_mazes
+from .rules import Rule
 from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
 FAR = 5
-GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
+ROUNDS = 12
+"""Largest number of guesses."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +48,30 @@ class Lemma:
         holds: whether it was proven; None if the solver gave up.
         seconds: the solver's time.
         counterexample: a picture on which it is false, as text; empty if none was found.
+        kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
+        queries: what the solver was asked, in SMT-LIB with its answers as `:status`: whether what is supposed occurs
+            (sat), and whether the contrary of the claim does (unsat).
     """
 
     claim: str
     holds: bool | None
     seconds: float
     counterexample: str = ""
+    kinds: Mapping[Offset, int] = field(default_factory=dict)
+    queries: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of trying to prove a theorem: each lemma with its result, in the order of trying."""
+    """What came of trying to prove a theorem, which may have been guessed.
+
+    Attributes:
+        lemmas: each with its result, in the order of trying.
+        theorem: what is proven, if all hold.
+    """
 
     lemmas: tuple[Lemma, ...]
+    theorem: Theorem
 
     @property
     def holds(self) -> bool:
@@ -65,60 +83,166 @@ class Proof:
         """The lemmas that were not proven."""
         return tuple(lemma for lemma in self.lemmas if not lemma.holds)
 
+    def export(self, folder: Path) -> None:
+        """Write the queries of all lemmas to SMT-LIB files, which any solver of linear arithmetic reads.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        contents = {}
+        for number, lemma in enumerate(self.lemmas, 1):
+            name = re.sub(r"\W+", "-", lemma.claim).strip("-")
+            for what, query in lemma.queries.items():
+                text = f"; {lemma.claim}: {what}\n{query}"
+                contents[folder / f"{number:02}-{name}-{what}.smt2"] = text.encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_all(contents)
+
 
 def prove(automaton: Automaton) -> Proof:
     """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
     bound.
 
-    Proven too is its invariant, which the certificate of a network that learned it assumes.
+    A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
+    run if there is a maze like it, and the guess another one. Without a theorem, the ghosts of the library are tried
+    one after another. Proven too is the automaton's invariant, which the certificate of a network that learned it
+    assumes.
 
     Raises:
-        ValueError: it has no theorem, or one with an answer and no bound in whole numbers of moves.
+        ValueError: a theorem with an answer and no bound in whole numbers of moves; axioms that are not true of a small
+            maze, which is drawn; or a signal that no ghost explains, with two tiles that it does not tell apart.
         ImportError: z3 is not installed.
     """
     theorem, bound = automaton.theorem, automaton.bound
-    if theorem is None or (theorem.answer is not None and bound is None):
-        raise ValueError(f"{automaton.name} has no theorem to prove, or no bound")
-    whole = bound is None or not (bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1)
-    if theorem.answer is not None and not whole:
+    whole = bound is not None and not (
+        bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1
+    )
+    if theorem is not None and theorem.answer is not None and not whole:
         raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
-    return Proof(tuple(_Prover(automaton, theorem).lemmas()))
+    if theorem is not None:
+        proof = _proof_of(automaton, theorem)
+        if proof.lemmas[0].claim.endswith("is told by ghosts"):
+            raise CannotTell(proof.lemmas[0].counterexample.partition(": ")[2])
+        return proof
+    proofs = []
+    for ghosts in ghosts_for(automaton, bool(whole)):
+        proofs.append(_proof_of(automaton, ghosts))
+        if proofs[-1].holds:
+            return proofs[-1]
+    raise CannotTell(f"no ghosts of the library explain {automaton.name}: {'; '.join(_unproven(proofs[0]))}")
 
 
-def proof_in_words(automaton: Automaton) -> tuple[bool, str]:
-    """Prove an automaton; return whether its theorem and its invariant are proven, and a sentence that says what is, or
-    why there is no proof."""
-    theorem = automaton.theorem
-    if theorem is None:
-        return False, "it has no theorem, so that it is right is not proven"
+def _unproven(proof: Proof) -> list[str]:
+    """Return the claims that are not proven, and why nothing is said of some signals."""
+    unsaid = [words.partition(": ")[2] for words in proof.theorem.means.values() if words.startswith(UNSAID)]
+    return [*(f"not proven: {lemma.claim}" for lemma in proof.refused), *unsaid]
+
+
+def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
+    """Return the proof of a theorem, or of what its signals are guessed to be, with counterexamples as further runs."""
+    if theorem.signals is not None:
+        return Proof(tuple(_Prover(automaton, theorem).lemmas()), theorem)
+    task = find_task(automaton.task)
+    mazes = small_mazes(task)
+    atoms = atoms_of(automaton, theorem, mazes[::10])
+    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes]
+    for run in runs:
+        if not all(_shows_the_answer(automaton, theorem, run.picture, t, held) for t, held in enumerate(run.signals)):
+            maze = drawn(automaton, run.tiles).replace("/", "\n")
+            claim = f"{automaton.signals(0).name} shows the answer on small mazes"
+            return Proof((Lemma(claim, False, 0, maze),), theorem)
+    for _ in range(ROUNDS):
+        found = guess(automaton, theorem, runs, atoms)
+        for signal in automaton.answers:
+            if found.means.get(signal, "").startswith(UNSAID):  # else what is proven would say nothing of it
+                return Proof((Lemma(f"{signal.name} is told by ghosts", False, 0, found.means[signal]),), found)
+        guessed = replace(automaton, theorem=found)
+        proof = _proof_of(guessed, found)
+        pictures = (lemma.kinds for lemma in proof.refused if lemma.kinds)
+        like = (tiles for kinds in pictures for tiles in mazes_with(kinds, task, mazes))
+        wrong = next((tiles for tiles in like if any(mistakes(guessed, tiles))), None)
+        if wrong is None:
+            break
+        runs.append(run_of(automaton, theorem, atoms, wrong))
+    return proof
+
+
+def proof_in_words(automaton: Automaton, export: Path | None = None) -> tuple[bool, str, dict[str, str]]:
+    """Prove an automaton; return whether its theorem and its invariant are proven, a sentence that says what is, or why
+    there is no proof, and what each signal means, if that was guessed. The proof's queries go to a folder if one is
+    given."""
     try:
         proof = prove(automaton)
+        if export is not None:
+            proof.export(export)
+    except (ImportError, ValueError) as error:
+        return False, f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}", {}
+    theorem, path = proof.theorem, automaton.signals(0)
+    means = {signal.name: words for signal, words in theorem.means.items()}
+    if not proof.holds:
+        return False, "; ".join(_unproven(proof)), means
+    shown = theorem.shown or means.get(path.name, "")
+    said = [f"after t iterations PATH shows {shown}, on every maze"] if shown else []
+    if theorem.answer is not None:
+        said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
+    known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
+    unsaid = "" if said else "; that it is right is not proven"
+    return True, f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}", means
+
+
+def second_opinion(folder: str | Path) -> dict[str, str]:
+    """Ask the solver cvc5 the queries of an exported proof; return those to which it has another answer than z3, with
+    its own.
+
+    Raises:
+        ValueError: the folder has no queries.
+        ImportError: cvc5 is not installed.
+    """
+    try:
+        import cvc5
     except ImportError as error:
-        return False, f"not tried: {error}"
-    if proof.holds:
-        said = [f"after t iterations PATH shows {theorem.shown}, on every maze"] if theorem.shown else []
-        if theorem.answer is not None:
-            said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
-        known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
-        unsaid = "" if said else "; that it is right is not proven"
-        return True, f"{', '.join([*said, *known])}: proven in {len(proof.lemmas)} lemmas{unsaid}"
-    return False, "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
+        raise ImportError('a second opinion needs cvc5: pip install "maze-nca-gym[proof]"') from error
+    files, found = sorted(Path(folder).glob("*.smt2")), {}
+    if not files:
+        raise ValueError(f"{folder} has no queries of a proof, *.smt2")
+    for file in files:
+        text, solver = file.read_text(encoding="utf-8"), cvc5.Solver()
+        expected = re.search(r"\(set-info :status (\w+)\)", text)
+        unbiased = text if expected is None else text.replace(expected[0], "")
+        solver.setOption("tlimit-per", str(int(1000 * PATIENCE)))
+        parser = cvc5.InputParser(solver)
+        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, unbiased, file.name)
+        answer = ""
+        while not (command := parser.nextCommand()).isNull():
+            answer += command.invoke(solver, parser.getSymbolManager()).strip()
+        if expected is None or answer != expected[1]:
+            found[file.name] = answer
+    return found
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
-    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states."""
-    assert automaton.theorem is not None
-    theorem, path = automaton.theorem, automaton.signals(0)
+    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states, which must
+    say what signals are."""
+    theorem = automaton.theorem
+    assert theorem is not None
+    assert theorem.signals is not None
     picture = MazePicture(tiles, theorem.ghosts(tiles))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
         for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
             if (signals[signal] != said).any():
                 yield signal, t
-        if theorem.answer is not None:
-            assert automaton.bound is not None
-            answer, due = theorem.answer(picture, CENTRE), automaton.bound(tiles.size, int(theorem.n_moves(picture)))
-            if (signals[path] & ~answer).any() or (t >= due and (signals[path] != answer).any()):
-                yield path, t
+        if not _shows_the_answer(automaton, theorem, picture, t, signals):
+            yield automaton.signals(0), t
+
+
+def _shows_the_answer(automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any) -> bool:
+    """Return whether PATH of (S, H, W) signals shows nothing but the answer, and all of it if it is due."""
+    if theorem.answer is None:
+        return True
+    assert automaton.bound is not None
+    path, answer = signals[0], theorem.answer(picture, CENTRE)
+    due = automaton.bound(path.size, int(theorem.n_moves(picture)))
+    return not (path & ~answer).any() and (t < due or bool((path == answer).all()))
 
 
 class _SymbolicPicture:
@@ -135,7 +259,7 @@ class _SymbolicPicture:
     def kind(self, at: Offset) -> Number:
         return self._symbol("Int", "kind", at)  # -1 is beyond the edge
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
         return self.kind(at) == int(kind)
 
     def inside(self, at: Offset = CENTRE) -> Truth:
@@ -167,7 +291,7 @@ class _See:
     def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
         return self._state(moved(self._at, tap))[signal]
 
-    def tile(self, kind: Tile, tap: str = "C") -> Truth:
+    def tile(self, kind: int, tap: str = "C") -> Truth:
         return self._picture.tile(kind, moved(self._at, tap))
 
 
@@ -178,7 +302,7 @@ class _Prover:
         except ImportError as error:
             raise ImportError('a proof needs z3: pip install "maze-nca-gym[proof]"') from error
         self._z3 = z3
-        self._automaton, self._theorem = automaton, theorem
+        self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
         self.picture = _SymbolicPicture(self._z3)
         self.t = self.picture.of_map("t")
@@ -186,6 +310,8 @@ class _Prover:
 
     def _axioms_of(self, picture: _SymbolicPicture) -> list[Truth]:
         facts = [fact for at in self._places for fact in self._theorem.axioms(picture, at, self.t).values()]
+        for at in self._places:
+            picture.kind(at)  # is made, even if no axiom reads it
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
         return [*(fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))), *facts]
 
@@ -206,10 +332,20 @@ class _Prover:
 
         return cache(lambda at: {signal: holds(signal, at) for signal in self._automaton.signals})
 
-    def after(self, picture: Picture, state: State) -> State:
+    def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
         """Return the state after an iteration, see `Steps`."""
-        rules = self._automaton.rules.items()
-        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in rules})
+        used = (self._automaton.rules if rules is None else rules).items()
+        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in used})
+
+    def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        """Return what the theorem says, see `Steps`; of other signals, anything, and each time something else."""
+        said = self._said(picture, at, t)
+        self._n_unsaid += 1
+        return said if len(said) == len(self._automaton.signals) else {**self.state(f"{self._n_unsaid}")(at), **said}
+
+    def _said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        assert self._theorem.signals is not None
+        return self._theorem.signals(picture, at, t)
 
     def invariant(self, picture: Picture, state: State) -> Truth:
         """Return whether the invariant is true of the centre, see `Steps`."""
@@ -221,24 +357,35 @@ class _Prover:
         z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
         inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
         answer = None if theorem.answer is None else theorem.answer(picture, CENTRE)
-        first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
+        first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
         # contradictory axioms would prove anything
         happens = now.get(path, inside) if answer is None else answer & self._is_due()
         yield self._lemma("the axioms allow a path", z3.BoolVal(True), inside, happens)
         if now:
             yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
             yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
-        see = _See(picture, cache(lambda at: theorem.signals(picture, at, t)))
+        anything = self.state("any")  # for signals of which nothing is said
+        see = _See(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
         for signal, said in after.items():
-            # a pooled signal must be off: one tile suffices to show that none switches it on, not that some tile does
-            told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
-            yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
+            claim = f"{signal.name} is what the theorem says"
+            if signal is not self._automaton.pooled:
+                yield self._lemma(claim, rules[signal](see) == said, inside)
+                continue
+            # any tile shows that none switches it on; that one does needs a tile that every maze has
+            yield self._lemma(claim, z3.Implies(rules[signal](see), said), inside)
+            there = [self._said(picture, at, t)[signal] == now[signal] for at in self._places]
+            alike = [z3.Implies(picture.inside(at), same) for at, same in zip(self._places, there, strict=True)]
+            yield self._lemma(f"{signal.name} is the same everywhere", z3.And(*alike), inside)
+            some = picture.tile(Tile.SOURCE) if find_task(self._automaton.task).has_endpoints else inside
+            switched = z3.Implies(said, rules[signal](see))
+            yield self._lemma(f"{signal.name} is switched on at some tile", switched, some, inside)
         shown = rules[path](see) if now else None
         if answer is not None:
             yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
             yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
         if self._automaton.invariant is not None and now:
-            yield self._lemma("the invariant holds", self.invariant(picture, lambda at: {**after, path: shown}), inside)
+            held = {**{signal: rule(see) for signal, rule in rules.items()}, **after, path: shown}
+            yield self._lemma("the invariant holds", self.invariant(picture, lambda at: held), inside)
         for words, given, then in theorem.further(self):
             yield self._lemma(words, z3.And(*then), inside, *given)
 
@@ -249,17 +396,26 @@ class _Prover:
         return self.t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self.picture)
 
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
-        z3, began = self._z3, time.perf_counter()
-        supposed = self._solver(*given).check()
+        z3, began, queries = self._z3, time.perf_counter(), {}
+
+        def asked(what: str, *facts: Truth) -> tuple[Any, Any]:
+            solver = self._solver(*facts)
+            found = solver.check()
+            text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
+            queries[what] = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n")
+            return solver, found
+
+        _, supposed = asked("occurs", *given)
         if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
             never = supposed == z3.unsat
             words = "what it supposes never occurs" if never else ""
-            return Lemma(claim, False if never else None, time.perf_counter() - began, words)
-        solver = self._solver(*given, z3.Not(statement))
-        found = solver.check()
-        drawn = _draw(self.picture, solver.model()) if found == z3.sat else ""
+            return Lemma(claim, False if never else None, time.perf_counter() - began, words, queries=queries)
+        solver, found = asked("fails", *given, z3.Not(statement))
+        of_task = find_task(self._automaton.task).kinds
+        kinds, drawn = _draw(self.picture, solver.model(), of_task) if found == z3.sat else ({}, "")
         holds = None if found == z3.unknown else found == z3.unsat
-        return Lemma(claim, holds, time.perf_counter() - began, drawn)
+        near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
+        return Lemma(claim, holds, time.perf_counter() - began, drawn, near, queries)
 
     def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()
@@ -268,8 +424,8 @@ class _Prover:
         return solver
 
 
-def _draw(picture: _SymbolicPicture, model: Any) -> str:
-    """Return a counterexample as text.
+def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tuple[dict[Offset, int], str]:
+    """Return the kinds of tile of a counterexample, and all of it as text.
 
     First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
     the tile in the middle and its neighbours.
@@ -282,7 +438,8 @@ def _draw(picture: _SymbolicPicture, model: Any) -> str:
     kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
     reach = max(abs(step) for at in kinds for step in at)
     span = range(-reach, reach + 1)
-    rows = ["".join(GLYPHS.get(kinds[row, col], " ") if (row, col) in kinds else "?" for col in span) for row in span]
+    glyphs = {-1: " ", **{number: kind.letter for number, kind in enumerate(of_task)}}
+    rows = ["".join(glyphs.get(kinds[row, col], "?") if (row, col) in kinds else "?" for col in span) for row in span]
     numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
     lines = []
     for tap in NEIGHBOURHOODS[5]:
@@ -290,4 +447,4 @@ def _draw(picture: _SymbolicPicture, model: Any) -> str:
         ghosts = {name: value(s) for (name, at), s in picture.made.items() if at == place and name != "kind"}
         told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]
         lines.append(f"{tap}: {', '.join(told)}")
-    return "\n".join([*rows, numbers, *lines])
+    return kinds, "\n".join([*rows, numbers, *lines])

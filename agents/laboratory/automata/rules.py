@@ -17,8 +17,6 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.levels import Tile
-
 from ...policies.neighbours import DIRECTIONS
 
 Bits: TypeAlias = NDArray[Any]
@@ -32,8 +30,18 @@ class TileView(Protocol):
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
         """Return a signal of the tile itself, "C", or of its neighbour in one of the `DIRECTIONS`."""
 
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
-        """Return whether that tile is of a kind."""
+    def tile(self, kind: int, tap: str = "C") -> Bits:
+        """Return whether that tile is of a kind: its number among the kinds of the task, such as `Tile.WALL`."""
+
+
+class TileKind(int):
+    """The number of a kind of tile, where it must be told from a signal, which is a number too.
+
+    Attributes:
+        name: what the rule calls it, such as "SOURCE"; empty if it gives the number alone.
+    """
+
+    name: str = ""
 
 
 Rule: TypeAlias = Callable[[TileView], Bits]
@@ -94,7 +102,7 @@ class Expression:
         parts: the expressions that the operator joins.
     """
 
-    seen: IntEnum | None = None
+    seen: IntEnum | TileKind | None = None
     tap: str = ""
     join: Callable[..., Any] | None = None
     parts: tuple[Expression, ...] = ()
@@ -141,11 +149,11 @@ class Expression:
 
     def signals(self, tap: str) -> set[IntEnum]:
         """Return the signals that it reads at a tap."""
-        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and not isinstance(leaf.seen, Tile | None)}
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, IntEnum)}
 
-    def kinds(self, tap: str) -> set[Tile]:
+    def kinds(self, tap: str) -> set[TileKind]:
         """Return the kinds of tile that it tells apart at a tap."""
-        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, Tile)}
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, TileKind)}
 
     def value(self, known: MutableMapping[Expression, Bits]) -> Bits:
         """Return its value, `Bits` of the shape of the known values.
@@ -160,26 +168,35 @@ class Expression:
 
 
 class _SymbolicView:
-    """A view that returns symbols in place of arrays."""
+    """A view that returns symbols in place of arrays, for rules with some signals, or any."""
+
+    def __init__(self, signals: type[IntEnum] | None) -> None:
+        self._signals = signals
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Expression:
-        if isinstance(signal, Tile):
-            raise TypeError(f"{signal!r} is seen by see.tile")
+        if not isinstance(signal, IntEnum):
+            raise TypeError(f"see takes a signal, got {signal!r}")
         return Expression(signal, tap)
 
-    def tile(self, kind: Tile, tap: str = "C") -> Expression:
-        if not isinstance(kind, Tile):
-            raise TypeError(f"{kind!r} is no kind of tile of the package, EMPTY, WALL, SOURCE or TARGET, for see.tile")
-        return Expression(kind, tap)
+    def tile(self, kind: int, tap: str = "C") -> Expression:
+        if not isinstance(kind, int) or (self._signals is not None and isinstance(kind, self._signals)):
+            raise TypeError(f"see.tile takes the number of a kind of tile, such as Tile.WALL, got {kind!r}")
+        seen = TileKind(kind)
+        seen.name = kind.name if isinstance(kind, IntEnum) else ""
+        return Expression(seen, tap)
 
 
-def expression_of(rule: Rule) -> Expression:
+def expression_of(rule: Rule, signals: type[IntEnum] | None = None) -> Expression:
     """Return a rule as an expression.
+
+    Args:
+        rule: any rule.
+        signals: if given, they are refused where a kind of tile is read.
 
     Raises:
         TypeError: it uses more than `&`, `|` and `~` on what it sees.
     """
-    found: object = rule(cast(TileView, _SymbolicView()))
+    found: object = rule(cast(TileView, _SymbolicView(signals)))
     if not isinstance(found, Expression):
         raise TypeError(f"it returns {found!r}")
     return found

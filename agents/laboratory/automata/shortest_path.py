@@ -20,7 +20,7 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 from ...policies.guarantees import StepBound
 from .automaton import Automaton
 from .canonical_path import CanonicalPath
-from .path_theorem import path_theorem
+from .ghosts import canonical_path
 
 
 class PathSignal(IntEnum):
@@ -67,7 +67,7 @@ def _automaton(order: str) -> Automaton:
         bound=StepBound(constant=2, per_move=2),
         # PATH shows the path of the iteration before, and tiles never leave the path
         invariant=lambda see: canonical.invariant(see) & (~see(path) | canonical.on_path(see)),
-        theorem=path_theorem(canonical),
+        theorem=canonical_path(order),
         in_order=_automaton,
     )
 

@@ -8,16 +8,17 @@ a solver, with which `proof` proves it, and on the arrays of real mazes, on whic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.levels import Tiles
 
 from ...policies.neighbours import Offset, offsets
+from .rules import Rule
 
 CENTRE: Offset = (0, 0)
 Truth: TypeAlias = Any
@@ -32,7 +33,7 @@ class Picture(Protocol):
     A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
     """
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
         """Return whether a tile is of a kind; beyond the edge it is of none."""
 
     def inside(self, at: Offset = CENTRE) -> Truth:
@@ -69,8 +70,12 @@ class Steps(Protocol):
     def state(self, name: str) -> State:
         """Return any state in which signals that are the same everywhere are so."""
 
-    def after(self, picture: Picture, state: State) -> State:
-        """Return the state after an iteration on a maze; of a pooled signal, whether the tile switches it on."""
+    def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
+        """Return the state after an iteration on a maze, by the automaton's rules or by others; of a pooled signal,
+        whether the tile switches it on."""
+
+    def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        """Return what the theorem says of a tile's signals after t iterations on a maze."""
 
     def invariant(self, picture: Picture, state: State) -> Truth:
         """Return whether the automaton's invariant is true of the tile at the centre."""
@@ -92,7 +97,7 @@ class Theorem:
         axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, by name, after any number t of
             iterations. They follow from what the ghosts mean, on every maze.
         signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there is an answer; or
-            none, if the further claims prove the invariant alone.
+            none, if the further claims prove the invariant alone. None if it is to be guessed (`guessing`).
         ghosts: (H, W) tiles -> the ghosts by name, found by other means than the automaton: (H, W) bools or integers,
             or one integer. One that changes has an axis of iterations in front.
         shown: what PATH shows after t iterations, in words; if there is an answer, what the further claims add to it.
@@ -100,15 +105,17 @@ class Theorem:
             from the automaton's bound on. None if `signals` states PATH.
         n_moves: (picture) -> the number of moves of the answer, on which the automaton's bound depends.
         further: (steps) -> further claims, such as what follows once the maze has changed.
+        means: what `signals` says of each signal, in words.
     """
 
     axioms: Callable[[Picture, Offset, Number], Mapping[str, Truth]]
-    signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]]
+    signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]] | None
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     shown: str = ""
     answer: Callable[[Picture, Offset], Truth] | None = None
     n_moves: Callable[[Picture], Number] = lambda picture: 0
     further: Callable[[Steps], Iterable[Claim]] = lambda steps: ()
+    means: Mapping[IntEnum, str] = field(default_factory=dict)
 
 
 def moved(at: Offset, tap: str) -> Offset:
@@ -125,6 +132,8 @@ def implies(condition: Truth, then: Truth) -> Truth:
 class MazePicture:
     """The pictures around all tiles of a real maze at once, in arrays of shape (H, W).
 
+    If numbers of iterations are an array, (T, 1, 1), what depends on them is (T, H, W).
+
     Args:
         tiles: (H, W) uint8.
         ghosts: as `Theorem.ghosts` returns them.
@@ -133,7 +142,7 @@ class MazePicture:
     def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any]) -> None:
         self._tiles, self._ghosts = tiles.astype(np.int64), ghosts
 
-    def tile(self, kind: Tile, at: Offset = CENTRE) -> NDArray[np.bool_]:
+    def tile(self, kind: int, at: Offset = CENTRE) -> NDArray[np.bool_]:
         """Return whether the tiles there are of a kind, (H, W) bool."""
         return shifted(self._tiles, at, beyond=-1) == kind
 
@@ -149,24 +158,29 @@ class MazePicture:
         """Return an integer of the tiles there, (H, W) int64; 0 beyond the edge."""
         return shifted(self._value(ghost, when), at, beyond=0)
 
-    def of_map(self, ghost: str, when: Number | None = None) -> np.int64:
+    def of_map(self, ghost: str, when: Number | None = None) -> Any:
         """Return an integer of the map."""
-        return np.int64(self._value(ghost, when))
+        return np.asarray(self._value(ghost, when), np.int64)
 
     def _value(self, ghost: str, when: Number | None) -> Any:
+        values = self._ghosts[ghost]
+        if when is None:
+            return values
         # nothing is stated of what was before the first iteration, so any value will do
-        return self._ghosts[ghost] if when is None else self._ghosts[ghost][max(0, int(when))]
+        found = np.asarray(values)[np.maximum(when, 0)]
+        return found[:, 0, 0] if np.ndim(when) and np.ndim(values) == 3 else found
 
 
 def shifted(values: NDArray[Any], at: Offset, beyond: int = 0) -> NDArray[Any]:
-    """Return the values that tiles have at an offset from each tile of a map, (H, W) like the values."""
-    (height, width), most = values.shape, max(map(abs, at))
-    framed = np.pad(values, most, constant_values=beyond)
-    return framed[most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]
+    """Return the values that tiles have at an offset from each tile of a map, (..., H, W) like the values."""
+    (height, width), most = values.shape[-2:], max(map(abs, at))
+    framed = np.full((*values.shape[:-2], height + 2 * most, width + 2 * most), beyond, values.dtype)  # faster than pad
+    framed[..., most : most + height, most : most + width] = values
+    return framed[..., most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]
 
 
 def broken_axioms(theorem: Theorem, tiles: Tiles, n_steps: int = 1) -> set[str]:
     """Return the names of the axioms that do not hold at some tile of a real (H, W) maze in the first iterations."""
     picture = MazePicture(tiles, theorem.ghosts(tiles))
-    found = (theorem.axioms(picture, CENTRE, np.int64(t)).items() for t in range(n_steps))
-    return {name for axioms in found for name, holds in axioms if not np.all(holds)}
+    t = np.arange(n_steps)[:, None, None]
+    return {name for name, holds in theorem.axioms(picture, CENTRE, t).items() if not np.all(holds)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from fractions import Fraction
 from functools import reduce
 from itertools import product
 from math import prod
@@ -33,6 +34,8 @@ MOST_KINDS = 1 << 22
 """Largest number of kinds of patch that a rule may tell apart."""
 MOST_WHOLE = 2.0**22
 """Multiples of 1/2 below this are exact in float32."""
+MOST_EXACT = 2**53
+"""Whole numbers below this are exact in float64."""
 MOST_FLOAT = float(np.finfo(np.float32).max)
 ROUNDING = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
@@ -76,11 +79,13 @@ class Network:
     There is a row of weights for each channel, and after these one for each pair: the difference of its two rows.
 
     Args:
-        automaton: an automaton with the model's channels.
+        automaton: an automaton with the model's channels, a pair or a single one for each signal.
         model: a network with any weights.
         tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
 
     Attributes:
+        rows: for each signal, the rows of its channels; if it is a pair, that of their difference comes last.
+        exact: whether float64 rounds nothing here, so that all bounds are exact rational numbers.
         largest: the upper bound of a pair's second channel: 1 more than the highest that it can be if pairs are read by
             their differences, and nothing is rounded.
 
@@ -96,13 +101,16 @@ class Network:
         bias = model.biases[0].detach().double().numpy()
         n_bad = np.count_nonzero(~np.isfinite(weight)) + np.count_nonzero(~np.isfinite(bias))
         check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
-        low, high = automaton.low, automaton.high
+        self.rows, n_channels = automaton.rows(model.channel_names), model.n_channels
+        low, high = (np.array([rows[i] for rows in self.rows.values() if len(rows) == 2], int) for i in (0, 1))
+        for number, rows in enumerate(each for each in self.rows.values() if len(each) == 2):
+            rows.append(n_channels + number)
         # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
         # are read, so their difference would be far too wide to prove anything
-        self._bias, rows = (np.concatenate([each, each[low] - each[high]]) for each in (bias, weight))
-        highest = self._highest(self._bias, *self._parts(rows))
-        self.largest = 1 + float(highest[: len(automaton.channels)][high].max(initial=0.0))
-        self._of_kinds, self._of_signals = self._parts(rows)
+        self._bias, weights = (np.concatenate([each, each[low] - each[high]]) for each in (bias, weight))
+        highest = self._highest(self._bias, *self._parts(weights))
+        self.largest = 1 + float(highest[high].max(initial=0.0))
+        self._of_kinds, self._of_signals = self._parts(weights)
         # rounding errors of float32 sums in any order (Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1):
         # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
         # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING. Terms with a weight of 0 add no error
@@ -116,22 +124,28 @@ class Network:
         off[most >= MOST_FLOAT] = np.inf  # a part of the sum can overflow, and infinities of both signs make NaN
         # the network never computes a difference, so its error is at most that of both sums together
         self._rounding = np.concatenate([off, off[low] + off[high]])
+        # every term of a bound is a weight, or half of one, or a weight times a sum of weights: a multiple of the unit
+        numbers = [Fraction(number) for number in np.unique(np.append(weight, bias)).tolist()]
+        unit = Fraction(1, 2 * max(number.denominator for number in numbers) ** 2)
+        absolute = np.concatenate([abs(weight).reshape(len(weight), -1), abs(bias)[:, None]], axis=1)
+        total = 2 * max(sum(map(Fraction, row)) for row in absolute.tolist()) + 2
+        self.exact = not self._rounding.any() and tolerance == 0 and total * total < unit * MOST_EXACT
 
     def kinds(self, signal: IntEnum) -> Kinds:
         """Return all kinds of patch for a signal's rule, with bounds for the signal's rows.
 
-        A pair has three rows: its two channels and their difference. Any other signal has one.
+        A pair has three rows: its two channels and their difference. A signal with a single channel has one.
         """
         rule = self.automaton.rules[signal]
         says = expression_of(rule)
         reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
-        return self._kinds(reads, self._rows(signal), rule)
+        return self._kinds(reads, self.rows[signal], rule)
 
-    def highest_maximum(self) -> float:
+    def highest_maximum(self, pooled: IntEnum) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
         # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
         nothing = [Reads(0, False)] * len(self.automaton.taps)
-        anything = self._kinds(nothing, [len(self.automaton.channels) - 1], lambda see: np.zeros(1, np.bool_))
+        anything = self._kinds(nothing, [self.rows[pooled][0] + 1], lambda see: np.zeros(1, np.bool_))
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
@@ -139,15 +153,15 @@ class Network:
 
         With `sign` -1, return those that make it smallest.
         """
-        row, side, worst = self._rows(signal)[row], int(sign > 0), []
+        row, side, worst = self.rows[signal][row], int(sign > 0), []
         for tap, code in enumerate(kinds.codes[place].tolist()):
             reads = kinds.reads[tap]
             found = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
             for kind, components in self.worlds[kinds.worlds[place]].items():
                 if reads.kind and code & ((1 << KIND_BITS) - 1) != kind + 1:
                     continue
-                total = sign * self._of_kinds[side, tap, self.automaton.kinds.index(kind), row]
-                tile = int(kind) + 1
+                total = sign * self._of_kinds[side, tap, kind, row]
+                tile = kind + 1
                 # components are independent, so the most is added by the best state of each
                 for component in components:
                     mask = mask_of(component.signals) & reads.signals
@@ -157,12 +171,6 @@ class Network:
                 found.append((float(total), tile))
             worst.append(max(found)[1])
         return worst
-
-    def _rows(self, signal: IntEnum) -> list[int]:
-        n_channels = len(self.automaton.channels)
-        if signal == self.automaton.pooled:
-            return [n_channels - 2]
-        return [2 * signal - 1, 2 * signal, n_channels + signal - 1] if signal in self.automaton.paired else [0]
 
     def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
         codes, worlds, sums = [], [], []
@@ -184,8 +192,8 @@ class Network:
         # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
         found = {} if self.automaton.taps[tap] == "C" else {0: np.zeros((2, len(rows)))}
         for kind, components in world.items():
-            code = int(kind) + 1 if reads.kind else 0
-            of_kind = {code: self._of_kinds[:, tap, self.automaton.kinds.index(kind)][:, rows]}
+            code = kind + 1 if reads.kind else 0
+            of_kind = {code: self._of_kinds[:, tap, kind][:, rows]}
             for component in components:
                 # states with the same bits read have the same result, so only their extremes matter
                 low, high = (values[:, rows] for values in self._of_states(tap, component))
@@ -209,30 +217,32 @@ class Network:
         """Return the least and the most that each kind of tile can add at each tap, (2, taps, T, R), and that each
         signal that is on can, (2, taps, S, R)."""
         # where a signal is off, its channels are exactly 0, by the ReLU. Where it is on, its first or only channel
-        # holds 1 up to an error (`middle` and `spread`), and both channels of a pair also a number from 0 to `largest`,
-        # the same in both (`common`)
-        weight, n_kinds = weight.transpose(2, 1, 0), len(self.automaton.kinds)
+        # holds 1 up to an error, and both channels of a pair also a number from 0 to `largest`, the same in both
+        automaton, weight, n_kinds = self.automaton, weight.transpose(2, 1, 0), len(self.automaton.kinds)
         of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
-        path, low, high = channels[:, :1], channels[:, self.automaton.low], channels[:, self.automaton.high]
-        middle, spread = [path, low], [PATH_TOLERANCE * abs(path), self.tolerance * abs(low)]
-        common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path)
-        if self.automaton.pooled is not None:
-            pooled = channels[:, -2:-1]
-            middle, spread = [*middle, pooled], [*spread, POOLED * self.tolerance * abs(pooled)]
+        first = channels[:, [rows[0] for rows in self.rows.values()]]
+        common = np.zeros_like(first)
+        for signal, rows in self.rows.items():
+            if len(rows) > 1:
+                common[:, signal] = self.largest * (channels[:, rows[0]] + channels[:, rows[1]])
+        off = np.full((len(self.rows), 1), self.tolerance)
+        off[list(automaton.answers)] = PATH_TOLERANCE
+        most = np.zeros_like(of_kinds[:, :1])
+        if automaton.pooled is not None:
+            off[automaton.pooled] *= POOLED
             # the maximum over channels depends on no single signal, so it counts with the tile's kind
-            common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
-        centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
+            most = (1 + self.tolerance + self.largest) * channels[:, -1:]
+        spread = off * abs(first)
         return (
             np.stack([of_kinds + np.minimum(most, 0), of_kinds + np.maximum(most, 0)]),
-            np.stack([centre - off + np.minimum(both, 0), centre + off + np.maximum(both, 0)]),
+            np.stack([first - spread + np.minimum(common, 0), first + spread + np.maximum(common, 0)]),
         )
 
     def _highest(self, most: Doubles, of_kinds: Doubles, of_signals: Doubles) -> Doubles:
         """Return upper bounds of sums, (R,), from their biases and what `_parts` returned."""
         for tap in range(len(self.automaton.taps)):
             sums = [
-                of_kinds[1, tap, self.automaton.kinds.index(kind)]
-                + sum((self._on(part) @ of_signals[1, tap]).max(axis=0) for part in components)
+                of_kinds[1, tap, kind] + sum((self._on(part) @ of_signals[1, tap]).max(axis=0) for part in components)
                 for world in self.worlds
                 for kind, components in world.items()
             ]

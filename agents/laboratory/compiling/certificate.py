@@ -6,8 +6,8 @@ fast convolutions (`NCA._in_float64`). It does not prove two things:
 - that the automaton solves mazes;
 - that the automaton's invariant, if it has one, holds at every tile. `assumed` says whether the proof relies on it.
 
-`automata.proof` proves both for automata that bring a theorem; of this package, these are all but two. For the diameter
-it proves the invariant, and the rest is argued in its module; for that of both tasks, both are. All of it is tested on
+`automata.proof` proves both for the automata of this package but two. For the diameter it proves the invariant, and the
+rest is argued in its module. Of that of both tasks it proves the rest, but not the invariant. All of it is tested on
 all mazes of up to 3 x 4 or 4 x 3 tiles, 287,852 with a source and a target and 9,418 of the diameter, in
 `tests/agents/test_hinting_exhaustive.py`.
 
@@ -28,7 +28,9 @@ What a tile can hold is found from the rules (`worlds`). The sums of an iteratio
 extremes are found tile by tile, and component by component (`bounds`). A rule's result depends only on the bits that it
 reads. Tiles with the same values of these bits are therefore one case with bounds of its own, and few combinations of
 cases at the taps remain. The bounds include the rounding errors of float32 in any order of summation. They are
-computed in float64, whose own rounding is neglected.
+computed in float64. Where weights are whole numbers, of which all networks that ship are made, float64 rounds nothing
+either: rational numbers show that all terms are multiples of a unit, and no sum is too large (`Certificate.exact`).
+Otherwise the rounding of float64 itself is neglected.
 """
 
 from __future__ import annotations
@@ -41,11 +43,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maze_nca_gym.mazes.tasks import find_task
+
 from ...policies.learned.nca import NCA
 from ...policies.policy import Policy
 from ..automata import Automaton
 from ..automata.automaton import automata_of
-from .bounds import PATH_TOLERANCE, POOLED, Kinds, Network
+from .bounds import PATH_TOLERANCE, POOLED, Network
 from .linear import separated
 from .patches import Codes, distinct, kinds_of, signals_of
 
@@ -68,6 +72,7 @@ class Certificate:
         largest: the upper bound of `most`, which holds if weights read pairs by their differences alone.
         tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
         assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
+        exact: whether all these numbers are exact: float64 has rounded none of the sums of which they are the extremes.
     """
 
     n_patches: int
@@ -80,6 +85,7 @@ class Certificate:
     largest: float
     tolerance: float
     assumed: bool
+    exact: bool
 
     @property
     def holds(self) -> bool:
@@ -94,8 +100,8 @@ class Certificate:
 
 
 def automaton_of(policy: Policy) -> Automaton:
-    """Return the registered automaton whose channels a network has, or those of its split signals; otherwise the first
-    one of the network's task.
+    """Return the registered automaton whose signals the channels of a network show, or the parts of these; otherwise
+    the first one of the network's task.
 
     Raises:
         ValueError: no automaton of that task is registered.
@@ -103,9 +109,12 @@ def automaton_of(policy: Policy) -> Automaton:
     automata = automata_of(policy.task)
     if not automata:
         raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
-    names = policy.channel_names
-    unsplit = tuple(dict.fromkeys(re.sub(r"_\d+(_low|_high)$", r"\1", name) for name in names))
-    fits = [each for each in automata if each.channels in (names, unsplit) and len(each.kinds) == policy.n_tiles]
+
+    def signals(channels: tuple[str, ...]) -> list[str]:
+        return list(dict.fromkeys(re.sub(r"(_\d+)?(_low|_high)?$", "", channel) for channel in channels))
+
+    shown = signals(policy.channel_names)
+    fits = [each for each in automata if signals(each.channels) == shown and len(each.kinds) == policy.n_tiles]
     return (fits or automata)[0]
 
 
@@ -115,18 +124,18 @@ def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
     It can only be proven of weights that read pairs by their differences, as those that are compiled or learned do.
 
     Args:
-        model: a network with the automaton's channels, or those of its split signals, and any weights.
+        model: a network with channels of the automaton's signals, or of those into which they are split: one for each
+            answer, one or two, whose difference is the signal, for each of the others. Any weights.
         automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
 
     Raises:
         ValueError: the network has other channels or another architecture than networks learned from hints, or weights
             that are not finite.
     """
-    automaton = automaton_of(model) if automaton is None else automaton
-    if model.channel_names != automaton.channels:
-        automaton = separated(automaton)
+    automaton = _with_channels(automaton_of(model) if automaton is None else automaton, model)
     channels, pools, cuts = automaton.channels, automaton.pooled is not None, automaton.neighbourhood == 5
-    if (model.channel_names, model.cut_corners, model.kernel_size, model.max_pool) != (channels, cuts, 3, pools):
+    fits = _has_channels(automaton, model)
+    if not fits or (model.cut_corners, model.kernel_size, model.max_pool) != (cuts, 3, pools):
         raise ValueError(
             f"a certificate is for networks with a 3x3 kernel {'without' if cuts else 'with'} corners, "
             f"{'a' if pools else 'no'} pooling and the {len(channels)} channels of the automaton {automaton.name}, "
@@ -147,31 +156,43 @@ def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
     return found
 
 
+def _has_channels(automaton: Automaton, model: NCA) -> bool:
+    single = [signal for signal in automaton.signals if signal.name.lower() in model.channel_names]
+    return {*automaton.answers} <= {*single} and model.channel_names == automaton.channels_with(single)
+
+
+def _with_channels(automaton: Automaton, model: NCA) -> Automaton:
+    """Return an automaton, or if a network does not have its channels, the one with its signals split."""
+    return automaton if _has_channels(automaton, model) else separated(automaton)
+
+
 def _certificate(network: Network) -> Certificate:
     automaton = network.automaton
-    path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
-    single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
+    found = {signal: network.kinds(signal) for signal in automaton.signals}
+    pairs = [kinds for signal, kinds in found.items() if len(network.rows[signal]) > 1]
+    errors = dict.fromkeys(("answers", "pooled", "others"), 0.0)
+    for signal, kinds in found.items():
+        what = "answers" if signal in automaton.answers else "pooled" if signal is automaton.pooled else "others"
+        low, high = (sums[kinds.on, -1] for sums in kinds.bounds)  # of the only channel, or of the difference
+        errors[what] = float(max((high - 1).max(initial=errors[what]), (1 - low).max(initial=0.0)))
     # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
-    silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in (*pairs, *single)]
+    silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in found.values()]
+    if automaton.pooled is not None:
+        silent.append(network.highest_maximum(automaton.pooled))
     return Certificate(
-        n_patches=sum(len(kinds.on) for kinds in (*single, *pairs)),
-        silent=float(max(silent if automaton.pooled is None else [*silent, network.highest_maximum()])),
+        n_patches=sum(len(kinds.on) for kinds in found.values()),
+        silent=float(max(silent)),
         # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
         least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
         most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
-        error=max((_error(kinds, 2) for kinds in pairs), default=0.0),
-        path_error=_error(path, 0),
-        pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
+        error=errors["others"],
+        path_error=errors["answers"],
+        pooled_error=errors["pooled"],
         largest=network.largest,
         tolerance=network.tolerance,
         assumed=network.assumed,
+        exact=network.exact,
     )
-
-
-def _error(kinds: Kinds, row: int) -> float:
-    """Return the largest difference of a row from 1 over the kinds of patch where the signal is on."""
-    low, high = (sums[kinds.on, row] for sums in kinds.bounds)
-    return float(max((high - 1).max(initial=0.0), (1 - low).max(initial=0.0)))
 
 
 def worst_patch(automaton: Automaton, model: NCA) -> str:
@@ -181,20 +202,21 @@ def worst_patch(automaton: Automaton, model: NCA) -> str:
         automaton: what the network should do.
         model: a network with any weights that `certify` accepts.
     """
-    automaton = automaton if model.channel_names == automaton.channels else separated(automaton)
+    automaton = _with_channels(automaton, model)
     network = Network(automaton, model, tolerance=0.0)
     found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
     if not found:
         return "no sum is wrong but for rounding"
     worst, signal = max(found, key=lambda each: each[0].excess)
-    what = ("its first channel", "its second channel", "the difference of its channels")[worst.row]
+    of_pair = ("its first channel", "its second channel", "the difference of its channels")
+    what = of_pair[worst.row] if len(network.rows[signal]) > 1 else "its channel"
     held = []
     for tap, code in zip(automaton.taps, np.array(worst.codes), strict=True):
         on = [automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, code))]
-        kind = automaton.kinds[int(kinds_of(automaton, code).argmax())].name.lower()
+        kind = find_task(automaton.task).kinds[kinds_of(automaton, code).argmax()].name
         held.append(f"{tap}: {' '.join([kind, *on]) if code else 'no tile'}")
     return (
-        f"the worst is {signal.name}, where the sum of {what if signal in automaton.paired else 'its channel'} can be "
+        f"the worst is {signal.name}, where the sum of {what} can be "
         f"{worst.sign * worst.sum:.3g}, too {'large' if worst.sign > 0 else 'small'} by {worst.excess:.3g}, "
         f"on {'; '.join(held)}"
     )

@@ -26,6 +26,7 @@ from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
 
 from ...policies.learned.nca import NCA
 from ..automata import Automaton
+from ..automata.rules import TileKind
 from .certificate import certify, counterexamples
 from .config import HintConfig
 from .exact import network_of
@@ -49,13 +50,13 @@ Log = Callable[[Mapping[str, float]], None]
 
 
 Examples: TypeAlias = tuple[Tensor, Tensor]
-"""Patches as float32: (P, F) what sums read, kinds and signals but the path at all taps, and a 1 for the bias; and
+"""Patches as float32: (P, F) what sums read, kinds and signals but the answers at all taps, and a 1 for the bias; and
 (P, S) the centre's next signals."""
 
 
 def examples_of(automaton: Automaton, patches: Codes) -> Examples:
     """Return (P, taps) patches as examples."""
-    kinds, signals = kinds_of(automaton, patches), signals_of(automaton, patches)[..., 1:]
+    kinds, signals = kinds_of(automaton, patches), signals_of(automaton, patches)[..., len(automaton.answers) :]
     seen = np.concatenate([kinds, signals], axis=-1).swapaxes(1, 2).reshape(len(patches), -1)
     read = torch.from_numpy(np.pad(seen, [(0, 0), (0, 1)], constant_values=True)).float()
     return read, torch.from_numpy(labels(automaton, patches)).float()
@@ -79,7 +80,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> NCA:
     rows = torch.zeros(len(automaton.signals), pools[0][0].shape[1])
     for number in range(1, 2 + config.n_rounds):
         rows = _fit(automaton, rows, pools, part, generator, n_done, log)
-        model = network_of(automaton, _whole(automaton, rows, pools))
+        model = network_of(automaton, _whole(automaton, rows, pools), automaton.answers)
         n_done, part = n_done + part.n_updates, config.again()
         certificate = certify(model, automaton=automaton)
         log({"update": n_done, "round": number, **asdict(certificate)})
@@ -126,7 +127,11 @@ def _fit(
 
 def _whole(automaton: Automaton, rows: Tensor, pools: Sequence[Examples]) -> dict[IntEnum, Sum]:
     """Return the sum of each signal from (S, F) rows, with whole weights and biases if some tell all examples apart."""
-    leaves = tuple((each, tap) for each in (*automaton.kinds, *tuple(automaton.signals)[1:]) for tap in automaton.taps)
+    told: tuple[IntEnum | TileKind, ...] = (
+        *map(TileKind, automaton.kinds),
+        *tuple(automaton.signals)[len(automaton.answers) :],
+    )
+    leaves = tuple((each, tap) for each in told for tap in automaton.taps)
     read = torch.cat([pool[0] for pool in pools])[:, :-1].double().numpy()
     labelled = torch.cat([pool[1] for pool in pools]).bool().numpy()
     sums = dict[IntEnum, Sum]()

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack
 
-from maze_nca_gym.mazes.levels import Tile
-
 from ..automata.automaton import Automaton
-from ..automata.rules import Bits, Rule, TileView, expression_of, threshold
+from ..automata.rules import Bits, Rule, TileKind, TileView, expression_of, threshold
 from .bounds import Doubles, combinations
 from .patches import PatchView, is_seen, mask_of
 from .worlds import find_worlds
@@ -40,7 +38,7 @@ N_PICKED = 1 << 12
 MOST_PARTS = 12
 """Largest number of signals into which one is split."""
 
-Leaf = tuple[IntEnum, str]
+Leaf = tuple[IntEnum | TileKind, str]
 """A signal or kind of tile, and the tap at which it is read."""
 
 
@@ -88,7 +86,7 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
             codes = set() if tap == "C" else {0}
             for kind, components in world.items():
                 parts = [np.unique(component.states & reads[tap]) for component in components]
-                of_kind = reduce(np.bitwise_or.outer, parts, np.array(int(kind) + 1 if kinds[tap] else 0))
+                of_kind = reduce(np.bitwise_or.outer, parts, np.array(kind + 1 if kinds[tap] else 0))
                 codes |= set(of_kind.ravel().tolist())
             taps.append(np.array(sorted(codes), np.int64))
         ways = combinations(automaton, [len(tiles) for tiles in taps])
@@ -98,7 +96,7 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
     leaves = tuple(
         (seen, tap)
         for tap in automaton.taps
-        for seen in (*(automaton.kinds if kinds[tap] else ()), *sorted(says.signals(tap)))
+        for seen in (*(map(TileKind, automaton.kinds) if kinds[tap] else ()), *sorted(says.signals(tap)))
     )
     read = [is_seen(seen, patches[:, automaton.taps.index(tap)]) for seen, tap in leaves]
     return Cases(leaves, np.stack(read, axis=1).astype(np.float64), rule(PatchView(automaton, patches)))
@@ -185,7 +183,7 @@ def separated(automaton: Automaton) -> Automaton:
 
     def of_sum(found: Sum, see: TileView) -> Bits:
         whole = _Joined(new, see)
-        seen = (whole.tile(leaf, tap) if isinstance(leaf, Tile) else whole(leaf, tap) for leaf, tap in found.leaves)
+        seen = (whole.tile(leaf, tap) if isinstance(leaf, TileKind) else whole(leaf, tap) for leaf, tap in found.leaves)
         terms = [(float(weight), bits) for weight, bits in zip(found.weights, seen, strict=True) if weight]
         return threshold(terms, 0.5 - found.bias)
 
@@ -211,16 +209,18 @@ def separated(automaton: Automaton) -> Automaton:
 
 
 @cache
-def sum_of(automaton: Automaton, signal: IntEnum) -> Sum | None:
+def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum | None:
     """Return a sum that is at least 1 where a signal's rule is on, and at most 0 elsewhere; None if there is none.
 
-    For a signal with a single channel, the path or a pooled one, it is exactly 1 where the rule is on.
+    Args:
+        automaton: the automaton.
+        signal: one of its signals.
+        exactly: whether the sum must be exactly 1 where the rule is on, as a signal with a single channel needs it.
 
     Raises:
         ValueError: the rule tells too many patches apart.
     """
-    most = np.inf if signal in automaton.paired else 1.0
-    return separate(cases_of(automaton, automaton.rules[signal]), most)
+    return separate(cases_of(automaton, automaton.rules[signal]), 1.0 if exactly else np.inf)
 
 
 def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum]:

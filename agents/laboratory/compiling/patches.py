@@ -15,21 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import FAMILIES
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.tasks import find_task
 
 from ...policies.neighbours import offsets
 from ..automata.automaton import Automaton, Signals
-from ..automata.rules import Bits
+from ..automata.rules import Bits, TileKind
 from .config import HintConfig
 
 Codes: TypeAlias = NDArray[np.int64]
-"""Tiles as numbers: 0 beyond the edge of a map, otherwise the kind plus 1 in three bits, then one bit for each signal.
+"""Tiles as numbers: 0 beyond the edge of a map, otherwise the kind plus 1 in seven bits, then one bit for each signal.
 
 A patch is as many of these codes as the automaton has taps, in their order.
 """
 
-KIND_BITS = 3
+KIND_BITS = 7
 _KIND = (1 << KIND_BITS) - 1
 MIXED = 0x9E3779B97F4A7C15
 """The multiplier of a hash: 2**64 divided by the golden ratio, made odd."""
@@ -69,9 +69,9 @@ def signals_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
     return (tiles[..., None] >> (KIND_BITS + np.arange(len(automaton.signals)))) & 1 == 1
 
 
-def is_seen(seen: IntEnum, tiles: Codes) -> NDArray[np.bool_]:
+def is_seen(seen: IntEnum | TileKind, tiles: Codes) -> NDArray[np.bool_]:
     """Return whether a signal is on at (...) tiles, or whether they are of a kind, (...) bool."""
-    return tiles & _KIND == seen + 1 if isinstance(seen, Tile) else tiles & mask_of([seen]) != 0
+    return tiles & _KIND == seen + 1 if isinstance(seen, TileKind) else tiles & mask_of([seen]) != 0
 
 
 class PatchView:
@@ -84,9 +84,9 @@ class PatchView:
         """Return whether a signal is on at the centre or a neighbour, (P,) bool."""
         return is_seen(signal, self._tiles[tap])
 
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+    def tile(self, kind: int, tap: str = "C") -> Bits:
         """Return whether the centre or a neighbour is of a kind, (P,) bool."""
-        return is_seen(kind, self._tiles[tap])
+        return is_seen(TileKind(kind), self._tiles[tap])
 
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
@@ -101,11 +101,14 @@ def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
     Patches are compared as 64-bit numbers. Those with more bits are hashed. Among a million patches, two have the same
     hash with a probability of at most 1e-7, and one of the two is lost then.
     """
-    bits, n_taps = KIND_BITS + len(automaton.signals), len(automaton.taps)
+    # without the bits that no kind needs, patches of few signals are compared without a hash
+    kind_bits, n_taps = max(3, len(automaton.kinds).bit_length()), len(automaton.taps)
+    bits = kind_bits + len(automaton.signals)
     factor = 1 << bits if bits * n_taps <= 64 else MIXED
     factors = np.array([pow(factor, place, 1 << 64) for place in range(n_taps)], np.uint64)
     rows = np.concatenate([np.empty((0, n_taps), np.int64), *(some.reshape(-1, n_taps) for some in patches)])
-    keys = (rows.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
+    short = rows >> KIND_BITS << kind_bits | rows & _KIND
+    keys = (short.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
     return rows[np.unique(keys, return_index=True)[1]]
 
 
@@ -165,7 +168,7 @@ def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n:
         # levels: so the groups of a tile are each drawn again
         crossed = drawn.copy()
         for kind in automaton.kinds:
-            of_kind, places = is_seen(kind, tiles), is_seen(kind, drawn)
+            of_kind, places = is_seen(TileKind(kind), tiles), is_seen(TileKind(kind), drawn)
             for mask in map(mask_of, automaton.parts if len(automaton.parts) > 1 else ()):
                 states = np.unique(tiles[of_kind] & mask)
                 if len(states) > 1:

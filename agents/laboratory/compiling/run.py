@@ -57,13 +57,13 @@ def learn_automaton(
     overwrite: bool = False,
     **options: Annotated[Any, Further(options_of_hints, named_by=("automaton",))],
 ) -> tuple[NCA, Certificate]:
-    """Train a policy on hints: everything that an automaton holds at every tile at every step.
+    """Do the same as `compile-automaton` by gradient descent: train a network on hints.
 
-    It takes seconds on one core for most automata, a minute for shortest-path-healing, which checks itself and restarts
-    when the maze changes, and one or two for diameter. So there is nothing to resume. At the end, a certificate proves
-    that the weights do the same as the automaton on every maze, in float32, or says that they do not. The folder
-    receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, and config.json with the
-    certificate.
+    Hints are everything that an automaton holds at every tile at every step. It takes seconds on one core for most
+    automata, a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one or two
+    for diameter. So there is nothing to resume. At the end, a certificate proves that the weights do the same as the
+    automaton on every maze, in float32, or says that they do not. The folder receives model.safetensors, which is a
+    policy wherever one is asked for, metrics.jsonl, and config.json with the certificate.
 
     A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
 
@@ -135,9 +135,10 @@ def compile_automaton(
     *,
     order: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    export_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
     overwrite: bool = False,
 ) -> tuple[NCA, Certificate]:
-    """Write the weights of a policy that does what an automaton does, without training.
+    """Write the weights of a network that is proven to do what an automaton does, without training.
 
     For each signal, a linear program finds the smallest weights whose sum tells apart where its rule switches it on.
     They are nearly always whole numbers, with which float32 makes no errors. It takes seconds. A certificate proves
@@ -152,7 +153,9 @@ def compile_automaton(
             module:NAME of one of your own. In Python also an `Automaton`.
         order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
             left, down, right.
-        out: folder that receives model.safetensors, and config.json with the certificate.
+        out: folder that receives model.safetensors, and config.json with the certificate, and with what each signal
+            means if the proof that the automaton is right had to find that.
+        export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers.
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
@@ -176,19 +179,23 @@ def compile_automaton(
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
         data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
         run.begin({"command": command_line(["compile-automaton", name], {}), "data": data, "device": "cpu"})
-    _finish(run, automaton, model, certificate)
+    _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
     return model, certificate
 
 
-def _finish(run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate) -> None:
+def _finish(
+    run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate, export: Path | None = None
+) -> None:
     """Let a network state what is proven of it, and save it with that."""
     from ...policies.weights import save_model
     from ..automata.proof import proof_in_words
 
     exact = certificate.holds and automaton.bound is not None
     model.guarantees = Guarantees(exact=exact, bound=automaton.bound, also=automaton.also if exact else {})
+    if run is None and export is None:
+        return
+    proven, words, means = proof_in_words(automaton, export)
     if run is not None:
         save_model(model, run.path / MODEL_OF_RUN)
-        proven, words = proof_in_words(automaton)
         found = {**asdict(certificate), "holds": certificate.holds, "automaton": words, "automaton_proven": proven}
-        run.finish(exact=exact, certificate=found)
+        run.finish(exact=exact, certificate=found, signals=means)

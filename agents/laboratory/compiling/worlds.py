@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.tasks import find_task
 
 from ..automata.automaton import Automaton
 from ..automata.rules import Bits, Expression, expression_of
@@ -42,7 +42,7 @@ class Component(NamedTuple):
     states: Codes
 
 
-World: TypeAlias = Mapping[Tile, tuple[Component, ...]]
+World: TypeAlias = Mapping[int, tuple[Component, ...]]
 """What the tiles of a map can hold at one time: for each kind of tile, any combination of its components' states.
 
 A map in this world has no tile of a kind that is missing here.
@@ -110,7 +110,7 @@ class _Search:
         self._invariant = None if automaton.invariant is None else expression_of(automaton.invariant)
         self._counted = [signal for signal in automaton.everywhere if signal != automaton.pooled]
 
-    def world(self, everywhere: int, states: Mapping[Tile, Sequence[Codes]]) -> World:
+    def world(self, everywhere: int, states: Mapping[int, Sequence[Codes]]) -> World:
         """Return the world of given states, without those that the invariant excludes.
 
         Args:
@@ -152,7 +152,7 @@ class _Search:
             everywhere = code | told.pop()
             yield everywhere, self.world(everywhere, states)
 
-    def _after(self, world: World, kind: Tile, signals: Sequence[IntEnum]) -> set[int]:
+    def _after(self, world: World, kind: int, signals: Sequence[IntEnum]) -> set[int]:
         """Return the states, as codes, that some signals of a tile of a kind can have an iteration later."""
         rules = {signal: self._rules[signal] for signal in signals}
         parts = list(dict.fromkeys(part for rule in rules.values() for part in rule.local_parts))
@@ -180,7 +180,7 @@ class _Search:
     def _where(self, truth: Expression, world: World) -> World:
         """Return a world without the states with which an expression is false, whatever the other groups hold."""
         read = mask_of(truth.signals("C"))
-        kept: dict[Tile, tuple[Component, ...]] = {}
+        kept: dict[int, tuple[Component, ...]] = {}
         for kind, components in world.items():
             places = np.argwhere(_value(truth, self._grid(kind, components, read)))
             if len(places):
@@ -190,22 +190,22 @@ class _Search:
                 )
         return kept
 
-    def _grid(self, kind: Tile, components: Sequence[Component], read: int) -> Codes:
+    def _grid(self, kind: int, components: Sequence[Component], read: int) -> Codes:
         """Return the codes of all tiles of a kind, restricted to the bits that are read, with an axis per component."""
         parts = [_projected(component.states, read)[0] for component in components]
         self._checked([len(part) for part in parts], kind, [s for component in components for s in component.signals])
-        return reduce(np.bitwise_or.outer, parts, np.array(int(kind) + 1))
+        return reduce(np.bitwise_or.outer, parts, np.array(kind + 1))
 
-    def _checked(self, numbers: Sequence[int], kind: Tile, signals: Sequence[IntEnum]) -> Sequence[int]:
+    def _checked(self, numbers: Sequence[int], kind: int, signals: Sequence[IntEnum]) -> Sequence[int]:
         """Return the numbers of alternatives whose combinations are to be tried, if these are not too many.
 
         Raises:
             ValueError: there are more than `MOST_CASES` combinations.
         """
         if prod(numbers) > MOST_CASES:
-            names = ", ".join(signal.name for signal in signals)
+            names, named = ", ".join(signal.name for signal in signals), find_task(self._automaton.task).kinds
             raise ValueError(
-                f"what {names} of {self._automaton.name} can be at {kind.name.lower()} tiles depends on "
+                f"what {names} of {self._automaton.name} can be at {named[kind].name} tiles depends on "
                 f"{prod(numbers):,} combinations, but at most {MOST_CASES:,} are tried: `parts` with fewer signals, "
                 "or an invariant, make them fewer"
             )

@@ -1,0 +1,409 @@
+"""A library of ghosts: facts about mazes in which theorems about automata are stated, with their axioms.
+
+A ghost is named, and need not be written: each function here returns a `Theorem` that does not say yet what signals
+are. `guessing` finds that. The axioms are what the proof may suppose; `broken_axioms` tests them on real mazes.
+
+- `distance`: of each tile from the nearest of some tiles, by moves to four or eight neighbours, of any weights.
+- `canonical_path`: from a tile to the nearest of some, in an order of directions.
+- `component`: which tiles are joined.
+- `peeling`: in which round a tile is taken away, when dead ends are, and those that are left.
+- `places`: numbers of tiles, row by row, for what says where a walker is.
+
+`both_of` joins several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import combinations
+from operator import or_
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.orders import USUAL_ORDER
+
+from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
+from .rules import at_least
+from .theorem import CENTRE, MazePicture, Number, Picture, Theorem, Truth, implies, moved, shifted
+
+REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
+STEP, N_STEPS = "step", "n_steps"
+PLACE, STRIDE, KEPT, ROUND, COMPONENT = "place", "stride", "kept", "round", "component"
+ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
+LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
+Fact: TypeAlias = Callable[[Picture, Offset], Truth]
+"""What is true of some tiles."""
+
+
+def is_free(picture: Picture, at: Offset) -> Truth:
+    """Return whether a tile is on the map and not a wall."""
+    return picture.inside(at) & ~picture.tile(Tile.WALL, at)
+
+
+def of_kind(*kinds: int) -> Fact:
+    """Return the fact that a tile is of one of some kinds."""
+    return lambda picture, at: reduce(or_, (picture.tile(kind, at) for kind in kinds))
+
+
+def known(picture: Picture, number: str, at: Offset) -> Truth:
+    """Return whether a tile has a number: it is not -1, nor is the tile beyond the edge."""
+    return picture.inside(at) & (picture.number(number, at) >= 0)
+
+
+def has_less(picture: Picture, number: str, at: Offset, tap: str) -> Truth:
+    """Return whether the neighbour at a tap has less of a number."""
+    there = moved(at, tap)
+    return known(picture, number, there) & (picture.number(number, there) < picture.number(number, at))
+
+
+def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
+    """Return whether a tile is reached in fewer than t moves."""
+    return picture.true(REACHED, at) & (picture.number(DISTANCE, at) < t)
+
+
+def both_of(*parts: Theorem) -> Theorem:
+    """Return the ghosts of several theorems, which have other names, in one. If several have an answer, none is."""
+    answered = [part for part in parts if part.answer is not None]
+    joined = answered[0] if len(answered) == 1 else replace(parts[0], answer=None)
+    return Theorem(
+        lambda picture, at, t: {
+            f"{name}{f' ({i})' if i else ''}": fact
+            for i, part in enumerate(parts)
+            for name, fact in part.axioms(picture, at, t).items()
+        },
+        None,
+        lambda tiles: {name: value for part in parts for name, value in part.ghosts(tiles).items()},
+        answer=joined.answer,
+        n_moves=joined.n_moves,
+    )
+
+
+def _named(ghost: str, name: str) -> str:
+    return f"{ghost} {name}".rstrip()
+
+
+def _by_weight(weights: Mapping[int, int], picture: Picture, at: Offset) -> list[tuple[int, Truth]]:
+    """Return each weight that a tile may have, with whether it has it."""
+    found = [(weight, picture.tile(kind, at)) for kind, weight in weights.items()]
+    return [*found, (1, ~reduce(or_, (is_kind for _, is_kind in found)) if found else picture.inside(at))]
+
+
+def distance_axioms(
+    picture: Picture,
+    at: Offset,
+    start: Truth,
+    around: Iterable[Offset],
+    free: Fact = is_free,
+    weights: Mapping[int, int] | None = None,
+    name: str = "",
+) -> dict[str, Truth]:
+    """Return what is true of REACHED and of DISTANCE from a start, by name.
+
+    Args:
+        picture: the maze.
+        at: a tile.
+        start: whether distances are those from this tile.
+        around: the tiles to which a move from it can lead, those that are free.
+        free: which tiles are.
+        weights: the length of a move away from a tile of a kind, where it is not 1.
+        name: what follows the names of the two ghosts.
+    """
+    reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
+    reached, distance, around = picture.true(reached_name, at), picture.number(distance_name, at), list(around)
+    weights = {} if weights is None else weights
+
+    def nearer_by(weight: int, there: Offset) -> Truth:
+        return picture.true(reached_name, there) & (picture.number(distance_name, there) == distance - weight)
+
+    found = {
+        "only free tiles are reached": implies(reached, free(picture, at) & (distance >= 0)),
+        "others are at no distance": implies(picture.inside(at) & ~reached, distance == -1),
+        "the start is the tile at distance 0": start == (reached & (distance == 0)),
+        "some neighbour of a reached tile is nearer by its weight": implies(
+            reached & ~start,
+            reduce(or_, (nearer_by(w, q) & has for q in around for w, has in _by_weight(weights, picture, q))),
+        ),
+    }
+    for there in around:
+        near = picture.true(reached_name, there)
+        for weight, has in _by_weight(weights, picture, at):
+            near = near & implies(has, picture.number(distance_name, there) <= distance + weight)
+        found[f"distances of neighbours, {there}"] = implies(reached & free(picture, there), near)
+    return found
+
+
+def _distances(starts: Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], tiles: Tiles) -> Any:
+    """Return the (H, W) distances that no neighbour shortens any more, -1 where there is none."""
+    picture, far = MazePicture(tiles, {}), int(np.iinfo(np.int64).max // 2)
+    passable = free(picture, CENTRE)
+    found = np.where(starts(picture, CENTRE) & passable, 0, far)
+    step = np.select([tiles == kind for kind in weights], list(weights.values()), 1) if weights else np.ones_like(found)
+    while True:
+        through = [shifted(np.minimum(found + step, far), offsets(tap)[0], beyond=far) for tap in taps]
+        less = np.where(passable, np.minimum(found, np.min(through, axis=0)), far)
+        if (less == found).all():
+            return np.where(found < far, found, -1)
+        found = less
+
+
+def distance(
+    starts: int | Fact,
+    taps: Sequence[str] = DIRECTIONS,
+    *,
+    free: Fact = is_free,
+    weights: Mapping[int, int] | None = None,
+    name: str = "",
+) -> Theorem:
+    """Return the distance of every tile from the nearest of some: REACHED, and DISTANCE, which is -1 where it is not.
+
+    Args:
+        starts: the kind of these tiles, or (picture, at) -> whether a tile is one.
+        taps: the moves, four or eight.
+        free: (picture, at) -> whether a tile may be entered; by default those that are no walls.
+        weights: the length of a move from a tile of a kind to a tile that is farther, from 1; by default 1.
+        name: what follows the names of the ghosts, if there are several distances.
+
+    Raises:
+        ValueError: a weight below 1.
+    """
+    given, chosen = weights or {}, of_kind(starts) if isinstance(starts, int) else starts
+    if any(weight < 1 for weight in given.values()):
+        raise ValueError(f"weights must be at least 1, got {min(given.values())}")
+
+    def is_start(picture: Picture, at: Offset) -> Truth:
+        return chosen(picture, at) & free(picture, at)
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        around = [moved(at, tap) for tap in taps]
+        return distance_axioms(picture, at, is_start(picture, at), around, free, given, name)
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        found = _distances(is_start, taps, free, given, tiles)
+        return {_named(REACHED, name): found >= 0, _named(DISTANCE, name): found}
+
+    return Theorem(axioms, None, ghosts)
+
+
+def canonical_path(
+    order: str = USUAL_ORDER,
+    *,
+    start: int = Tile.SOURCE,
+    end: int = Tile.TARGET,
+    free: Fact = is_free,
+    weights: Mapping[int, int] | None = None,
+    several: bool = False,
+    name: str = "",
+) -> Theorem:
+    """Return the canonical shortest path: from its start to the nearest end, each move the first in an order that is
+    part of a shortest one.
+
+    Its ghosts are those of `distance` from the end; ON_PATH; ENTERS_U ..., by which move the path comes into a tile;
+    and LENGTH, the distance of the start. Nothing is on a path if there is none. With weights, STEP is the number of
+    moves from the start to a tile on the path, and N_STEPS that to the end; LEADS_U ... say whether a move from a tile
+    is part of a shortest path from there.
+
+    Args:
+        order: the order of directions.
+        start: the kind of the one tile at which it begins.
+        end: the kind of those at which it may end.
+        free: as `distance` has it.
+        weights: the length of a move to a tile of a kind, from 1; by default 1.
+        several: whether there may be several ends.
+        name: what follows the names of the ghosts, if there are several paths.
+    """
+    given = weights or {}
+    flood = distance(end, free=free, weights=given, name=name)
+    reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))
+    ways = {towards: _named(ghost, name) for towards, ghost in LEADS.items()}
+    step_name, n_steps_name = _named(STEP, name), _named(N_STEPS, name)
+    path_name, enters = _named(ON_PATH, name), {towards: _named(ghost, name) for towards, ghost in ENTERS.items()}
+
+    def leads(picture: Picture, at: Offset, towards: str) -> Truth:
+        there, far = moved(at, towards), picture.number(distance_name, at)
+        near = (has & (far >= picture.number(distance_name, there) + w) for w, has in _by_weight(given, picture, there))
+        return known(picture, distance_name, there) & reduce(or_, near)
+
+    def goes(picture: Picture, at: Offset, towards: str) -> Truth:
+        earlier = (leads(picture, at, rival) for rival in order[: order.index(towards)])
+        return reduce(lambda kept, rival: kept & ~rival, earlier, leads(picture, at, towards))
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        reached, far = picture.true(reached_name, at), picture.number(distance_name, at)
+        on_path, length = picture.true(path_name, at), picture.of_map(length_name)
+        begins, around = picture.tile(start, at) & reached, [moved(at, towards) for towards in DIRECTIONS]
+        entered = reduce(or_, (picture.true(ghost, at) for ghost in enters.values()))
+        found = {
+            **flood.axioms(picture, at, t),
+            "the path begins at the source, and enters all its other tiles": on_path == (begins | entered),
+            "the source is at the distance of the path's length": implies(begins, far == length),
+            "the path is reached and never farther than the source": implies(on_path, reached & (far <= length)),
+            "what it enters is nearer than the source": implies(entered, far < length),
+        }
+        for towards in DIRECTIONS:
+            there, before = moved(at, towards), moved(at, OPPOSITE[towards])
+            if not several and not given:
+                # on a grid a move changes the parity of every distance, so none of them stays the same
+                found[f"distances of neighbours differ, {towards}"] = implies(
+                    reached & picture.true(reached_name, there), picture.number(distance_name, there) != far
+                )
+            found[f"the path enters along canonical moves, {towards}"] = picture.true(enters[towards], at) == (
+                free(picture, at)
+                & picture.true(path_name, before)
+                & ~picture.tile(end, before)
+                & goes(picture, before, towards)
+            )
+            if given:
+                step, heaviest = picture.number(step_name, at), max(1, *given.values())
+                found[f"what leads to the end, {towards}"] = picture.true(ways[towards], at) == leads(
+                    picture, at, towards
+                )
+                found[f"a move is a step, {towards}"] = implies(
+                    picture.true(enters[towards], at), step == picture.number(step_name, before) + 1
+                )
+                found["the start is the first"] = implies(begins, step == 0)
+                found["only the path has steps, up to the last"] = implies(picture.inside(at), on_path == (step >= 0))
+                found["others have none"] = implies(picture.inside(at) & ~on_path, step == -1)
+                n_steps = picture.of_map(n_steps_name)
+                found["no tile is beyond the last step"] = step <= n_steps
+                found["a step is no longer than the heaviest, the last than the end"] = (n_steps >= 0) & implies(
+                    n_steps >= 1, length <= heaviest * (n_steps - 1) + given.get(end, 1)
+                )
+        for p, q in combinations((at, *around), 2):
+            found[f"no two tiles of the path are equally far, {p} {q}"] = implies(
+                picture.true(path_name, p) & picture.true(path_name, q),
+                picture.number(distance_name, p) != picture.number(distance_name, q),
+            )
+        return found
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        found = dict(flood.ghosts(tiles))
+        moves = {d: goes(MazePicture(tiles, found), CENTRE, d) & ~np.isin(tiles, end) for d in order}
+        path, entering = np.zeros(tiles.shape, np.bool_), {d: np.zeros(tiles.shape, np.bool_) for d in DIRECTIONS}
+        at = next((tuple(each) for each in np.argwhere((tiles == start) & found[reached_name])), None)
+        found[length_name] = 0 if at is None else int(found[distance_name][at])
+        steps = np.full(tiles.shape, -1)
+        while at is not None:
+            path[at], steps[at] = True, steps.max() + 1
+            way = next((d for d in order if moves[d][at]), None)
+            at = None if way is None else moved(at, way)
+            if way is not None:
+                entering[way][at] = True
+        if given:
+            found |= {step_name: steps, n_steps_name: max(0, int(steps.max()))}
+            found |= {ways[d]: leads(MazePicture(tiles, found), CENTRE, d) for d in DIRECTIONS}
+        return {**found, path_name: path, **{enters[d]: each for d, each in entering.items()}}
+
+    return Theorem(
+        axioms,
+        None,
+        ghosts,
+        answer=lambda picture, at: picture.true(path_name, at),
+        n_moves=lambda picture: picture.of_map(n_steps_name if given else length_name),
+    )
+
+
+def entered(picture: Picture, at: Offset) -> Truth:
+    """Return whether the path comes into a tile by some move."""
+    return reduce(or_, (picture.true(ENTERS[towards], at) for towards in DIRECTIONS))
+
+
+def has_come(picture: Picture, at: Offset, t: Number) -> Truth:
+    """Return whether t iterations are enough for the path to come to a tile on it, after a flood from its end."""
+    return t >= 2 * picture.of_map(LENGTH) + 1 - picture.number(DISTANCE, at)
+
+
+def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Theorem:
+    """Return a number for each set of free tiles that are joined by moves, COMPONENT; other tiles have -1."""
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        number = picture.number(COMPONENT, at)
+        found = {"free tiles have a number": implies(picture.inside(at), (number >= 0) == free(picture, at))}
+        for there in (moved(at, tap) for tap in taps):
+            found[f"neighbours have the same, {there}"] = implies(
+                free(picture, at) & free(picture, there), picture.number(COMPONENT, there) == number
+            )
+        return found
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        found = np.full(tiles.shape, -1, np.int64)
+        passable = free(MazePicture(tiles, {}), CENTRE)
+        for number, at in enumerate(np.argwhere(passable)):
+            if found[tuple(at)] < 0:
+                joined = np.zeros(tiles.shape, np.bool_)
+                joined[tuple(at)] = True
+                for _ in range(tiles.size):
+                    joined |= passable & np.any([shifted(joined, offsets(tap)[0]) for tap in taps], axis=0)
+                found[joined] = number
+        return {COMPONENT: found}
+
+    return Theorem(axioms, None, ghosts)
+
+
+def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Theorem:
+    """Return the ROUND in which each tile is taken away, if each round takes all tiles of a kind that have fewer than
+    so many free neighbours left; and whether it is KEPT. Tiles that are not taken away have the round -1.
+
+    A set is closed if each of its tiles is free, and each of that kind has so many neighbours in it. KEPT is the
+    largest such set: of the tiles of a closed set that are taken away, the first would have enough that are not. A
+    simple path from the source to the target is closed, so all its tiles are KEPT.
+    """
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        kept, turn = picture.true(KEPT, at), picture.number(ROUND, at)
+        taken, near = picture.tile(kind, at) & ~kept, [moved(at, towards) for towards in DIRECTIONS]
+
+        def left_in(number: Number) -> Truth:
+            left = (is_free(picture, q) & (picture.true(KEPT, q) | (picture.number(ROUND, q) >= number)) for q in near)
+            return at_least(least, list(left))
+
+        return {
+            "only free tiles are kept": implies(kept, is_free(picture, at)),
+            "free tiles of other kinds are kept": implies(is_free(picture, at) & ~picture.tile(kind, at), kept),
+            "kept tiles have enough kept neighbours": implies(
+                kept & picture.tile(kind, at), at_least(least, [picture.true(KEPT, q) for q in near])
+            ),
+            "others are taken away in their round": implies(taken, (turn >= 0) & ~left_in(turn)),
+            "and not before": implies(taken & (turn > 0), left_in(turn - 1)),
+            "what stays has no round": implies(picture.inside(at) & ~taken, turn == -1),
+        }
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        turn = np.full(tiles.shape, -1)
+        for number in range(tiles.size):
+            kept = (tiles != Tile.WALL) & (turn < 0)
+            n_left = sum(shifted(kept, offsets(towards)[0]).astype(np.int64) for towards in DIRECTIONS)
+            turn[kept & (tiles == kind) & (n_left < least)] = number
+        return {KEPT: kept, ROUND: turn}
+
+    return Theorem(axioms, None, ghosts)
+
+
+def place_axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
+    """Return what is true of PLACE, a number for each tile, and of STRIDE, by which it is larger one row below.
+
+    STRIDE is odd, so of two neighbours one has an even place.
+    """
+    place, stride = picture.number(PLACE, at), picture.of_map(STRIDE)
+    found = {"rows have more than two places, and an odd number": (stride > 2) & (stride % 2 == 1)}
+    for towards in DIRECTIONS:
+        there = moved(at, towards)
+        step = (there[0] - at[0]) * stride + there[1] - at[1]
+        found[f"places of neighbours, {towards}"] = implies(
+            picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + step
+        )
+    return found
+
+
+def place_ghosts(tiles: Tiles) -> dict[str, Any]:
+    """Return the places of the tiles of a (H, W) maze."""
+    stride, (rows, cols) = tiles.shape[1] // 2 * 2 + 3, np.indices(tiles.shape)
+    return {PLACE: rows * stride + cols, STRIDE: stride}
+
+
+def places() -> Theorem:
+    """Return the PLACE of every tile, a number, and STRIDE, by which it is larger one row below."""
+    return Theorem(lambda picture, at, t: place_axioms(picture, at), None, place_ghosts)

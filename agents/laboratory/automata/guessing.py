@@ -1,0 +1,331 @@
+"""The theorem of an automaton, guessed from its runs on small mazes; `proof` then decides whether it is true.
+
+A signal's value after t iterations is guessed as one or several reasons, any of which has it on. A reason is a
+conjunction of *atoms*, things that can be said of a tile at a time: a ghost, a kind of tile, that a neighbour has less
+of a number, or that t is at least a + b d + c L, or less, with a number d of the tile and numbers L of the map. Which
+times there are is read off the iterations at which the signal changes; a reason is the smallest conjunction found that
+is true somewhere where the signal is on, and nowhere where it is off.
+
+So a guess is right in every run by construction. It is never trusted: a proof must follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from functools import partial, reduce
+from itertools import product
+from operator import and_, or_
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.tasks import Task, find_task
+
+from ...policies.neighbours import Offset
+from .automaton import Automaton
+from .ghosts import PLACE, STRIDE, canonical_path, distance, has_less, is_free, known, peeling
+from .rules import TileKind, expression_of
+from .theorem import CENTRE, MazePicture, Number, Picture, Theorem, Truth, broken_axioms, moved
+
+SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
+"""Height and width of the mazes, without their borders."""
+MOST_TIMES, MOST_REASONS, MOST_VALUES, N_SEEDS, LAGS = 8, 6, 8, 6, range(4)
+"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, places of which
+each reason explains one and the best is taken, and iterations by which ghosts that change are looked back."""
+UNSAID = "anything"
+"""How `means` begins for a signal of which nothing is said."""
+
+
+class Atom(NamedTuple):
+    """Something that can be said of a tile after t iterations: in words, how far-fetched it is, (picture, at, t) -> its
+    truth, and whether it is the same at all tiles."""
+
+    words: str
+    cost: int
+    true: Callable[[Picture, Offset, Number], Truth]
+    of_map: bool = False
+
+
+class CannotTell(ValueError):
+    """No conjunction of atoms tells apart a tile where a signal is on and one where it is off; or there is no proof."""
+
+
+def small_mazes(task: Task, seed: int = 0) -> list[Tiles]:
+    """Return small (H, W) levels of a task, with and without loops and borders; in half of them more empty tiles are
+    walls, so there may be no way from one tile to another."""
+    rng, found = np.random.default_rng(seed), []
+    for size, generator, border in product(SIZES, ("random", "loops", "perfect"), (True, False)):
+        levels = task.generate(rng, 1, size, generator, border=border)
+        closed = (levels == Tile.EMPTY) & (rng.random(levels.shape) < 0.3)
+        found += [*levels, *np.where(closed, np.uint8(Tile.WALL), levels)]
+    return found
+
+
+def ghosts_for(automaton: Automaton, answers: bool) -> Iterator[Theorem]:
+    """Yield the ghosts of the library that an automaton may be about: the canonical path, if it answers its task within
+    a bound in moves; none; distances from tiles of the kinds that it reads; rounds of peeling."""
+    task, taps = find_task(automaton.task), tuple(tap for tap in automaton.taps if tap != "C")
+    read = {kind for _, kind in _kinds_read(automaton)}
+    if task.has_endpoints and answers:
+        yield canonical_path(split_order(automaton.task)[1])
+    yield Theorem(lambda picture, at, t: {}, None, lambda tiles: {})
+    yield from (distance(kind, taps) for kind in sorted(read - {Tile.EMPTY, Tile.WALL}))
+    yield peeling()
+
+
+def _kinds_read(automaton: Automaton) -> set[tuple[str, int]]:
+    """Return the kinds of tile that rules read, with their taps."""
+    leaves = (leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves)
+    return {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
+
+
+def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
+    """Yield mazes in which tiles are of given kinds, -1 beyond the edge: others that have been changed.
+
+    A kind that every maze has once, such as the source, is there once; no kind is missing that all have.
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.array([np.bincount(tiles.ravel(), minlength=len(task.kinds)) for tiles in mazes])
+    once = np.flatnonzero((counts == 1).all(axis=0))
+    for tiles in (mazes[i].copy() for i in rng.permutation(len(mazes))):
+        (height, width), kinds = tiles.shape, np.array(list(picture.values()))
+        for corner in rng.permutation([*np.ndindex(height, width)])[:12]:
+            rows, cols = (np.array(list(picture)) + corner).T
+            inside = (rows >= 0) & (rows < height) & (cols >= 0) & (cols < width)
+            if (inside != (kinds >= 0)).any():
+                continue
+            level = tiles.copy()
+            level[np.isin(level, once) & np.isin(level, kinds)] = Tile.EMPTY
+            rest = np.ones(level.shape, np.bool_)
+            level[rows[inside], cols[inside]], rest[rows[inside], cols[inside]] = kinds[inside], False
+            for kind in once:
+                if not (level == kind).any() and rest.any():
+                    level[tuple(rng.permutation(np.argwhere(rest))[0])] = kind
+            if all((level == kind).sum() == 1 for kind in once):
+                yield level
+
+
+def atoms_of(automaton: Automaton, theorem: Theorem, mazes: Sequence[Tiles]) -> list[Atom]:
+    """Return all that may be said of a tile at a time, and the contraries, but for times; the mazes are any."""
+    names, ghosts = [kind.name for kind in find_task(automaton.task).kinds], [*map(theorem.ghosts, mazes)]
+    read = sorted(_kinds_read(automaton) | {("C", kind) for kind in automaton.kinds})
+    on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
+
+    def say(words: str, cost: int, true: Callable[..., Truth], *given: Any, of_map: bool = False) -> None:
+        found.append(Atom(words, cost, partial(true, *given), of_map))
+
+    say("t is odd", 8, lambda picture, at, t: t % 2 == 1, of_map=True)
+    for tap, kind in read:
+        words, cost = f"{on[tap]}is {names[kind]}", 1 + (tap != "C")
+        say(words, cost, lambda kind, tap, picture, at, t: picture.tile(kind, moved(at, tap)), kind, tap)
+    for tap in sorted({tap for tap, _ in read}):
+        say(f"{on[tap]}is free", 2, lambda tap, picture, at, t: is_free(picture, moved(at, tap)), tap)
+    for name, value in ((name, np.asarray(value)) for name, value in ghosts[0].items()):
+        if value.dtype == bool:
+            say(name, 1, lambda name, picture, at, t: picture.true(name, at), name)
+        elif value.ndim == 2 and name != PLACE:
+            say(f"{name} is known", 3, lambda name, picture, at, t: known(picture, name, at), name)
+            for tap in (tap for tap in automaton.taps if tap != "C"):
+                words = f"{tap} has less {name}"
+                say(words, 3, lambda tap, name, picture, at, t: has_less(picture, name, at, tap), tap, name)
+        elif value.ndim % 2:  # it changes
+            of_map, values = value.ndim == 1, np.unique(np.concatenate([np.ravel(each[name]) for each in ghosts]))
+            if len(values) > MOST_VALUES:
+                for lag in LAGS:
+                    say(f"place = {_ago(name, lag)}", 2, _was, name, lag, of_map, None)
+            else:
+                for lag, v in product(LAGS, values.tolist()):
+                    say(f"{_ago(name, lag)} = {v}", 2, _was, name, lag, of_map, v, of_map=of_map)
+    for atom in found[:]:
+        words, cost = f"not {atom.words}", atom.cost + 4
+        say(words, cost, lambda true, picture, at, t: ~true(picture, at, t), atom.true, of_map=atom.of_map)
+    return found
+
+
+def _ago(name: str, lag: int) -> str:
+    return f"{name}(t - {lag})" if lag else f"{name}(t)"
+
+
+def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture, at: Offset, t: Number) -> Truth:
+    """Return whether a ghost that changes had a value some iterations ago, or if that is None, was the tile's place."""
+    found = picture.of_map(name, t - lag) if of_map else picture.number(name, at, t - lag)
+    return (t >= lag) & (found == (picture.number(PLACE, at) if value is None else value))
+
+
+class Run(NamedTuple):
+    """An automaton on a maze: its (T, S, H, W) signals, the truth of (A, T, H, W) atoms, and the ghosts."""
+
+    tiles: Tiles
+    signals: NDArray[np.bool_]
+    atoms: NDArray[np.bool_]
+    picture: MazePicture
+    ghosts: Mapping[str, Any]
+
+    def truths(self, atoms: Sequence[Atom]) -> NDArray[np.bool_]:
+        """Return the truth of atoms, (A, T, H, W) bool."""
+        t, shape = np.arange(len(self.signals))[:, None, None], (len(self.signals), *self.tiles.shape)
+        found = [np.broadcast_to(atom.true(self.picture, CENTRE, t), shape) for atom in atoms]
+        return np.reshape(found, (-1, *shape)).astype(np.bool_)
+
+
+def run_of(automaton: Automaton, theorem: Theorem, atoms: Sequence[Atom], tiles: Tiles) -> Run:
+    """Run an automaton on a (H, W) maze until it repeats its states.
+
+    Raises:
+        ValueError: the axioms of the theorem are not true of this maze, which is drawn.
+    """
+    ghosts = theorem.ghosts(tiles)
+    changes = any(np.ndim(value) % 2 for value in ghosts.values())
+    broken = broken_axioms(theorem, tiles, n_steps=20 if changes else 1)
+    if broken:
+        raise ValueError(f"the axiom {min(broken)!r} is not true of the maze {drawn(automaton, tiles)}")
+    signals = np.stack([each[0] for each in automaton.trace(tiles[None])])
+    run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles, ghosts), ghosts)
+    return run._replace(atoms=run.truths(atoms))
+
+
+def drawn(automaton: Automaton, tiles: Tiles) -> str:
+    """Return a maze in one line, its rows parted by a slash."""
+    letters = [kind.letter for kind in find_task(automaton.task).kinds]
+    return "/".join("".join(letters[kind] for kind in row) for row in tiles)
+
+
+def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Sequence[Atom]) -> Theorem:
+    """Return a theorem with guessed signals, which are what they are in all of some runs.
+
+    Nothing is said of a signal for which no atoms tell apart where it is on and where it is off; `means` has two such
+    tiles. An answer is not guessed.
+    """
+    shown = () if theorem.answer is None else automaton.answers
+    found = {s: _reasons(automaton, s, runs, atoms) for s in automaton.signals if s not in shown}
+    said = {signal: reasons for signal, reasons in found.items() if not isinstance(reasons, str)}
+    means = {s: r if isinstance(r, str) else "; or ".join(map(_in_words, r)) or "never" for s, r in found.items()}
+
+    def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
+        def all_of(reason: Iterable[Atom]) -> Truth:
+            return reduce(and_, (atom.true(picture, at, t) for atom in reason), picture.inside(at))
+
+        return {s: reduce(or_, map(all_of, reasons), picture.inside(at) & (t < 0)) for s, reasons in said.items()}
+
+    return replace(theorem, signals=signals, means=means)
+
+
+def _in_words(reason: Iterable[Atom]) -> str:
+    times = [atom.words for atom in reason if atom.words.startswith(("from", "until"))]
+    facts = [atom.words for atom in reason if atom.words not in times]
+    return ", ".join([*([" and ".join(facts)] if facts else []), *times]) or "everywhere"
+
+
+def _reasons(
+    automaton: Automaton, signal: IntEnum, runs: Sequence[Run], atoms: Sequence[Atom]
+) -> list[list[Atom]] | str:
+    """Return the reasons for which a signal is on, each a conjunction of atoms, or why there are none."""
+    same = signal in automaton.everywhere
+    usable = np.array([atom.of_map or not same for atom in atoms])
+    laws = _laws(signal, runs, same)
+    known_atoms = [*(atom for atom, may in zip(atoms, usable, strict=True) if may), *laws]
+    rows = [np.concatenate([run.atoms[usable], run.truths(laws)]).reshape(len(known_atoms), -1).T for run in runs]
+    on = [run.signals[:, signal].ravel() for run in runs]
+    origins = np.array([(place, i) for place, each in enumerate(on) for i in range(len(each))])
+    table = np.concatenate([np.concatenate(rows), np.concatenate(on)[:, None]], axis=1)
+    packed = np.ascontiguousarray(np.packbits(table, axis=1))
+    _, first = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
+    truths, is_on, where = table[first, :-1], table[first, -1], origins[first]
+    off, left, reasons = truths[~is_on], truths[is_on], []
+    costs = np.array([atom.cost for atom in known_atoms])
+    while len(left):
+        found = []
+        for seed in left[np.linspace(0, len(left) - 1, N_SEEDS).astype(int)]:
+            kept = seed.copy()
+            missing = (~off[:, kept]).sum(axis=1)
+            if not missing.all():
+                i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
+                on_at, off_at = (_placed(automaton, runs, where[each]) for each in (i, j))
+                return f"{UNSAID}: {signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
+            # what excludes most of the places that are left to explain goes first, then what is far-fetched
+            for place in np.lexsort((-costs, left.sum(axis=0))):
+                if kept[place] and (without := missing - ~off[:, place]).all():
+                    kept[place], missing = False, without
+            found.append((left[:, kept].all(axis=1), kept))
+        covered, kept = max(found, key=lambda each: (each[0].sum(), -costs[each[1]].sum()))
+        reasons.append(kept)
+        left = left[~covered]
+        if len(reasons) > MOST_REASONS:
+            return f"{UNSAID}: {signal.name} is on for more than {MOST_REASONS} reasons"
+    for kept in reasons[:]:  # later reasons may cover all of an earlier one
+        others = [truths[is_on][:, other].all(axis=1) for other in reasons if other is not kept]
+        if others and np.any(others, axis=0).all():
+            reasons = [other for other in reasons if other is not kept]
+    return [[known_atoms[i] for i in np.flatnonzero(kept)] for kept in reasons]
+
+
+def _placed(automaton: Automaton, runs: Sequence[Run], where: NDArray[np.int64]) -> str:
+    run = runs[where[0]]
+    t, row, col = np.unravel_index(where[1], run.atoms.shape[1:])
+    return f"({row}, {col}) after {t} iterations in {drawn(automaton, run.tiles)}"
+
+
+def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
+    """Return the times a + b d + c L that explain most of the changes of a signal, until all are explained: for each an
+    atom from it on, and one until it. If the signal is the same everywhere, there is no d."""
+    values = {name: np.asarray(value) for name, value in runs[0].ghosts.items()}
+    numbers = [name for name, value in values.items() if value.ndim == 2 and value.dtype != bool and name != PLACE]
+    numbers = [] if same else numbers
+    of_map = [name for name, value in values.items() if value.ndim == 0 and name != STRIDE]
+    shapes = [
+        (number, b, cs)
+        for cs in product(range(4 if len(of_map) < 2 else 3), repeat=len(of_map))
+        for number, b in [(None, 0), *product(numbers, (1, -1, 2, -2))]
+    ]
+    found: dict[str, Atom] = {}
+    for before in (False, True):
+        events = []
+        for run in runs:
+            series = run.signals[:, signal]
+            t, row, col = np.nonzero((series[:-1] == before) & (series[1:] != before))
+            held = [np.broadcast_to(run.ghosts[name], run.tiles.shape)[row, col] for name in (*numbers, *of_map)]
+            events.append(np.stack([t + 1, *held], axis=1))
+        left = np.unique(np.concatenate(events), axis=0)
+        for _ in range(MOST_TIMES):
+            if not len(left):
+                break
+            fits = []
+            for number, b, cs in shapes:
+                rest, is_known = left[:, 0] - left[:, 1 + len(numbers) :] @ np.array(cs, np.int64), left[:, 0] > 0
+                if number is not None:
+                    d = left[:, 1 + numbers.index(number)]
+                    rest, is_known = rest - b * d, d >= 0
+                if is_known.any():
+                    a, n = np.unique(rest[is_known], return_counts=True)
+                    explained = is_known & (rest == a[n.argmax()])
+                    fits.append((int(n.max()), -abs(b) - sum(cs), explained, (int(a[n.argmax()]), b, number, cs)))
+            most, simplest, explained, _ = max(fits, key=lambda each: each[:2])
+            for n_alike, cost, alike, (at, b, number, cs) in fits:
+                if n_alike == most and cost >= simplest - 2 and (alike == explained).all():
+                    for atom in _times(at, b, number, {name: c for name, c in zip(of_map, cs, strict=True) if c}):
+                        found[atom.words] = atom
+            left = left[~explained]
+    return list(found.values())
+
+
+def _times(a: int, b: int, number: str | None, cs: Mapping[str, int]) -> Iterator[Atom]:
+    """Yield the atoms that t is at least a + b d + c L, or less; d must be known."""
+    terms = [(c, name) for name, c in cs.items()] + ([(b, number)] if number is not None else [])
+    times = (f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{name}" for c, name in terms)
+    told = f"t = {a}{''.join(times)}"
+
+    def time(picture: Picture, at: Offset) -> Number:
+        of_maze = a + sum(c * picture.of_map(name) for name, c in cs.items())
+        return of_maze if number is None else of_maze + b * picture.number(number, at)
+
+    def has(picture: Picture, at: Offset) -> Truth:
+        return picture.inside(at) if number is None else known(picture, number, at)
+
+    cost, of_map = 2 + sum(abs(c) for c, _ in terms), number is None
+    yield Atom(f"from {told}", cost, lambda picture, at, t: has(picture, at) & (t >= time(picture, at)), of_map)
+    yield Atom(f"until {told}", cost + 1, lambda picture, at, t: has(picture, at) & (t < time(picture, at)), of_map)

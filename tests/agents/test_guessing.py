@@ -1,0 +1,245 @@
+"""Theorems that the machine writes: ghosts against other solvers, guesses, wrong rules, and a second solver."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.laboratory.automata.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
+from maze_nca_gym.agents.laboratory.automata.ghosts import (
+    COMPONENT,
+    DISTANCE,
+    ON_PATH,
+    both_of,
+    canonical_path,
+    component,
+    distance,
+    peeling,
+    places,
+)
+from maze_nca_gym.agents.laboratory.automata.guessing import CannotTell, mazes_with, small_mazes
+from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove, second_opinion
+from maze_nca_gym.agents.laboratory.automata.rules import Expression, TileKind, expression_of
+from maze_nca_gym.agents.laboratory.automata.theorem import broken_axioms
+from maze_nca_gym.mazes import Tile, distances, shortest_path
+from maze_nca_gym.mazes.tasks import find_task
+from tests.agents.expected_theorems import expected
+from tests.own_tasks import own_tasks
+from tests.tables import for_each
+
+MAZES = small_mazes(find_task("shortest-path"), seed=1)
+HEAVY = {int(Tile.EMPTY): 3}
+"""The weight of empty tiles, while source and target have 1."""
+
+
+@for_each(
+    "ghosts",
+    [
+        distance(Tile.SOURCE),
+        distance(Tile.TARGET, AROUND),
+        distance(lambda picture, at: ~picture.inside((at[0] - 1, at[1])), weights=HEAVY, name="from the top"),
+        canonical_path("DLRU"),
+        canonical_path(start=Tile.TARGET, end=Tile.SOURCE, weights=HEAVY, name="back"),
+        component(AROUND),
+        peeling(),
+        peeling(least=3),
+        places(),
+        both_of(distance(Tile.SOURCE, name="there"), canonical_path(), peeling()),
+    ],
+)
+def test_the_axioms_of_the_library_are_true_of_real_mazes(ghosts):
+    for tiles in MAZES:
+        assert not broken_axioms(ghosts, tiles)
+
+
+def test_ghosts_are_what_other_solvers_find():
+    for tiles in MAZES:
+        (end,) = np.argwhere(tiles == Tile.TARGET)
+        found = canonical_path("LURD").ghosts(tiles)
+        np.testing.assert_array_equal(found[DISTANCE], distances(tiles, tuple(end)))
+        np.testing.assert_array_equal(found[ON_PATH], shortest_path(tiles[None], "LURD")[0])
+        graph = nx.DiGraph()
+        graph.add_nodes_from(map(tuple, np.argwhere(tiles != Tile.WALL)))
+        for row, col in tuple(graph.nodes):
+            for other in ((row + 1, col), (row - 1, col), (row, col + 1), (row, col - 1)):
+                if graph.has_node(other):
+                    graph.add_edge((row, col), other, weight=HEAVY.get(int(tiles[row, col]), 1))
+        heavy = distance(Tile.TARGET, weights=HEAVY).ghosts(tiles)[DISTANCE]
+        for at, length in nx.single_source_dijkstra_path_length(graph, tuple(end)).items():
+            assert heavy[at] == length
+        assert len(np.unique(component().ghosts(tiles)[COMPONENT])) - (tiles == Tile.WALL).any() == (
+            nx.number_weakly_connected_components(graph)
+        )
+
+
+def test_false_axioms_are_refused_with_a_maze():
+    wrong = replace(distance(Tile.SOURCE), axioms=distance(Tile.TARGET).axioms)
+    with pytest.raises(ValueError, match=r"the axiom '.*' is not true of the maze [.#ST/]+$"):
+        prove(replace(REACHABLE, theorem=wrong))
+    with pytest.raises(ValueError, match="weights must be at least 1, got 0"):
+        distance(Tile.SOURCE, weights={0: 0})
+
+
+@for_each("automaton", [REACHABLE, FIRST_PASSAGE, DEAD_ENDS, SHORTEST_PATH])
+def test_without_a_theorem_the_ghosts_are_found_too(automaton):
+    proof = prove(replace(automaton, theorem=None))
+    assert proof.holds
+    written = {lemma.claim for lemma in prove(expected(automaton)).lemmas}
+    claims = {lemma.claim for lemma in proof.lemmas}
+    assert claims == written - {claim for claim in written if "of the path" in claim or "in a tree" in claim}
+
+
+def test_what_no_ghost_explains_names_two_tiles():
+    with pytest.raises(CannotTell, match=r"PATH is on at \(\d, \d\) after \d+ iterations in [.#ST/]+ and off at"):
+        prove(replace(FIRST_PASSAGE, theorem=peeling()))
+    with pytest.raises(CannotTell, match="no ghosts of the library explain life"):
+        prove(replace(LIFE, theorem=None))
+
+
+def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
+    proof = prove(BOTH)
+    means = {signal.name: words for signal, words in proof.theorem.means.items()}
+    assert means["FLOOD"] == "from t = 3 + distance; or from t = 1 + distance, until t = 3"
+    assert means["ENTER_L"] == "enters_L, from t = 3 + 2 length - distance"
+    assert means["MOVES"] == "from t = 1"
+    assert means["SCOUT"].startswith("anything: SCOUT is on at ")
+    # the path is right, whatever the walker does; that there is one walker is not proven
+    assert [lemma.claim for lemma in proof.refused] == ["the invariant holds"]
+    assert proof.lemmas[-1].claim == "without ends it does what the diameter's automaton does"
+
+
+def test_the_worlds_of_the_examples_are_guessed_and_proven(tmp_path):
+    with own_tasks(tmp_path) as worlds:
+        for task, name, signal, meaning in (
+            ("nearest-target", "NEAREST", "FLOOD", "from t = 1 + distance"),
+            ("weighted-terrain", "TERRAIN", "ENTER_U", "enters_U, from t = 1 + length + step"),
+            ("key-and-door", "BOTH_LEGS", "TO_KEY", "on_path to key, from t = 2 + 2 length to key - distance to key"),
+        ):
+            automaton = getattr(worlds[task], name)
+            proof = prove(automaton)
+            assert proof.holds
+            assert proof.theorem.means[automaton.signals[signal]] == meaning
+            for tiles in small_mazes(find_task(task), seed=3):
+                assert not broken_axioms(automaton.theorem, tiles)
+                assert not list(mistakes(replace(automaton, theorem=proof.theorem), tiles))
+
+
+def test_mazes_are_found_that_are_like_a_picture():
+    picture = {(0, 0): 3, (0, 1): 1, (0, -1): -1, (1, 0): 0}
+    found = list(mazes_with(picture, find_task("shortest-path"), MAZES))
+    assert found
+    for tiles in found:
+        ((row, col),) = np.argwhere(tiles == Tile.TARGET)
+        assert (col, tiles[row, col + 1], tiles[row + 1, col], (tiles == Tile.SOURCE).sum()) == (0, 1, 0, 1)
+
+
+def rule_of(expression):
+    """Return an expression as a rule."""
+
+    def rule(see):
+        leaves = expression.leaves
+        return expression.value(
+            {x: see.tile(x.seen, x.tap) if isinstance(x.seen, TileKind) else see(x.seen, x.tap) for x in leaves}
+        )
+
+    return rule
+
+
+def mutated(rng, automaton):
+    """Return an automaton in which one rule is another: an operator, a contrary, a tap or a signal."""
+    signal = rng.choice([s for s in automaton.signals if s not in automaton.everywhere])
+    root = expression_of(automaton.rules[automaton.signals(signal)])
+    nodes = [root]
+    for node in nodes:
+        nodes += [part for part in node.parts if part not in nodes]
+    chosen = nodes[rng.integers(len(nodes))]
+    if chosen.seen is not None and rng.random() < 0.5:
+        taps = [tap for tap in automaton.taps if tap != chosen.tap]
+        other = replace(chosen, tap=str(rng.choice(taps)))
+    elif chosen.join in (operator.and_, operator.or_):
+        swapped = {operator.and_: operator.or_, operator.or_: operator.and_}[chosen.join]
+        other = (replace(chosen, join=swapped), chosen.parts[0], chosen.parts[1])[rng.integers(3)]
+    else:
+        other = ~chosen
+
+    def rebuilt(node):
+        if node is chosen:
+            return other
+        return node if node.seen is not None else Expression(join=node.join, parts=tuple(map(rebuilt, node.parts)))
+
+    return replace(automaton, rules={**automaton.rules, automaton.signals(signal): rule_of(rebuilt(root))})
+
+
+def paths_of(automaton, tiles):
+    """Return what PATH shows after each of 40 iterations."""
+    signals, found = np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_), []
+    for _ in range(40):
+        signals = automaton.step(tiles[None], signals)
+        found.append(signals[0, 0])
+    return np.array(found)
+
+
+def is_refused(automaton):
+    """Return whether there is no proof, and a maze or a picture that shows why, or two tiles."""
+    try:
+        proof = prove(automaton)
+    except ValueError as error:  # two tiles, or signals that never settle
+        return "which no ghost tells apart" in str(error) or "still change" in str(error)
+    return not proof.holds and all(lemma.counterexample or lemma.holds is None for lemma in proof.refused)
+
+
+def check_mutants(n_each):
+    """Check that rules which show something else on some maze are never proven; return their number."""
+    rng, n = np.random.default_rng(5), 0
+    mazes = MAZES[:24]
+    for name in ("shortest-path", "shortest-path-healing", "reachable", "dead-ends", "first-passage"):
+        automaton = expected(AUTOMATA[name]) if AUTOMATA[name].bound is None else AUTOMATA[name]
+        right, wrong = [paths_of(automaton, tiles) for tiles in mazes], 0
+        while wrong < n_each:
+            mutant = mutated(rng, automaton)
+            shown = (paths_of(mutant, tiles) for tiles in mazes)
+            if automaton.bound is None:
+                differs = any((one != other).any() for one, other in zip(shown, right, strict=True))
+            else:  # being earlier or later is no mistake, within the bound
+                differs = any((one[-1] != other[-1]).any() for one, other in zip(shown, right, strict=True))
+            if differs:
+                assert is_refused(mutant)
+                wrong += 1
+        n += wrong
+    return n
+
+
+def test_wrong_rules_are_never_proven():
+    assert check_mutants(1) == 5
+
+
+@pytest.mark.slow
+def test_of_fifty_wrong_rules_none_is_proven():
+    assert check_mutants(10) == 50
+
+
+@for_each("automaton", [SHORTEST_PATH, REACHABLE, DEAD_ENDS, expected(LIFE)])
+def test_another_solver_gives_the_same_answers(tmp_path, automaton):
+    folder = tmp_path / automaton.name
+    prove(automaton).export(folder)
+    assert second_opinion(folder) == {}
+    (file, *_) = sorted(folder.glob("*-fails.smt2"))
+    file.write_text(file.read_text().replace("status unsat", "status sat"))
+    assert second_opinion(folder) == {file.name: "unsat"}
+
+
+@pytest.mark.slow
+def test_another_solver_gives_the_same_answers_about_healing(tmp_path):
+    prove(HEALING).export(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 82
+    assert second_opinion(tmp_path) == {}
+
+
+def test_a_folder_without_queries_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="has no queries of a proof"):
+        second_opinion(tmp_path)

@@ -1,0 +1,194 @@
+"""Automata on the tasks of the examples, with kinds of tile, targets and answers of their own, behind every door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+import torch
+from own_tasks import own_tasks
+from tables import for_each
+
+from maze_nca_gym.agents import (
+    animate,
+    compile_automaton,
+    evaluate,
+    evolve,
+    export,
+    iterate,
+    learn_automaton,
+    load,
+    play,
+    rollout,
+    solve,
+)
+from maze_nca_gym.agents.laboratory import Automaton, certify, register_automaton
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA
+from maze_nca_gym.agents.laboratory.compiling.linear import separated
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.cli import main
+from maze_nca_gym.mazes.generation import GENERATORS
+from maze_nca_gym.mazes.levels import Tile, one_hot
+from maze_nca_gym.mazes.tasks import find_task
+
+NAMES = {"nearest-target": "NEAREST", "weighted-terrain": "TERRAIN", "key-and-door": "BOTH_LEGS"}
+SHAPES = {"nearest-target": (13, 1_105), "weighted-terrain": (24, 3_600), "key-and-door": (30, 5_400)}
+"""Channels and weights of the compiled networks."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The examples as modules, whose import registers the tasks."""
+    with own_tasks(tmp_path_factory.mktemp("own")) as found:
+        yield found
+
+
+@pytest.fixture(params=NAMES)
+def automaton(request: pytest.FixtureRequest, modules: dict[str, Any]) -> Automaton:
+    found: Automaton = getattr(modules[request.param], NAMES[request.param])
+    return found
+
+
+@cache
+def compiled(automaton: Automaton) -> NCA:
+    model, certificate = compile_automaton(automaton)
+    assert certificate.holds
+    assert (certificate.error, certificate.tolerance) == (0, 0)
+    return model
+
+
+def costs_by_networkx(tiles: np.ndarray, starts: Any, costs: np.ndarray) -> dict[tuple[int, int], int]:
+    """The cost of the cheapest way from any of some tiles to each tile; where the cost of entering is 0, none leads."""
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(map(tuple, starts.tolist()))
+    for at in np.argwhere(costs[tiles] > 0).tolist():
+        for step in ((-1, 0), (0, -1), (1, 0), (0, 1)):
+            to = (at[0] + step[0], at[1] + step[1])
+            if min(to) >= 0 and to[0] < tiles.shape[0] and to[1] < tiles.shape[1] and costs[tiles[to]] > 0:
+                graph.add_edge(tuple(at), to, weight=int(costs[tiles[to]]))
+    found: dict[tuple[int, int], int] = networkx.multi_source_dijkstra_path_length(
+        graph, set(map(tuple, starts.tolist()))
+    )
+    return found
+
+
+def least_cost(task: str, tiles: np.ndarray) -> int:
+    """The cost of an optimal answer, of all channels."""
+    free = np.array([1, 0, 1, 1, 1, 1])
+    source, target, own = (np.argwhere(tiles == kind) for kind in (Tile.SOURCE, Tile.TARGET, 4))
+    if task == "key-and-door":
+        shut = np.array([1, 0, 1, 1, 1, 0])
+        to_key, to_target = costs_by_networkx(tiles, source, shut), costs_by_networkx(tiles, own, free)
+        return to_key[tuple(own[0])] + to_target[tuple(target[0])]
+    costs = costs_by_networkx(tiles, source, np.array([1, 0, 1, 1, 3, 9]) if task == "weighted-terrain" else free)
+    return min(costs[place] for place in map(tuple, target.tolist()) if place in costs)
+
+
+@pytest.mark.parametrize("size", [(4, 5), 8, (13, 9)])
+def test_the_network_is_right_on_every_maze(automaton: Automaton, size: Any) -> None:
+    task, model = find_task(automaton.task), compiled(automaton)
+    assert (model.n_channels, model.n_weights) == SHAPES[automaton.task]
+    assert model.guarantees.exact
+    assert automaton.bound is not None
+    for seed, generator in enumerate(GENERATORS):
+        tiles = task.generate(np.random.default_rng(seed), 40, size, generator)
+        target = task.solve_all(tiles)
+        steps = automaton.bound(tiles[0].size, int(target.reshape(len(tiles), -1).sum(axis=1).max()) - 1)
+        with torch.no_grad():
+            drawn = rollout(model, torch.from_numpy(one_hot(tiles, task.n_tiles)), steps)[:, task.drawn].numpy() > 0.5
+        np.testing.assert_array_equal(drawn, target)
+        for level, answer in zip(tiles[:8], drawn, strict=False):
+            entered = np.array([1, 0, 1, 1, 3, 9])[level] if automaton.task == "weighted-terrain" else 1
+            paths = answer.reshape(-1, *level.shape)
+            assert int((entered * paths).sum()) - len(paths) == least_cost(automaton.task, level)
+
+
+def test_every_signal_is_that_of_the_automaton_at_every_iteration(automaton: Automaton) -> None:
+    task, model, split = find_task(automaton.task), compiled(automaton), separated(automaton)
+    rows = split.rows(model.channel_names).values()
+    tiles = task.generate(np.random.default_rng(9), 8, 7, "loops", border=False)
+    with torch.no_grad():
+        states = iterate(model, torch.from_numpy(one_hot(tiles, task.n_tiles)))
+        for state, signals, _ in zip(states, split.trace(tiles), range(80), strict=False):
+            held = [state[:, of[0]] - (state[:, of[1]] if len(of) > 1 else 0) for of in rows]
+            np.testing.assert_array_equal(torch.stack(held, dim=1), signals)
+
+
+def test_a_wrong_weight_is_refused(automaton: Automaton) -> None:
+    model, _ = compile_automaton(automaton)
+    model.biases[0].data[-1] += 1
+    assert not certify(model, automaton=automaton).holds
+
+
+def test_learned(automaton: Automaton, tmp_path: Path) -> None:
+    short = {"sizes": (4,), "n_levels": 2, "n_recombined": 100, "n_updates": 4, "n_rounds": 0, "batch_size": 64}
+    model, certificate = learn_automaton(automaton, out=tmp_path / "run", **short)
+    assert model.channel_names == automaton.channels
+    assert not certificate.holds
+
+
+def test_every_door(
+    automaton: Automaton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, plays: Callable[[int], None]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = automaton.task.replace("-", "_")
+    assert main(["compile-automaton", f"{module}:{NAMES[automaton.task]}", "--out", "run"]) == 0
+    assert "proven, in float32" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+    policy, task = load("run/model.safetensors"), find_task(automaton.task)
+    assert policy.guarantees.exact
+    levels = task.generate(np.random.default_rng(0), 6, 6)
+    assert solve("run/model.safetensors", n=6, size=6, picture="none") is not None
+    (row,) = evaluate({"own": policy}, families="random", sizes=6, n=50)
+    assert row.metrics.complete.value == row.metrics.optimal.value == 1
+    assert export(policy, tmp_path / "page.html").stat().st_size > 10_000
+    assert animate(policy, levels[0], 3)
+    environment = policy.make_env(num_envs=2, size=6)
+    observation, _ = environment.reset(seed=3)
+    ended = np.zeros(2, bool)
+    for _ in range(400):
+        observation, _, terminated, _, _ = environment.step(policy.predict(observation)[0])
+        ended |= terminated
+    assert ended.all()
+    plays(2)
+    play("run/model.safetensors", size=5, fps=1e6)
+    assert capsys.readouterr().out.count("optimal after") == 2
+    if len(task.answers) == 1:  # evolution is refused for several
+        assert len(evolve(policy, out="evolved", n=4, rounds=1, n_offspring=2, size=5))
+
+
+def test_registered_it_is_found_by_its_channels(automaton: Automaton) -> None:
+    own = register_automaton(replace(automaton, name="own-world"))
+    try:
+        model, certificate = compile_automaton("own-world")
+        assert certify(model) == certificate
+        assert own.kinds == range(find_task(automaton.task).n_tiles)
+    finally:
+        del AUTOMATA["own-world"]
+
+
+class Wrong(IntEnum):
+    TO_KEY, PATH, WET = range(3)
+
+
+@for_each(
+    ("change", "message"),
+    [
+        ({"signals": Wrong}, "must count from 0, and the first must be TO_KEY, TO_TARGET"),
+        ({"task": "nearest-target"}, "the first must be PATH"),
+        ({"task": "path-and-rom"}, "unknown task 'path-and-rom'"),
+        ({"also": {"shortest-path": None}}, "the task shortest-path has other kinds of tile or answers"),
+        ({"invariant": lambda see: ~see.tile(6)}, r"the kind of tile 6, but the task key-and-door .* 4 key, 5 door"),
+        ({"invariant": lambda see: ~see.tile(-1)}, r"the kind of tile -1, but the task key-and-door has 0 empty"),
+        ({"invariant": lambda see: ~see.tile("key")}, "see.tile takes the number of a kind of tile, .* got 'key'"),
+    ],
+)
+def test_what_does_not_fit_is_named(modules: dict[str, Any], change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(modules["key-and-door"].BOTH_LEGS, **change)
