@@ -139,6 +139,15 @@ assert [name for name, proof in proofs.items() if proof.holds] == ["keeps", "for
 # The picture shows a tile in the middle and those around it, `?` for any; below are t, and what is reached at which
 # distance. It need not be a whole maze, and may have two sources or targets: it is what the rule cannot tell from one.
 #
+# Without a theorem, `prove` looks for one: it guesses what each signal means from runs on small mazes, and then proves
+# it. **Does it say what you filled in?**
+
+# %%
+found = prove(RULES["forgets"])
+print(found.holds, {signal.name: words for signal, words in found.theorem.means.items()})
+assert found.holds
+
+# %% [markdown]
 # **Question A**: why is `forgets` right? What does the distance of a tile's neighbours have to do with it?
 #
 # **Draw a maze** on which `shy` is wrong. It takes few tiles. In what are all thousand mazes of the test alike, and
