@@ -189,7 +189,7 @@ class TestTutorials:
     @for_each("name", EXERCISES)
     def test_solutions_of_exercises_are_right(self, name, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        script = text_of(ROOT / "docs" / f"{name}.py").replace("n_updates=600", "n_updates=4")
+        script = text_of(ROOT / "docs" / f"{name}.py").replace('"n_updates": 600', '"n_updates": 4')
         notebook = importlib.import_module("tutorial_pages").read(script)
         names = {}
         for cell in notebook.cells:

@@ -55,19 +55,17 @@ Image(png_bytes(draw_level(MAZE, cell=28)))
 # `"L"`, `"D"` and `"R"`; `around(see, Signal.WET)` is whether any of the four is wet. `see.tile(Tile.WALL)` is whether
 # the tile is a wall. Join them with `&`, `|` and `~`: and, or, not.
 
-# %% [gap]
+# %%
 Signal = IntEnum("Signal", "PATH WET", start=0)
 
 
+# %% [gap]
 def wet(see):
     """Return whether the tile is wet after the next iteration."""
     return ...
 
 
 # %% [solution]
-Signal = IntEnum("Signal", "PATH WET", start=0)
-
-
 def wet(see):
     """Return whether the tile is wet after the next iteration."""
     arrives = see.tile(Tile.TARGET) | see(Signal.WET) | around(see, Signal.WET)
@@ -99,25 +97,20 @@ for t, state in enumerate(flood.trace(MAZE[None])):
 # In the end every tile that can be reached is wet. So each tile remembers who was first: NEAR_U says that the upper
 # neighbour was wet when this tile was not, hence is nearer to the target. It stays on once it is on; walls have none.
 
-# %% [gap]
+# %%
 DIRECTIONS = "ULDR"
 Signal = IntEnum("Signal", "PATH WET NEAR_U NEAR_L NEAR_D NEAR_R ENTER_U ENTER_L ENTER_D ENTER_R ON", start=0)
 NEAR = {d: Signal[f"NEAR_{d}"] for d in DIRECTIONS}
 ENTER = {d: Signal[f"ENTER_{d}"] for d in DIRECTIONS}
 
 
+# %% [gap]
 def near(see, d):
     """Return whether the neighbour in direction d is nearer to the target."""
     return ...
 
 
 # %% [solution]
-DIRECTIONS = "ULDR"
-Signal = IntEnum("Signal", "PATH WET NEAR_U NEAR_L NEAR_D NEAR_R ENTER_U ENTER_L ENTER_D ENTER_R ON", start=0)
-NEAR = {d: Signal[f"NEAR_{d}"] for d in DIRECTIONS}
-ENTER = {d: Signal[f"ENTER_{d}"] for d in DIRECTIONS}
-
-
 def near(see, d):
     """Return whether the neighbour in direction d is nearer to the target."""
     return (see(NEAR[d]) | (see(Signal.WET, d) & ~see(Signal.WET))) & ~see.tile(Tile.WALL)

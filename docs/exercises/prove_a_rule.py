@@ -59,12 +59,10 @@ def shy(see):
     return see(Signal.WET) | (keeps(see) & ~(see(Signal.WET, "U") & see(Signal.WET, "D")))
 
 
-RULES = {
-    rule.__name__: Automaton(
-        rule.__name__, "shortest-path", Signal, {Signal.PATH: lambda see: see(Signal.WET), Signal.WET: rule}
-    )
-    for rule in (keeps, forgets, shy)
-}
+RULES = {}
+for rule in (keeps, forgets, shy):
+    rules = {Signal.PATH: lambda see: see(Signal.WET), Signal.WET: rule}
+    RULES[rule.__name__] = Automaton(rule.__name__, "shortest-path", Signal, rules)
 
 # %% [markdown]
 # **Before you run it**: which of them is wrong?
@@ -103,14 +101,19 @@ def signals(picture, at, t):
 # The *axioms* are what the proof may know about distances: the source is at 0, each other tile that is reached has a
 # neighbour that is nearer by one, and so on. `mistakes` tries the theorem on a real maze, and lists where it is false.
 
+
 # %%
-theorem = Theorem(
-    axioms=lambda picture, at, t: distance_axioms(
-        picture, at, picture.tile(Tile.SOURCE, at), [moved(at, d) for d in "ULDR"]
-    ),
-    signals=lambda picture, at, t: signals(picture, at, t),
-    ghosts=lambda tiles: {REACHED: distances(tiles) >= 0, DISTANCE: distances(tiles)},
-)
+def axioms(picture, at, t):
+    """Return what the proof may know of a tile and its neighbours."""
+    return distance_axioms(picture, at, picture.tile(Tile.SOURCE, at), [moved(at, d) for d in "ULDR"])
+
+
+def ghosts(tiles):
+    """Return these facts on a real maze, found by a search."""
+    return {REACHED: distances(tiles) >= 0, DISTANCE: distances(tiles)}
+
+
+theorem = Theorem(axioms, signals, ghosts)
 claims = {name: replace(automaton, theorem=theorem) for name, automaton in RULES.items()}
 wrong = list(mistakes(claims["keeps"], mazes[0]))
 assert not wrong, f"on this maze it is false of {wrong[0][0].name} after {wrong[0][1]} iterations"
@@ -136,6 +139,15 @@ assert [name for name, proof in proofs.items() if proof.holds] == ["keeps", "for
 # The picture shows a tile in the middle and those around it, `?` for any; below are t, and what is reached at which
 # distance. It need not be a whole maze, and may have two sources or targets: it is what the rule cannot tell from one.
 #
+# Without a theorem, `prove` looks for one: it guesses what each signal means from runs on small mazes, and then proves
+# it. **Does it say what you filled in?**
+
+# %%
+found = prove(RULES["forgets"])
+print(found.holds, {signal.name: words for signal, words in found.theorem.means.items()})
+assert found.holds
+
+# %% [markdown]
 # **Question A**: why is `forgets` right? What does the distance of a tile's neighbours have to do with it?
 #
 # **Draw a maze** on which `shy` is wrong. It takes few tiles. In what are all thousand mazes of the test alike, and
@@ -177,8 +189,8 @@ for name, automaton in RULES.items():
 # %% [markdown]
 # **Question B**: the certificate holds for `shy`, too. Is it worth anything?
 #
-# Now change each weight of a network by 0.03, one at a time. These networks still pass a test on small
-# mazes. **Ask for the certificate of each**: `certify(broken, automaton=...).holds`.
+# Now change each weight of a network by 0.03, one at a time. These networks still pass a test on small mazes. **Ask for
+# the certificate of each**: `certify(broken, automaton=...).holds`.
 
 # %%
 network, _ = compile_automaton(RULES["keeps"])
@@ -194,24 +206,24 @@ def passes(network, size, n):
 
 
 # %% [gap]
-seen = Counter()
-for place in network.weights[0].nonzero().tolist():
-    broken = copy.deepcopy(network)
-    with torch.no_grad():
-        broken.weights[0][tuple(place)] += 0.03
-    holds = ...
-    seen[holds, passes(broken, size=7, n=10), passes(broken, size=31, n=10)] += 1
+def certified(broken):
+    """Return whether a network is proven to do what the rule `keeps` says."""
+    return ...
+
 
 # %% [solution]
+def certified(broken):
+    """Return whether a network is proven to do what the rule `keeps` says."""
+    return certify(broken, automaton=RULES["keeps"]).holds
+
+
+# %%
 seen = Counter()
 for place in network.weights[0].nonzero().tolist():
     broken = copy.deepcopy(network)
     with torch.no_grad():
         broken.weights[0][tuple(place)] += 0.03
-    holds = certify(broken, automaton=RULES["keeps"]).holds
-    seen[holds, passes(broken, size=7, n=10), passes(broken, size=31, n=10)] += 1
-
-# %%
+    seen[certified(broken), passes(broken, size=7, n=10), passes(broken, size=31, n=10)] += 1
 for (holds, small, large), number in sorted(seen.items(), reverse=True):
     print(f"{number:3} networks: certified {holds!s:5}, right on 7 x 7 {small!s:5}, on 31 x 31 {large!s:5}")
 assert any(holds is True for holds, *_ in seen), "some of these networks can be certified: was it asked for?"

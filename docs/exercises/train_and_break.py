@@ -23,25 +23,11 @@ from maze_nca_gym.agents import load, rollout, train
 from maze_nca_gym.mazes import generate, has_border, one_hot, shortest_path, solvers
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, png_bytes
 
-yours = train(
-    "fast",
-    out="runs/class",
-    sizes=(6,),
-    n_channels=16,
-    n_iterations=16,
-    n_updates=600,
-    batch_size=64,
-    optimiser="soap",
-    learning_rate=6e-3,
-    validate_every=100,
-    threads=1,
-    device="cpu",
-)
-policies = {
-    "yours": yours,
-    "exact": load("nca-shortest-path-hinted"),
-    "healing": load("nca-shortest-path-healing-hinted"),
-}
+shape = {"sizes": (6,), "n_channels": 16, "n_iterations": 16, "n_updates": 600, "batch_size": 64}
+speed = {"optimiser": "soap", "learning_rate": 6e-3, "validate_every": 100, "threads": 1, "device": "cpu"}
+yours = train("fast", out="runs/class", **shape, **speed)
+proven = {"exact": load("nca-shortest-path-hinted"), "healing": load("nca-shortest-path-healing-hinted")}
+policies = {"yours": yours, **proven}
 Image("runs/class/curves.png")
 
 # %% [markdown]
@@ -82,28 +68,29 @@ for name, state in states.items():
 # iterations: give it 16 at first, and then enough of them. **How many are enough** for a path of L moves, if nothing
 # can move faster than a tile an iteration, and has to go there and back?
 
+
 # %% [gap]
-SIZES = (4, 6, 8, 12, 16)
-few, enough = [], []
-for size in SIZES:
-    larger = generate(np.random.default_rng(2), n=200, size=size)
-    few.append(solved(larger, run(yours, larger, 16)).mean())
-    enough.append(...)
+def enough(longest):
+    """Return how many iterations suffice if the longest path has so many tiles."""
+    return ...
+
 
 # %% [solution]
-SIZES = (4, 6, 8, 12, 16)
-few, enough = [], []
-for size in SIZES:
-    larger = generate(np.random.default_rng(2), n=200, size=size)
-    few.append(solved(larger, run(yours, larger, 16)).mean())
-    longest = shortest_path(larger).sum(axis=(1, 2)).max()
-    enough.append(solved(larger, run(yours, larger, 2 * int(longest) + 16)).mean())
+def enough(longest):
+    """Return how many iterations suffice if the longest path has so many tiles."""
+    return 2 * longest + 16
+
 
 # %%
-assert len(enough) == len(SIZES), "a share for each size is expected"
+SIZES = (4, 6, 8, 12, 16)
 _, axis = plt.subplots(figsize=(5, 3), layout="constrained")
-axis.plot(SIZES, few, "o-", label="16 iterations")
-axis.plot(SIZES, enough, "s-", label="enough")
+for label, iterations in {"16 iterations": lambda longest: 16, "enough": enough}.items():
+    shares = []
+    for size in SIZES:
+        larger = generate(np.random.default_rng(2), n=200, size=size)
+        longest = int(shortest_path(larger).sum(axis=(1, 2)).max())
+        shares.append(solved(larger, run(yours, larger, iterations(longest))).mean())
+    axis.plot(SIZES, shares, "o-", label=label)
 axis.set(xlabel="size", ylabel="solved", ylim=(0, 1.05), xticks=SIZES)
 legend = axis.legend()
 
