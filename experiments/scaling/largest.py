@@ -147,13 +147,13 @@ def measure(family: str, size: int) -> Record:
 
 def write(records: list[Record], out: Path) -> None:
     """Write the figure, and the section with the table."""
-    with figure(out / "largest.png", 6.4, 4.8, dpi=130) as drawn:
+    with figure(out / "largest.png", 8.4, 4.8, dpi=130) as drawn:
         (axes,) = panels(drawn, 1, 1)
         axes.set(xlabel="tiles", ylabel="seconds of one core", xscale="log", yscale="log")
         for (clock, colour), (family, marker) in product(CLOCKS.items(), FAMILIES.items()):
             points = [(r["size"] ** 2, r[clock]) for r in records if r["maze"] == family and r[clock]]
             axes.plot(*zip(*points, strict=True), marker + "-", color=colour, label=f"{clock[:-3]}: {family}")
-        axes.legend(loc="upper left", fontsize=8)
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=10)
     texts = [{name: f"{value:,}" if value and name != "maze" else value for name, value in r.items()} for r in records]
     counts = {"all": len(records), "right": sum(r.pop("right") == "1" for r in texts)}
     (out / "largest.md").write_text(SECTION.format(**counts, table=Table.of_records(texts).markdown()))
