@@ -20,12 +20,21 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import compile_automaton, list_policies, load, rollout
 from maze_nca_gym.agents.laboratory.automata.automaton import Automaton
+from maze_nca_gym.agents.laboratory.automata.canonical_path import CanonicalPath
+from maze_nca_gym.agents.laboratory.automata.ghosts import (
+    DISTANCE,
+    ENTERS,
+    canonical_path,
+    flooded,
+    has_come,
+    has_less,
+)
 from maze_nca_gym.agents.laboratory.automata.healing import HEALING
-from maze_nca_gym.agents.laboratory.automata.path_theorem import path_theorem
-from maze_nca_gym.agents.laboratory.automata.rules import Bits, Expression, Rule, TileView, expression_of
+from maze_nca_gym.agents.laboratory.automata.rules import Bits, Expression, Rule, TileKind, TileView, expression_of
 from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.laboratory.automata.theorem import Number, Picture, Theorem, Truth
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, OPPOSITE, offsets
+from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script
 from maze_nca_gym.mazes import generate
 from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot, parse, to_text
@@ -54,6 +63,20 @@ OPERATORS = {operator.and_: "&", operator.or_: "|", operator.invert: "~"}
 S = PathSignal
 
 
+def path_theorem(path: CanonicalPath) -> Theorem:
+    """Return what the article says of a path's signals, of which rules that are wrong are refused."""
+
+    def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
+        flood, order = flooded(picture, at, t), path.order
+        near = {s: flood & has_less(picture, DISTANCE, at, to) for to, s in zip(order, path.near, strict=False)}
+        enter = {
+            s: picture.true(ENTERS[to], at) & has_come(picture, at, t) for to, s in zip(order, path.enter, strict=True)
+        }
+        return {path.flood: flood, **near, **enter}
+
+    return replace(canonical_path(path.order), signals=signals)
+
+
 def without_order() -> Automaton:
     """Return the shortest path's automaton with the path entering every nearer neighbour at once."""
     made: Any = IntEnum
@@ -80,7 +103,13 @@ def without_order() -> Automaton:
 
 def with_rules(name: str, rules: Mapping[IntEnum, Rule]) -> Automaton:
     """Return the shortest path's automaton with other rules of some signals."""
-    return replace(SHORTEST_PATH, name=name, rules={**SHORTEST_PATH.rules, **rules}, in_order=None)
+    return replace(
+        SHORTEST_PATH,
+        name=name,
+        rules={**SHORTEST_PATH.rules, **rules},
+        theorem=path_theorem(CANONICAL),
+        in_order=None,
+    )
 
 
 def _arrow(near: PathSignal, towards: str, see: TileView) -> Bits:
@@ -258,7 +287,7 @@ def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> byte
     def add(part: Expression) -> int:
         if part.seen is not None:
             ((down, right),) = offsets(part.tap)
-            return place_of(["tile" if isinstance(part.seen, Tile) else "see", int(part.seen), [down, right]])
+            return place_of(["tile" if isinstance(part.seen, TileKind) else "see", int(part.seen), [down, right]])
         assert part.join is not None
         return place_of([OPERATORS[part.join], *map(add, part.parts)])
 

@@ -15,6 +15,7 @@ from test_play import PAGE, ROOT, make_play, needs_chromium, needs_node, serve
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.laboratory import SHORTEST_PATH, prove
 from maze_nca_gym.agents.laboratory.automata.healing import HEALING
+from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL
 from maze_nca_gym.agents.laboratory.automata.theorem import CENTRE, MazePicture
 from maze_nca_gym.mazes import generate
 from maze_nca_gym.mazes.levels import one_hot
@@ -214,7 +215,7 @@ class TestNode:
               return [said, known.length, Array.from(known.onPath), theorem.checkAll(loaded.rules, level, known)];
             }})));
         """)
-        theorem = SHORTEST_PATH.theorem
+        theorem = make_play.path_theorem(CANONICAL)
         for maze, (said, length, on_path, checked) in zip(tiles, found, strict=True):
             ghosts = theorem.ghosts(maze)
             picture = MazePicture(maze, ghosts)

@@ -322,7 +322,7 @@
       const sign = value < 0 ? "takes away" : "adds", amount = Math.abs(value);
       if (isTile) return value ? `If ${where} is ${kind}, this ${sign} ${amount}.` : `Cut: it no longer matters whether ${where} is ${kind}.`;
       const signal = `“${title(this.signalOf(source))}”`, pair = /_(low|high)$/.test(source);
-      if (!value) return `Cut: this half of ${signal} at ${where} is no longer read.`;
+      if (!value) return `Cut: ${pair ? "this half of " : ""}${signal} at ${where} is no longer read.`;
       return pair ? `${source.endsWith("low") ? "First" : "Second"} channel of ${signal} at ${where}: this ${sign} ${amount} times what it holds. Together the pair moves the sum by ${amount} where ${signal} is on.` : `${signal} at ${where}: this ${sign} ${amount}.`;
     }
 
