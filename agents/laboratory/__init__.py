@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from .automata.proof import mistakes, prove, second_opinion
     from .automata.rules import around, at_least, threshold
-    from .automata.theorem import Theorem, broken_axioms, implies, moved
+    from .automata.theorem import Answer, Theorem, broken_axioms, implies, moved
     from .compiling.certificate import certify
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "HEALING",
     "REACHED",
     "SHORTEST_PATH",
+    "Answer",
     "Automaton",
     "CanonicalPath",
     "StepBound",

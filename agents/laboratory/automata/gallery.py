@@ -127,7 +127,7 @@ DEAD_ENDS = Automaton(
         Filling.FILLED: _filled,
     },
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
-    theorem=replace(both_of(peeling(), canonical_path()), answer=None, further=_in_a_tree),
+    theorem=replace(both_of(peeling(), canonical_path()), answers=(), further=_in_a_tree),
     learning=SMALL,
 )
 """Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""

@@ -15,7 +15,6 @@ are. `guessing` finds that. The axioms are what the proof may suppose; `broken_a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from operator import or_
@@ -28,7 +27,7 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER
 
 from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from .rules import at_least
-from .theorem import CENTRE, MazePicture, Number, Picture, Theorem, Truth, implies, moved, shifted
+from .theorem import CENTRE, Answer, MazePicture, Number, Picture, Theorem, Truth, implies, moved, shifted
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
 STEP, N_STEPS = "step", "n_steps"
@@ -66,9 +65,7 @@ def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
 
 
 def both_of(*parts: Theorem) -> Theorem:
-    """Return the ghosts of several theorems, which have other names, in one. If several have an answer, none is."""
-    answered = [part for part in parts if part.answer is not None]
-    joined = answered[0] if len(answered) == 1 else replace(parts[0], answer=None)
+    """Return the ghosts of several theorems, which have other names, in one, with all their answers."""
     return Theorem(
         lambda picture, at, t: {
             f"{name}{f' ({i})' if i else ''}": fact
@@ -77,8 +74,7 @@ def both_of(*parts: Theorem) -> Theorem:
         },
         None,
         lambda tiles: {name: value for part in parts for name, value in part.ghosts(tiles).items()},
-        answer=joined.answer,
-        n_moves=joined.n_moves,
+        answers=tuple(answer for part in parts for answer in part.answers),
     )
 
 
@@ -301,8 +297,12 @@ def canonical_path(
         axioms,
         None,
         ghosts,
-        answer=lambda picture, at: picture.true(path_name, at),
-        n_moves=lambda picture: picture.of_map(n_steps_name if given else length_name),
+        answers=(
+            Answer(
+                lambda picture, at: picture.true(path_name, at),
+                lambda picture: picture.of_map(n_steps_name if given else length_name),
+            ),
+        ),
     )
 
 

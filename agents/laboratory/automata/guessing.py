@@ -201,7 +201,7 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     Nothing is said of a signal for which no atoms tell apart where it is on and where it is off; `means` has two such
     tiles. An answer is not guessed.
     """
-    shown = () if theorem.answer is None else automaton.answers
+    shown = automaton.answers[: len(theorem.answers)]
     found = {s: _reasons(automaton, s, runs, atoms) for s in automaton.signals if s not in shown}
     said = {signal: reasons for signal, reasons in found.items() if not isinstance(reasons, str)}
     means = {s: r if isinstance(r, str) else "; or ".join(map(_in_words, r)) or "never" for s, r in found.items()}

@@ -30,7 +30,7 @@ from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
 from .guessing import UNSAID, CannotTell, atoms_of, drawn, ghosts_for, guess, mazes_with, run_of, small_mazes
 from .rules import Rule
-from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
+from .theorem import CENTRE, Answer, MazePicture, Number, Picture, State, Theorem, Truth, moved
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
@@ -100,8 +100,8 @@ class Proof:
 
 
 def prove(automaton: Automaton) -> Proof:
-    """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
-    bound.
+    """Prove that an automaton does on every maze what its theorem says: with answers, that what it shows is right
+    within its bound.
 
     A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
     run if there is a maze like it, and the guess another one. Without a theorem, the ghosts of the library are tried
@@ -109,16 +109,19 @@ def prove(automaton: Automaton) -> Proof:
     assumes.
 
     Raises:
-        ValueError: a theorem with an answer and no bound in whole numbers of moves; axioms that are not true of a small
-            maze, which is drawn; or a signal that no ghost explains, with two tiles that it does not tell apart.
+        ValueError: a theorem with answers and no bound in whole numbers of moves, or with more or fewer than the
+            automaton; axioms that are not true of a small maze, which is drawn; or a signal that no ghost explains,
+            with two tiles that it does not tell apart.
         ImportError: z3 is not installed.
     """
     theorem, bound = automaton.theorem, automaton.bound
     whole = bound is not None and not (
         bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1
     )
-    if theorem is not None and theorem.answer is not None and not whole:
+    if theorem is not None and theorem.answers and not whole:
         raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
+    if theorem is not None and theorem.answers and len(theorem.answers) != len(automaton.answers):
+        raise ValueError(f"the theorem has {len(theorem.answers)} answers, {automaton.name} {len(automaton.answers)}")
     if theorem is not None:
         proof = _proof_of(automaton, theorem)
         if proof.lemmas[0].claim.endswith("is told by ghosts"):
@@ -147,9 +150,10 @@ def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
     atoms = atoms_of(automaton, theorem, mazes[::10])
     runs = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes]
     for run in runs:
-        if not all(_shows_the_answer(automaton, theorem, run.picture, t, held) for t, held in enumerate(run.signals)):
+        states = enumerate(run.signals)
+        for signal in (s for t, held in states for s in _wrong_answers(automaton, theorem, run.picture, t, held)):
             maze = drawn(automaton, run.tiles).replace("/", "\n")
-            claim = f"{automaton.signals(0).name} shows the answer on small mazes"
+            claim = f"{signal.name} shows the answer on small mazes"
             return Proof((Lemma(claim, False, 0, maze),), theorem)
     for _ in range(ROUNDS):
         found = guess(automaton, theorem, runs, atoms)
@@ -183,7 +187,7 @@ def proof_in_words(automaton: Automaton, export: Path | None = None) -> tuple[bo
         return False, "; ".join(_unproven(proof)), means
     shown = theorem.shown or means.get(path.name, "")
     said = [f"after t iterations PATH shows {shown}, on every maze"] if shown else []
-    if theorem.answer is not None:
+    if theorem.answers:
         said = [f"right on every maze within {automaton.bound} iterations", *filter(None, [theorem.shown])]
     known = [] if automaton.invariant is None else [("and " if said else "") + "its invariant holds"]
     unsaid = "" if said else "; that it is right is not proven"
@@ -231,18 +235,19 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
         for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
             if (signals[signal] != said).any():
                 yield signal, t
-        if not _shows_the_answer(automaton, theorem, picture, t, signals):
-            yield automaton.signals(0), t
+        yield from ((signal, t) for signal in _wrong_answers(automaton, theorem, picture, t, signals))
 
 
-def _shows_the_answer(automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any) -> bool:
-    """Return whether PATH of (S, H, W) signals shows nothing but the answer, and all of it if it is due."""
-    if theorem.answer is None:
-        return True
-    assert automaton.bound is not None
-    path, answer = signals[0], theorem.answer(picture, CENTRE)
-    due = automaton.bound(path.size, int(theorem.n_moves(picture)))
-    return not (path & ~answer).any() and (t < due or bool((path == answer).all()))
+def _wrong_answers(
+    automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any
+) -> Iterator[IntEnum]:
+    """Yield the answers of (S, H, W) signals that show something else, or not all although it is due."""
+    for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
+        assert automaton.bound is not None
+        shown, wanted = signals[signal], answer.shown(picture, CENTRE)
+        due = automaton.bound(shown.size, int(answer.n_moves(picture)))
+        if (shown & ~wanted).any() or (t >= due and (shown != wanted).any()):
+            yield signal
 
 
 class _SymbolicPicture:
@@ -356,10 +361,11 @@ class _Prover:
         """Yield the steps of the proof."""
         z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
         inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
-        answer = None if theorem.answer is None else theorem.answer(picture, CENTRE)
+        pairs = zip(self._automaton.answers, theorem.answers, strict=False)
+        answers = {signal: (answer.shown(picture, CENTRE), self._is_due(answer)) for signal, answer in pairs}
         first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
         # contradictory axioms would prove anything
-        happens = now.get(path, inside) if answer is None else answer & self._is_due()
+        happens = z3.And(*(wanted & due for wanted, due in answers.values())) if answers else now.get(path, inside)
         yield self._lemma("the axioms allow a path", z3.BoolVal(True), inside, happens)
         if now:
             yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
@@ -379,21 +385,21 @@ class _Prover:
             some = picture.tile(Tile.SOURCE) if find_task(self._automaton.task).has_endpoints else inside
             switched = z3.Implies(said, rules[signal](see))
             yield self._lemma(f"{signal.name} is switched on at some tile", switched, some, inside)
-        shown = rules[path](see) if now else None
-        if answer is not None:
-            yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
-            yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
+        for signal, (wanted, due) in answers.items():
+            shown = rules[signal](see)
+            yield self._lemma(f"{signal.name} shows nothing but the answer", z3.Implies(shown, wanted), inside)
+            yield self._lemma(f"{signal.name} shows all of it within the bound", shown == wanted, inside, due)
         if self._automaton.invariant is not None and now:
-            held = {**{signal: rule(see) for signal, rule in rules.items()}, **after, path: shown}
+            held = {**{signal: rule(see) for signal, rule in rules.items()}, **after, path: rules[path](see)}
             yield self._lemma("the invariant holds", self.invariant(picture, lambda at: held), inside)
         for words, given, then in theorem.further(self):
             yield self._lemma(words, z3.And(*then), inside, *given)
 
-    def _is_due(self) -> Truth:
-        """Return whether the answer is due after the next iteration: the bound is then reached."""
+    def _is_due(self, answer: Answer) -> Truth:
+        """Return whether an answer is due after the next iteration: the bound is then reached."""
         bound = self._automaton.bound
         assert bound is not None
-        return self.t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self.picture)
+        return self.t + 1 >= int(bound.constant) + int(bound.per_move) * answer.n_moves(self.picture)
 
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
         z3, began, queries = self._z3, time.perf_counter(), {}

@@ -89,6 +89,14 @@ class Claim(NamedTuple):
     then: Iterable[Truth]
 
 
+class Answer(NamedTuple):
+    """What a signal shows: (picture, at) -> whether a tile is part of it; and (picture) -> the number of its moves, on
+    which the automaton's bound depends. The signal never shows anything else, and all of it from the bound on."""
+
+    shown: Callable[[Picture, Offset], Truth]
+    n_moves: Callable[[Picture], Number]
+
+
 @dataclass(frozen=True)
 class Theorem:
     """What an automaton's signals are after t iterations on a maze that does not change, starting with all of them off.
@@ -96,14 +104,12 @@ class Theorem:
     Attributes:
         axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, by name, after any number t of
             iterations. They follow from what the ghosts mean, on every maze.
-        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there is an answer; or
+        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there are answers; or
             none, if the further claims prove the invariant alone. None if it is to be guessed (`guessing`).
         ghosts: (H, W) tiles -> the ghosts by name, found by other means than the automaton: (H, W) bools or integers,
             or one integer. One that changes has an axis of iterations in front.
-        shown: what PATH shows after t iterations, in words; if there is an answer, what the further claims add to it.
-        answer: (picture, at) -> whether a tile is part of the answer. PATH never shows anything else, and all of it
-            from the automaton's bound on. None if `signals` states PATH.
-        n_moves: (picture) -> the number of moves of the answer, on which the automaton's bound depends.
+        shown: what PATH shows after t iterations, in words; if there are answers, what the further claims add to them.
+        answers: what each of the automaton's answers shows, such as PATH; none if `signals` states that.
         further: (steps) -> further claims, such as what follows once the maze has changed.
         means: what `signals` says of each signal, in words.
     """
@@ -112,8 +118,7 @@ class Theorem:
     signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]] | None
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     shown: str = ""
-    answer: Callable[[Picture, Offset], Truth] | None = None
-    n_moves: Callable[[Picture], Number] = lambda picture: 0
+    answers: tuple[Answer, ...] = ()
     further: Callable[[Steps], Iterable[Claim]] = lambda steps: ()
     means: Mapping[IntEnum, str] = field(default_factory=dict)
 
