@@ -12,6 +12,7 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 from __future__ import annotations
 
 import re
+import ctypes
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -437,8 +438,13 @@ def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tup
     the tile in the middle and its neighbours.
     """
 
+    import z3
+
     def value(symbol: Any) -> str:
-        return str(model.eval(symbol, model_completion=True))
+        found, number = model.eval(symbol, model_completion=True), ctypes.c_longlong()
+        # where other compiled libraries are loaded, z3's own text of a number has ended the whole process
+        is_number = z3.is_int(found) and z3.Z3_get_numeral_int64(found.ctx_ref(), found.as_ast(), ctypes.byref(number))
+        return str(number.value if is_number else z3.is_true(found) if z3.is_bool(found) else found)
 
     drawn = {at: symbol for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
     kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
