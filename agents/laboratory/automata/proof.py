@@ -11,8 +11,8 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 
 from __future__ import annotations
 
-import re
 import ctypes
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
