@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
+    from ..policies.guarantees import StepBound
     from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
-    from .automata.automaton import StepBound
     from .automata.canonical_path import CanonicalPath
     from .automata.ghosts import (
         DISTANCE,

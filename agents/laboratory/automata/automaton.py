@@ -15,7 +15,7 @@ from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.mazes.tasks import find_task
 
-from ...policies.guarantees import StepBound as StepBound
+from ...policies.guarantees import StepBound
 from ...policies.neighbours import offsets
 from .rules import Bits, Rule, TileKind, expression_of
 from .theorem import Theorem
