@@ -348,7 +348,7 @@ def _to_text(line: Line) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages on which results depend."""
-    from importlib.metadata import version  # its modules of e-mail take a tenth of the time of `--help`
+    from importlib.metadata import version  # loads modules of e-mail, which `--help` needs not wait for
 
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
