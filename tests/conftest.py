@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch: mazes are 
 # those of several workers would wait for one another
 
 sys.path.append(str(Path(__file__).parents[1]))  # benchmarks, experiments and tools are not in the package
+
+with suppress(ImportError):
+    import z3  # noqa: F401 - before a window: SDL may load LLVM and with it another z3, and then this one ends the process
 
 import pytest
 import torch

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+from ctypes.util import find_library
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -302,3 +304,19 @@ def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
         "set() []",
         "True",
     ]
+
+
+def test_another_z3_in_the_process_is_named_before_the_two_end_it():
+    code = """
+import ctypes
+ctypes.CDLL("libz3.so.4", mode=ctypes.RTLD_GLOBAL)
+from maze_nca_gym.agents.laboratory import SHORTEST_PATH, prove
+try:
+    prove(SHORTEST_PATH)
+except ImportError as error:
+    print(error)
+"""
+    if find_library("z3") != "libz3.so.4":
+        pytest.skip("install the z3 of LLVM: Debian's libz3-4")
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "import z3 before that" in found.stdout

@@ -11,8 +11,8 @@ The proof relies on z3 and on the axioms, which follow from the definitions of t
 
 from __future__ import annotations
 
-import ctypes
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -303,6 +303,12 @@ class _See:
 
 class _Prover:
     def __init__(self, automaton: Automaton, theorem: Theorem) -> None:
+        maps = Path("/proc/self/maps")
+        if "z3" not in sys.modules and maps.exists() and "/libz3." in maps.read_text(errors="replace"):
+            # C++ shares some symbols of both whatever the loader is told, and z3 then ends the process
+            raise ImportError(
+                "another z3 is loaded in this process, as by LLVM when a window opens: import z3 before that"
+            )
         try:
             import z3
         except ImportError as error:
@@ -438,13 +444,8 @@ def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tup
     the tile in the middle and its neighbours.
     """
 
-    import z3
-
     def value(symbol: Any) -> str:
-        found, number = model.eval(symbol, model_completion=True), ctypes.c_longlong()
-        # where other compiled libraries are loaded, z3's own text of a number has ended the whole process
-        is_number = z3.is_int(found) and z3.Z3_get_numeral_int64(found.ctx_ref(), found.as_ast(), ctypes.byref(number))
-        return str(number.value if is_number else z3.is_true(found) if z3.is_bool(found) else found)
+        return str(model.eval(symbol, model_completion=True))
 
     drawn = {at: symbol for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
     kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
