@@ -111,6 +111,7 @@ class Network:
         highest = self._highest(self._bias, *self._parts(weights))
         self.largest = 1 + float(highest[high].max(initial=0.0))
         self._of_kinds, self._of_signals = self._parts(weights)
+        self._added = dict[tuple[int, int], list[Doubles]]()  # by tap and component, which every patch asks for
         # rounding errors of float32 sums in any order (Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1):
         # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
         # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING. Terms with a weight of 0 add no error
@@ -255,8 +256,11 @@ class Network:
 
     def _of_states(self, tap: int, component: Component) -> list[Doubles]:
         """Return the least and the most that each state of a component can add at a tap, (N, R) each."""
-        on = self._on(component)
-        return [on @ side[tap] for side in self._of_signals]
+        known = self._added.get((tap, id(component)))
+        if known is None:
+            on = self._on(component)
+            known = self._added[tap, id(component)] = [on @ side[tap] for side in self._of_signals]
+        return known
 
 
 def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:

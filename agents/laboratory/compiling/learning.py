@@ -27,7 +27,7 @@ from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
 from ...policies.learned.nca import NCA
 from ..automata import Automaton
 from ..automata.rules import TileKind
-from .certificate import certify, counterexamples
+from .certificate import Certificate, certify, counterexamples
 from .config import HintConfig
 from .exact import network_of
 from .linear import Sum
@@ -62,8 +62,8 @@ def examples_of(automaton: Automaton, patches: Codes) -> Examples:
     return read, torch.from_numpy(labels(automaton, patches)).float()
 
 
-def learn(config: HintConfig, log: Log, automaton: Automaton) -> NCA:
-    """Return a network that learned to do in each iteration what an automaton does.
+def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Certificate]:
+    """Return a network that learned to do in each iteration what an automaton does, and its certificate.
 
     Args:
         config: the options of the run.
@@ -84,13 +84,13 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> NCA:
         n_done, part = n_done + part.n_updates, config.again()
         certificate = certify(model, automaton=automaton)
         log({"update": n_done, "round": number, **asdict(certificate)})
-        if certificate.holds:
+        if certificate.holds or number > config.n_rounds:
             break
         wrong = distinct(automaton, [wrong, counterexamples(automaton, model, config.n_worst)])
         # they are rare among all patches, so they are a pool of their own, drawn as often as the others
         if len(wrong):
             pools = [pools[0], examples_of(automaton, wrong)]
-    return model
+    return model, certificate
 
 
 def _fit(

@@ -86,7 +86,6 @@ def learn_automaton(
     """
     import torch
 
-    from .certificate import certify
     from .learning import learn
     from .linear import separated
 
@@ -123,8 +122,7 @@ def learn_automaton(
                     flush=True,
                 )
 
-        model = learn(config, log, split)
-    certificate = certify(model, automaton=split)
+        model, certificate = learn(config, log, split)
     _finish(run, automaton, model, certificate)
     return model, certificate
 
