@@ -26,7 +26,15 @@ from maze_nca_gym.mazes.population import LevelPopulation
 OUT = Path("run")
 TRAINING = {"n_channels": 4, "n_iterations": 3, "sizes": (5,), "batch_size": 4, "device": "cpu", "threads": 1}
 EVOLUTION = {"n": 12, "n_offspring": 6, "size": 5, "steps": 3, "picture_every": 2}
-HINTS = {"families": "random", "sizes": 4, "n_levels": 2, "n_recombined": 100, "batch_size": 64, "sparsity": 0.0}
+HINTS = {
+    "families": "random",
+    "sizes": 4,
+    "n_levels": 2,
+    "n_rounds": 0,
+    "n_recombined": 100,
+    "batch_size": 64,
+    "sparsity": 0.0,
+}
 
 
 class Kind(NamedTuple):
