@@ -11,7 +11,7 @@ from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.policies.handcoded.depth_first import DepthFirstChannel, DepthFirstNCA
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
-SIZES = [(3, 3, 20), (4, 7, 20), (9, 5, 20), (16, 16, 4), (13, 24, 2)]
+SIZES = [(3, 3, 20), (4, 7, 20), (9, 5, 20), (16, 16, 1), (13, 24, 2)]
 """Height, width and mazes of each family."""
 
 
