@@ -108,7 +108,7 @@ def learn_automaton(
             "threads": threads,
         }
     )
-    began, n_updates = time.monotonic(), config.n_updates_in_all
+    began, n_updates = time.monotonic(), config.n_updates + config.n_updates_again * config.n_rounds
     work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
     print(f"{printable(str(folder))}: {work}")
     with ProgressBar("update", n_updates) as progress:
