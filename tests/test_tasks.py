@@ -354,3 +354,8 @@ class TestModels:
     def test_a_task_with_other_tiles(self):
         with pytest.raises(ValueError, match="n_tiles must be at least 4 for the task shortest-path, got 2"):
             NCA(2, 2, task="shortest-path")
+
+
+def test_whether_levels_have_ends_is_no_option():
+    with pytest.raises(ValueError, match="endpoints is no option here: the task 'diameter' decides it"):
+        find_task("diameter").generate(np.random.default_rng(0), 1, 4, endpoints=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from maze_nca_gym.agents import generate
+from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.output import print_level, tell
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.families import FAMILIES
@@ -118,6 +119,8 @@ def show_levels(
     if png is not None and (png.suffix.lower() != ".png" or png.is_dir()):
         raise ValueError(f"--png must name a file that ends in .png, got {png}")
     check(png is None or not family, "--family is a table: it goes without --png")
+    if png is not None:
+        check_folder("the folder of --png", png.parent)
     levels = load_levels(source)
     last = len(levels) - 1
     check(max(index) <= last, f"--index must be from 0 to {last} in {source}, got {max(index)}")

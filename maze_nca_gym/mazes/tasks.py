@@ -247,6 +247,8 @@ class Task:
         Raises:
             ValueError: an unknown generator or option, a bad value, or marks that are none of the task's tiles.
         """
+        if "endpoints" in options:
+            raise ValueError(f"endpoints is no option here: the task {self.name!r} decides it")
         return self.marked(rng, generate(rng, n, size, generator, endpoints=self.has_endpoints, **options))
 
     def marked(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:

@@ -168,8 +168,9 @@ def compile_automaton(
     from .exact import compile_weights
     from .linear import separated
 
-    if out is not None:
-        check_folder("--out", Path(out))
+    for option, folder in (("--out", out), ("--export-proof", export_proof)):
+        if folder is not None:
+            check_folder(option, Path(folder))
     given, automaton = automaton, find_automaton(automaton, order)
     name = given if isinstance(given, str) else given.name
     name = name if order is None else with_order(name, order)
