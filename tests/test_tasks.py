@@ -281,7 +281,8 @@ def test_the_tasks_of_the_package_are_scored_by_machine_code():
 @for_each("task", [SHORTEST_PATH, DIAMETER])
 def test_names_stay_the_packages(task):
     assert find_task(task.name) is usual_task(task.n_tiles) is task
-    assert task_of_levels(generate(np.random.default_rng(0), 2, 4, endpoints=task.has_endpoints)) is task
+    levels = LevelSet(generate(np.random.default_rng(0), 2, 4, endpoints=task.has_endpoints))
+    assert task_of_levels(levels) is task
 
 
 def test_bad_tasks():
