@@ -31,6 +31,10 @@ MODULES = {
         "fails: ModuleNotFoundError: No module named 'nowhere_at_all' (",
     ),
     "that_raises": ("raise KeyError('a key')\n", "that_raises, which fails: KeyError: 'a key' ("),
+    "that_is_refused": (
+        "from maze_nca_gym.mazes import Kind\n\nKind('Mud', 'm', '#aa8855')\n",
+        "got 'Mud' (",
+    ),
     "that_exits": ("import sys\nsys.exit('usage')\n", "that_exits, which fails: SystemExit: usage ("),
     "..": (None, "--import must name a module such as my_module or my_package.my_module, got '..'"),
     "a-file.py": (None, "--import must name a module such as my_module or my_package.my_module, got 'a-file.py'"),
@@ -48,6 +52,7 @@ def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
     assert main([*command.split(), "--import", name]) == 2
     out, err = capsys.readouterr()
     assert message in err
+    assert name != "that_is_refused" or err.endswith("that_is_refused.py, line 3)\n")  # no line of this package
     assert out == ""
     assert err.count("\n") == 1
     assert not Path("x.npz").exists()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from traceback import extract_tb
+from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -352,8 +352,11 @@ def import_own(name: str, who: str) -> ModuleType:
         if isinstance(error, SyntaxError):
             where = f"{type(error).__name__}: {error}"
         else:
-            last, words = extract_tb(error.__traceback__)[-1], " ".join(str(error).split())
-            where = f"{type(error).__name__}: {words} ({last.filename}, line {last.lineno})"
+            package, lines = __name__.partition(".")[0], walk_tb(error.__traceback__)
+            # the last line that is not of this package, which may have refused something
+            *_, (frame, line) = (at for at in lines if str(at[0].f_globals["__name__"]).partition(".")[0] != package)
+            words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            where = f"{words} ({frame.f_code.co_filename}, line {line})"
         raise ValueError(f"{who} needs the module {name}, which fails: {where}") from error
 
 
