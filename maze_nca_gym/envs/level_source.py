@@ -124,13 +124,10 @@ class LevelSource:
             task.solve_all(self._set)
             self.has_border = bool(has_border(self._set).all())
 
-    def _generate(self, rng: np.random.Generator) -> Tiles:
-        return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
-
     def draw(self, rng: np.random.Generator, turn: int = 0) -> Tiles:
         """Return one (H, W) level; `turn` is its index in a set that is played in order, and goes round."""
         if self._set is None:
-            return self._generate(rng)
+            return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
         return self._set[turn % len(self._set) if self._in_order else rng.integers(len(self._set))]
 
     def given(self, options: Mapping[str, Any], n: int = 1) -> Tiles | None:
