@@ -49,7 +49,7 @@ def test_runs_of_other_automata(automaton, task, n_weights, n_booleans, capsys):
     assert main(["learn-automaton", automaton, *short, "--overwrite"]) == 1
     assert f"NCA, {task}, {n_weights} weights" in capsys.readouterr().out
     described = json.loads((FOLDER / "config.json").read_text())
-    assert HintConfig.from_json(described["configuration"]).automaton == automaton
+    assert HintConfig(**described["configuration"]).automaton == automaton
     assert described["command"].startswith(f"maze-nca-gym learn-automaton {automaton} --sizes 4")
     assert described["data"].startswith(f"traces of an automaton of {n_booleans}")
     model = load(str(FOLDER / "model.safetensors"))

@@ -31,9 +31,14 @@ MODULES = {
         "fails: ModuleNotFoundError: No module named 'nowhere_at_all' (",
     ),
     "that_raises": ("raise KeyError('a key')\n", "that_raises, which fails: KeyError: 'a key' ("),
+    "that_is_refused": (
+        "from maze_nca_gym.mazes import Kind\n\nKind('Mud', 'm', '#aa8855')\n",
+        "got 'Mud' (",
+    ),
     "that_exits": ("import sys\nsys.exit('usage')\n", "that_exits, which fails: SystemExit: usage ("),
     "..": (None, "--import must name a module such as my_module or my_package.my_module, got '..'"),
     "a-file.py": (None, "--import must name a module such as my_module or my_package.my_module, got 'a-file.py'"),
+    "mine.py": (None, "--import must name a module such as my_module or my_package.my_module, got 'mine.py'"),
     "nowhere.at_all": (None, "--import needs the module nowhere.at_all, but there is no module 'nowhere'"),
 }
 
@@ -47,9 +52,28 @@ def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
     assert main([*command.split(), "--import", name]) == 2
     out, err = capsys.readouterr()
     assert message in err
+    assert name != "that_is_refused" or err.endswith("that_is_refused.py, line 3)\n")  # no line of this package
     assert out == ""
     assert err.count("\n") == 1
     assert not Path("x.npz").exists()
+
+
+@for_each(
+    "command",
+    [
+        "generate file/x.npz --n 1 --size 4",
+        "levels show SmallCorridor --png file/x.png",
+        "compile-automaton reachable --export-proof file",
+        "train fast --out ",
+    ],
+)
+def test_where_nothing_can_be_written_is_said_before_the_work(command, capsys):
+    Path("file").touch()
+    assert main(command.split(" ")) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "but file is a file" in err or "--out: a path is expected, got ''" in err
+    assert files() == ["file"]
 
 
 def test_a_module_is_found_that_is_younger_than_what_python_has_seen_of_its_folder(tmp_path, monkeypatch):

@@ -157,10 +157,10 @@ def test_what_is_registered_is_found_by_name_and_may_be_replaced(door: Door) -> 
 
 def test_names_that_are_refused(door: Door) -> None:
     kind, before = door.registry.kind, dict(door.registry)
-    with pytest.raises(ValueError, match=f"this package has a {kind} {door.ours} of its own: choose another name"):
+    with pytest.raises(ValueError, match=f"the {kind} {door.ours} is this package's own: choose another name"):
         door.register(door.ours, door.good)
     for name in ("two words", "a:b"):
-        with pytest.raises(ValueError, match=f"a {kind} needs a name such as wide or wide-2, got '{name}'"):
+        with pytest.raises(ValueError, match=f"the {kind} must have a name such as wide or wide-2, got '{name}'"):
             door.register(name, door.good)
     with pytest.raises(ValueError, match=f"unknown {kind} 'nine'; known: "):
         door.registry.find("nine")

@@ -285,3 +285,20 @@ def test_a_test_set_by_name_has_the_tasks_own_tiles(modules: dict[str, Any]) -> 
         env.reset()
         np.testing.assert_array_equal(env.state.tiles[0], level)  # type: ignore[attr-defined]
     assert wanted.max() > Tile.TARGET
+
+
+@for_each("task", IDS)
+def test_generated_levels_are_listed_and_shown_as_those_of_their_task(
+    task: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / f"{task}.npz")
+    levels, of_task = generate(file, n=2, size=5, task=task), find_task(task)
+    assert main(["levels", "list", file]) == 0
+    assert f"│ {task} " in capsys.readouterr().out
+    assert main(["levels", "show", file, "--index", "1", "--solution"]) == 0
+    answer = of_task.solve_all(levels.tiles)[1]
+    assert capsys.readouterr().out.split() == of_task.to_text(levels.tiles[1], answer).split()
+    assert main(["levels", "show", file, "--solution", "--png", str(tmp_path / "mine.png")]) == 0
+    LevelSet(levels.tiles, {**levels.config, "task": "nobodys"}).save(file)
+    assert main(["levels", "show", file]) == 2
+    assert "unknown task 'nobodys'; known: shortest-path" in capsys.readouterr().err

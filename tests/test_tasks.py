@@ -281,7 +281,8 @@ def test_the_tasks_of_the_package_are_scored_by_machine_code():
 @for_each("task", [SHORTEST_PATH, DIAMETER])
 def test_names_stay_the_packages(task):
     assert find_task(task.name) is usual_task(task.n_tiles) is task
-    assert task_of_levels(generate(np.random.default_rng(0), 2, 4, endpoints=task.has_endpoints)) is task
+    levels = LevelSet(generate(np.random.default_rng(0), 2, 4, endpoints=task.has_endpoints))
+    assert task_of_levels(levels) is task
 
 
 def test_bad_tasks():
@@ -354,3 +355,8 @@ class TestModels:
     def test_a_task_with_other_tiles(self):
         with pytest.raises(ValueError, match="n_tiles must be at least 4 for the task shortest-path, got 2"):
             NCA(2, 2, task="shortest-path")
+
+
+def test_whether_levels_have_ends_is_no_option():
+    with pytest.raises(ValueError, match="endpoints is no option here: the task 'diameter' decides it"):
+        find_task("diameter").generate(np.random.default_rng(0), 1, 4, endpoints=True)

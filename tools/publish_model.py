@@ -20,7 +20,7 @@ from typing import Any
 from maze_nca_gym.agents.evaluation.iterations import find_iterations, with_iterations
 from maze_nca_gym.agents.policies import pretrained
 from maze_nca_gym.agents.policies.weights import load_model, save_model
-from maze_nca_gym.agents.runs import read_last
+from maze_nca_gym.agents.runs import read_metrics
 from maze_nca_gym.support.files import atomic_write
 
 FOLDER = Path(str(pretrained.__file__)).parent
@@ -100,7 +100,7 @@ def write_card(name: str, **changes: Any) -> None:
 def publish_model(name: str, run: Path, description: str) -> None:
     """Copy the model of a run into the package, and write its origin on a card."""
     model = load_model(run / "model.safetensors")
-    seconds = read_last(run / "metrics.jsonl")["seconds"]
+    seconds = read_metrics(run / "metrics.jsonl")[-1]["seconds"]
     about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
     save_model(model, FOLDER / name)
     write_card(name, task=model.task, description=description, guarantees=model.guarantees.to_json(), **about)

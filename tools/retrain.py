@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import load, train
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
 from maze_nca_gym.agents.laboratory.compiling.run import learn_automaton
 from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.agents.policies.pretrained import cards
@@ -76,7 +75,7 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
         raise ValueError(f"{name} was not trained: its card has no configuration")
     n_threads = threads or card["made_in"]["threads"]
     if "certificate" in card:
-        options = {key: value for key, value in vars(HintConfig.from_json(configuration)).items() if value is not None}
+        options = {key: value for key, value in configuration.items() if value is not None}
         return learn_automaton(options.pop("automaton"), out=folder, threads=n_threads, overwrite=True, **options)[0]
     return train(TrainingConfig.from_json(configuration), out=folder, device="cpu", threads=n_threads)
 

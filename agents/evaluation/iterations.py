@@ -62,7 +62,9 @@ def with_iterations(policy: Policy, number: int) -> Policy:
 
 
 def keep_iterations(
-    found: Mapping[str, Policy], policies: str | Policy | Iterable[str] | Mapping[str, Policy], families: Sequence[str]
+    found: Mapping[str, Policy],
+    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
+    families: Sequence[str],
 ) -> None:
     """Find the number of iterations of policies and keep it in them, and in the model files from which they are.
 
@@ -75,8 +77,7 @@ def keep_iterations(
         ValueError: a name that is not that of a model file, or a policy that has no choice; nothing is changed.
         OSError: a file could not be written.
     """
-    names = [policies] if isinstance(policies, str) else policies
-    files = {} if isinstance(names, Policy | Mapping) else by_label(names)
+    files = {} if isinstance(policies, Policy | Mapping) else by_label(policies)
     for name, policy in found.items():
         file = files.get(name)
         is_file = file is None or (file.lower().endswith(MODEL_FILE) and Path(file).is_file())

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @checked
 def evaluate(
     policies: Annotated[
-        str | Policy | Iterable[str] | Mapping[str, Policy], Stored(tuple[str, ...]), Shown("POLICY …", positional=True)
+        str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
+        Stored(tuple[str, ...]),
+        Shown("POLICY …", positional=True),
     ],
     *,
     levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,

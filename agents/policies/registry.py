@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from traceback import extract_tb
+from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.options import check
 
 from . import environments
 from .pretrained import cards
@@ -191,7 +192,7 @@ def find_policy(name: str) -> PolicyInfo:
     return _POLICIES[name]
 
 
-def load(name: str, **options: Any) -> Policy:
+def load(name: str | Path, **options: Any) -> Policy:
     """Return a ready policy by name, on the CPU.
 
     Args:
@@ -202,14 +203,16 @@ def load(name: str, **options: Any) -> Policy:
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
-        ValueError: an error of `find_policy`, or an option with an unknown value.
+        ValueError: an error of `find_policy`, or an option that the policy does not take.
     """
+    from .policy import Policy, asked
+
+    check(isinstance(name, str | Path), f"a policy is loaded by its name or file, got {type(name).__name__}")
+    name, made = str(name), options
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
         return _make("..rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
     if before:
-        from .policy import asked
-
         return asked(load(rest, **options), before.removesuffix(":"))
     if name.lower().endswith(MODEL_FILE):
         if not Path(name).is_file():
@@ -217,25 +220,24 @@ def load(name: str, **options: Any) -> Policy:
             if Path(file).is_file():
                 raise ValueError(unknown_name("task", task, TASKS))
             raise ValueError(f"there is no model file {name}")
-        return _make(".weights:load_model", {"path": name, **options})
-    if ":" in name:
-        from .policy import Policy
-
+        constructor, made = ".weights:load_model", {"path": name, **options}
+    elif ":" in name:
         module, attribute = name.split(":", 1)
         if not hasattr(import_own(module, f"the policy {name}"), attribute):
             raise ValueError(f"the module {module!r} has no {attribute!r} for the policy {name}")
-        try:
-            policy = _make(name, options)
-        except TypeError as error:
-            raise ValueError(f"{name} makes no policy of the options {dict(options)}: {error}") from error
-        if not isinstance(policy, Policy):
-            raise ValueError(f"{name} makes no Policy, but a {type(policy).__name__}")
-        return policy
-    info = find_policy(name)
-    return _make(info.constructor, {**info.options, **options})
+        constructor = name
+    else:
+        info = find_policy(name)
+        constructor, made = info.constructor, {**info.options, **options}
+    try:
+        policy = _make(constructor, made)
+    except TypeError as error:
+        raise ValueError(f"{name} makes no policy of the options {options}: {error}") from error
+    check(isinstance(policy, Policy), f"{name} makes no Policy, but a {type(policy).__name__}")
+    return policy
 
 
-def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) -> Any:
+def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options: Any) -> Any:
     """Make an environment in which a policy can run, see `environments.make_env`.
 
     Args:
@@ -249,12 +251,14 @@ def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) 
     Raises:
         ValueError: an unknown name, or a bad option.
     """
-    if isinstance(policy, str):
-        return environments.make_env(load(policy), num_envs, policy, **options)
+    if isinstance(policy, str | Path):
+        return environments.make_env(load(policy), num_envs, str(policy), **options)
     return environments.make_env(policy, num_envs, **options)
 
 
-def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]) -> dict[str, Policy]:
+def named_policies(
+    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
+) -> dict[str, Policy]:
     """Return policies by name, each once; a policy without a name gets that of its class.
 
     >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
@@ -264,30 +268,57 @@ def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]
             another name to use, as in NAME=POLICY.
 
     Raises:
-        ValueError: no policy, an unknown name, or one name for two policies.
+        ValueError: no policy, an unknown name, one name for two policies, or something else than policies.
     """
     from .policy import Policy
 
     if isinstance(policies, Policy):
         return {type(policies).__name__: policies}
     if not isinstance(policies, Mapping):
-        named = by_label([policies] if isinstance(policies, str) else policies)
-        policies = {label: load(name) for label, name in named.items()}
+        policies = {label: load(name) for label, name in by_label(policies).items()}
     if not policies:
         raise ValueError("name at least one policy, or a model file (*.safetensors)")
+    check_named(policies, Policy)
     return dict(policies)
 
 
-def by_label(names: Iterable[str]) -> dict[str, str]:
+def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:
+    """Return the name of one policy and the policy, see `named_policies`.
+
+    Raises:
+        ValueError: an unknown name, or several policies.
+    """
+    found = named_policies(policy)
+    check(len(found) == 1, f"one policy is expected, got {', '.join(found)}")
+    return next(iter(found.items()))
+
+
+def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
+    """Check that a mapping has names for what is of some types.
+
+    Raises:
+        ValueError: another name or type; the message has the first.
+    """
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    for name, what in given.items():
+        is_right = isinstance(name, str) and bool(name.strip()) and isinstance(what, kinds)
+        check(is_right, f"a mapping has names, and for each a {wanted}; got {type(what).__name__} for {name!r}")
+
+
+def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
     """Return what texts of the form NAME=WHAT name, by NAME; a text without a NAME is its own.
 
     The text is not split if it is a file or has a slash before the "=": sweeps make folders such as "lr=0.1".
 
     Raises:
-        ValueError: a NAME or a WHAT is empty, or one NAME has two meanings.
+        ValueError: a NAME or a WHAT is empty, one NAME has two meanings, or something else than texts.
     """
     found: dict[str, str] = {}
-    for text in names:
+    given = names if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    for each in given:
+        named = isinstance(each, str | Path)
+        check(named, f"names or files are expected, or a mapping from names to policies, got {type(each).__name__}")
+        text = str(each)
         label, equals, what = text.partition("=")
         if not equals or "/" in label or Path(text).is_file():
             label = what = text
@@ -309,7 +340,7 @@ def import_own(name: str, who: str) -> ModuleType:
         ValueError: it is not the name of a module, there is no such module, or its import fails; the message says
             where.
     """
-    if not all(part.isidentifier() for part in name.split(".")):
+    if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")
     invalidate_caches()  # the file may be younger than what Python has seen of its folder
     try:
@@ -321,8 +352,11 @@ def import_own(name: str, who: str) -> ModuleType:
         if isinstance(error, SyntaxError):
             where = f"{type(error).__name__}: {error}"
         else:
-            last, words = extract_tb(error.__traceback__)[-1], " ".join(str(error).split())
-            where = f"{type(error).__name__}: {words} ({last.filename}, line {last.lineno})"
+            package, lines = __name__.partition(".")[0], walk_tb(error.__traceback__)
+            # the last line that is not of this package, which may have refused something
+            *_, (frame, line) = (at for at in lines if str(at[0].f_globals["__name__"]).partition(".")[0] != package)
+            words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            where = f"{words} ({frame.f_code.co_filename}, line {line})"
         raise ValueError(f"{who} needs the module {name}, which fails: {where}") from error
 
 

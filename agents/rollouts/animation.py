@@ -15,7 +15,7 @@ from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.files import atomic_write
 
 from ..policies.policy import Policy
-from ..policies.registry import named_policies
+from ..policies.registry import named_policy
 from . import check_steps, label, run_until_solved
 from .solved import animation_frames
 
@@ -45,7 +45,7 @@ class Animation:
 
 
 def animate(
-    policy: str | Policy,
+    policy: str | Path | Policy,
     level: LevelSet | str | Path | ArrayLike,
     n_iterations: int | None = None,
     *,
@@ -65,7 +65,7 @@ def animate(
     Raises:
         ValueError: an unknown policy or level, an unsolvable level, or a number out of range.
     """
-    ((name, model),) = named_policies(policy).items()
+    name, model = named_policy(policy)
     task = find_task(model.task)
     tiles = task.prepare(load_levels(level, task.letters, task.name).tiles[:1])
     labelled = label(model, tiles)

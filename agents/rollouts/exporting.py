@@ -32,7 +32,7 @@ from maze_nca_gym.support.files import atomic_write
 from maze_nca_gym.support.options import OneOf, Shown, Stored, check, checked
 from maze_nca_gym.support.random_streams import rng_for
 
-from ..policies.registry import MODEL_FILE, list_policies, named_policies
+from ..policies.registry import MODEL_FILE, list_policies, named_policy
 from ..runs import check_folder
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ FORMATS = {
 
 @checked
 def export(
-    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)],
+    policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)],
     out: Annotated[str | Path | None, Shown("FILE")] = None,
     format: Annotated[str | None, OneOf(FORMATS)] = None,
     *,
@@ -287,7 +287,7 @@ def export(
         DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """
-    ((label, found),) = named_policies(policy).items()
+    label, found = named_policy(policy)
     name = (Path(label).stem if label.lower().endswith(MODEL_FILE) else label) if name is None else name
     if out is None:
         is_name = name.isprintable() and not {*name} & {*"/\\"} and name not in ("", ".", "..")

@@ -28,6 +28,7 @@ from maze_nca_gym.support.options import (
 
 from ..policies.environments import level_options
 from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE
+from ..runs import check_folder
 
 if TYPE_CHECKING:
     from ..policies.policy import Policy
@@ -119,6 +120,7 @@ def generate(
     check(not Path(file).is_dir(), f"{file} is a folder; name a file in it")
     path = levels_path(file)
     check(not path.exists(), f"{path} exists already; choose another name, or delete it first")
+    check_folder("the folder of the file", path.parent)
     given = {name: value for name, value in options.items() if value is not None}
     of_task = find_task(task)
     levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **given)

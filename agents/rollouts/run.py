@@ -14,7 +14,7 @@ from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import Above, Between, Further, OneOf, Shown, Stored, checked
 
 from ..policies.environments import border_warning
-from ..policies.registry import list_policies, load, named_policies
+from ..policies.registry import list_policies, load, named_policy
 from ..runs import ProgressBar, check_folder, naming_memory, say
 from .levels import (
     SIZE,
@@ -39,7 +39,7 @@ PICTURES = ("gif", "png")
 
 @checked
 def solve(
-    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
+    policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
     *,
     n: Annotated[int | None, Between(1)] = None,
     seed: Annotated[int, Between(0)] = 0,
@@ -95,7 +95,7 @@ def solve(
     from .solved import Solved
     from .solving import check_steps, run_until_solved, step_limit
 
-    ((name, found),) = named_policies(policy).items()
+    name, found = named_policy(policy)
     task, found = find_task(found.task), to_device(found, device)
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     if levels is None:
@@ -137,7 +137,7 @@ def solve(
 
 @checked
 def play(
-    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
+    policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
     *,
     fps: Annotated[float, Above(0)] = 10.0,
     seed: Annotated[int, Between(0)] = 0,
@@ -172,7 +172,7 @@ def play(
     """
     from .window import open_window
 
-    ((name, found),) = named_policies(policy).items()
+    name, found = named_policy(policy)
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     others = {other: partial(load, other) for other in list_policies()}
     open_window(found, name=name, fps=fps, seed=seed, policies=others, **chosen)

@@ -21,7 +21,7 @@ from maze_nca_gym.support.transfer import read_back
 
 from ..policies.guarantees import DRAWINGS
 from ..policies.policy import Policy
-from ..runs import save_results
+from ..runs import RESULTS, versions, write_json
 from .iterating import iterate
 from .pytorch import threads
 from .scores import encode
@@ -133,9 +133,12 @@ class Solved(Tabular):
             "steps": self.n_steps,
         }
         timing = {"seconds": self.seconds, "levels_per_second": len(self.levels) / self.seconds}
-        earlier = [path.name for path in folder.glob("episode.*")]
-        path = save_results(folder, configuration, earlier, metrics=self.metrics, timing=timing)
-        paths = [path, self.save_csv(path.with_suffix(".csv"))]
+        folder.mkdir(parents=True, exist_ok=True)
+        for earlier in folder.glob("episode.*"):
+            earlier.unlink()
+        facts = {"configuration": configuration, "versions": versions(), "metrics": self.metrics, "timing": timing}
+        write_json(folder / RESULTS, facts)
+        paths = [folder / RESULTS, self.save_csv(folder / "results.csv")]
         return paths if picture == "none" else [*paths, self.draw(folder / f"episode.{picture}")]
 
     def draw(self, path: Path, index: int | None = None) -> Path:

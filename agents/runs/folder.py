@@ -14,7 +14,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -288,25 +288,6 @@ class RunFolder:
             (self.path / CHECKPOINT).unlink(missing_ok=True)
 
 
-def save_results(folder: Path, configuration: Mapping[str, Any], pictures: Iterable[str] = (), **results: Any) -> Path:
-    """Replace `results.json` atomically: the results, the configuration that gave them, and the versions of packages.
-
-    Args:
-        folder: the folder, which is made if missing.
-        configuration: everything that determines the results, JSON-serialisable.
-        pictures: names of the files that show results; those of earlier results would mislead, so they are deleted.
-        results: further entries by name, JSON-serialisable.
-
-    Raises:
-        OSError: a file could not be written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in pictures:
-        (folder / name).unlink(missing_ok=True)
-    write_json(folder / RESULTS, {"configuration": configuration, "versions": versions(), **results})
-    return folder / RESULTS
-
-
 def read_metrics(path: Path, counter: str = "update") -> list[Line]:
     """Return the lines of a metrics file, none if it does not exist. A last line that a crash cut off is left out.
 
@@ -333,12 +314,6 @@ def read_metrics(path: Path, counter: str = "update") -> list[Line]:
         elif number < len(texts):
             raise ValueError(f"{path}, line {number} is no line of metrics; mend or remove the file")
     return lines
-
-
-def read_last(path: Path) -> Line:
-    """Return the last line of the metrics file of a finished run."""
-    line: Line = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
-    return line
 
 
 def _to_text(line: Line) -> str:

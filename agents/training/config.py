@@ -103,8 +103,8 @@ class TrainingConfig:
 
     def __new__(cls, *_: Any, **options: Any) -> TrainingConfig:
         """Reject options that belong to a part, such as `model`, and say how to set them."""
-        flat = [f"{name}={value!r}" for name, value in options.items() if name not in cls.__dataclass_fields__]
-        check(not flat, f"options of its parts are given by changed(TrainingConfig(), {', '.join(flat)})")
+        others = [f"{name}={value!r}" for name, value in options.items() if name not in cls.__dataclass_fields__]
+        check(not others, f"options of its parts are given by changed(TrainingConfig(), {', '.join(others)})")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:

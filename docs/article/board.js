@@ -453,5 +453,5 @@
     figure.touch();
   }));
 
-  Object.assign(globalThis.MazePlay, { article: { make, choice, selection, plus, Board, Figure, TimeFigure, figures, setTheme, wake, calm, MARK } });
+  Object.assign(globalThis.MazePlay, { article: { make, choice, selection, plus, Board, Figure, TimeFigure, setTheme, calm } });
 })();

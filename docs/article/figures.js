@@ -127,7 +127,7 @@
 
     paint(board) {
       const { picture } = board, flood = this.channel("FLOOD"), order = this.order || "ULDR";
-      const path = this.walked(), shown = this.layers > 2;
+      const path = this.automaton.path(), shown = this.layers > 2;
       picture.drawTiles(this.automaton, tint(this.automaton, 0.45, (tile) => this.automaton.value(flood, tile)));
       if (shown) picture.drawPath(this.automaton.level, path, 0);
       if (this.layers > 1) {
@@ -138,10 +138,6 @@
       }
       picture.drawEnds(this.automaton.level);
       if (this.tool === "ask") board.drawAsked();
-    }
-
-    walked() {
-      return this.automaton.path();
     }
 
     /** Return the number of shortest routes from the source, and of tiles on the way that have a choice. */
@@ -162,7 +158,7 @@
         this.words.textContent = "No route leads from the source to the target. The flood stops, the walk never starts, and nothing is drawn: that is the right answer.";
         return;
       }
-      const { length } = this.known, [n, ties] = this.routes(), drawn = this.walked().reduce((sum, on) => sum + on, 0);
+      const { length } = this.known, [n, ties] = this.routes(), drawn = this.automaton.path().reduce((sum, on) => sum + on, 0);
       const now = this.t <= length + 1 ? `The flood is on its way to the source, ${plural(length, "move")} off.` : this.t < this.known.bound ? "The walk follows the arrows back to the target." : `Done after 2 × ${length} + 2 = ${this.known.bound} iterations: ${plural(drawn, "tile")} drawn, ${length + 1} in a shortest route.`;
       this.words.textContent = `${now} There ${n === 1 ? "is one shortest route" : `are ${number(n)} shortest routes`}, and ${plural(ties, "tile")} with more than one arrow.`;
     }
@@ -425,7 +421,6 @@
     block() {
       const tile = this.known.length ? answers.tileToBlock(this.level, this.known.onPath) : -1;
       if (tile >= 0) this.edit([[tile, levels.WALL]]);
-      this.blocked = tile < 0;
       this.played();
     }
 
@@ -588,11 +583,6 @@
       this.play(false);
       this.board.at = [Math.floor(mistake.tile / this.automaton.level.width), mistake.tile % this.automaton.level.width];
       this.goTo(mistake.t);
-    }
-
-    edit(changes) {
-      super.edit(changes);
-      if (this.policy.refused && this.whole.mistake && this.t > this.whole.mistake.t) this.touch();
     }
 
     paint(board) {

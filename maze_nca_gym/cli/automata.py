@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
-    from maze_nca_gym.agents.runs import METRICS, duration, read_last
+    from maze_nca_gym.agents.runs import METRICS, duration, read_metrics
 
     model, certificate = learn_automaton(automaton, out=out, **options)
-    last = read_last(out / METRICS)
+    last = read_metrics(out / METRICS)[-1]
     learning = {"learning": f"{last['update']:,} updates, {duration(last['seconds'])}"}
     advice = ": try more --n-updates, or another --seed"
     return _summarise(automaton, options.get("order"), model, certificate, out, learning, advice)

@@ -10,7 +10,6 @@ from maze_nca_gym.agents import evaluate
 from maze_nca_gym.agents.evaluation import DEFAULT_N
 from maze_nca_gym.agents.policies.guarantees import DRAWINGS
 from maze_nca_gym.agents.policies.registry import named_policies
-from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.mazes.scoring import MINIBATCH
 from maze_nca_gym.support.tables import Table, percent
@@ -34,7 +33,6 @@ def run(
         details: print the intervals of accuracies, agreement with exact search and stability too; results.json has
             them.
     """
-    check_folder("--out", out)
     from maze_nca_gym.agents.evaluation.figures import FIGURES
     from maze_nca_gym.agents.policies.policy import cost_note
 

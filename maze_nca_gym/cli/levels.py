@@ -11,11 +11,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from maze_nca_gym.agents import generate
+from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.output import print_level, tell
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.generation import GENERATORS, generator_defaults
-from maze_nca_gym.mazes.levels import Tiles, list_prefabs, prefab, to_text
+from maze_nca_gym.mazes.levels import Tiles, list_prefabs, prefab
 from maze_nca_gym.mazes.loading import levels_path, list_packs, load_levels, pack_file
 from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.scoring import lengths_of
@@ -47,7 +48,7 @@ def list_levels(
         details: describe each name, with a table for each kind.
     """
     for path, levels in [(path, load_levels(path)) for path in files]:
-        task = task_of_levels(levels.tiles)
+        task = task_of_levels(levels)
         benchmark = BENCHMARK_SETS.get(levels.config.get("name", ""))
         solve = task.solve if benchmark is not None and benchmark.may_be_empty else task.solve_all
         lengths = lengths_of(solve(levels.tiles))
@@ -118,6 +119,8 @@ def show_levels(
     if png is not None and (png.suffix.lower() != ".png" or png.is_dir()):
         raise ValueError(f"--png must name a file that ends in .png, got {png}")
     check(png is None or not family, "--family is a table: it goes without --png")
+    if png is not None:
+        check_folder("the folder of --png", png.parent)
     levels = load_levels(source)
     last = len(levels) - 1
     check(max(index) <= last, f"--index must be from 0 to {last} in {source}, got {max(index)}")
@@ -135,8 +138,7 @@ def show_levels(
         columns = ("level", "generation", "born in round", "regret", "solution length", "tiles changed")
         Table(columns, rows, numbers=columns).print()
         return 0
-    tiles = levels.tiles[list(index)]
-    task = task_of_levels(tiles)
+    tiles, task = levels.tiles[list(index)], task_of_levels(levels)
     paths = task.solve(tiles) if solution else np.zeros(tiles.shape, np.bool_)
     for number, level, path in zip(index, tiles, paths, strict=True):
         if solution and not path.any():
@@ -144,12 +146,12 @@ def show_levels(
     if png is not None:
         from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 
-        frames = [draw_level(*level) for level in zip(tiles, paths, strict=True)]
+        frames = [draw_level(*level, kinds=task.kinds) for level in zip(tiles, paths, strict=True)]
         picture = frames[0] if len(frames) == 1 else contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames))))
         png.parent.mkdir(parents=True, exist_ok=True)
         tell(f"picture: {save_png(png, picture)}")
         return 0
-    drawings = [to_text(level, path) for level, path in zip(tiles, paths, strict=True)]
+    drawings = list(map(task.to_text, tiles, paths))
     for i, (number, drawing) in enumerate(zip(index, drawings, strict=True)):
         print(printable(f"{source}, level {number} of {len(levels):,}"), file=sys.stderr)
         print_level(drawing if i == len(drawings) - 1 else drawing + "\n")

@@ -43,7 +43,7 @@ def check_generator_options(environment: type, generator: str, levels: object, o
     GENERATORS.find(generator)
     generators = [generator] if levels is None else GENERATORS
     further = dict.fromkeys(name for each in generators for name in generator_defaults(each))
-    given = (name for name in options if name != "endpoints")  # which `LevelSource` refuses
+    given = (name for name in options if name != "endpoints")  # which `Task.generate` refuses
     check_keywords(environment.__name__, given, [*own, *further, "border"])
 
 
@@ -98,8 +98,6 @@ class LevelSource:
             ValueError: the option `endpoints` of all generators, an unknown file or name, a bad value, a level that is
                 unsolvable, levels of another size than `size`, or an order without levels.
         """
-        if "endpoints" in options:
-            raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
         self.task = task
         self._set = None if levels is None else task.prepare(load_levels(levels, task.letters, task.name).tiles)
         self._in_order = in_order
@@ -111,7 +109,7 @@ class LevelSource:
             self._options = {**options, "endpoints": task.has_endpoints}
             # Draw one level now to find errors in the options; its throw-away generator leaves the environment's
             # untouched.
-            self.shape = self._generate(np.random.default_rng(0)).shape
+            self.shape = task.generate(np.random.default_rng(0), 1, self._size, generator, **options).shape[1:]
             self.has_border = bool(options.get("border", True))
         else:
             if options:
@@ -126,13 +124,10 @@ class LevelSource:
             task.solve_all(self._set)
             self.has_border = bool(has_border(self._set).all())
 
-    def _generate(self, rng: np.random.Generator) -> Tiles:
-        return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
-
     def draw(self, rng: np.random.Generator, turn: int = 0) -> Tiles:
         """Return one (H, W) level; `turn` is its index in a set that is played in order, and goes round."""
         if self._set is None:
-            return self._generate(rng)
+            return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
         return self._set[turn % len(self._set) if self._in_order else rng.integers(len(self._set))]
 
     def given(self, options: Mapping[str, Any], n: int = 1) -> Tiles | None:

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.generation import Size, generate
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
-from maze_nca_gym.mazes.levels import KINDS, MOST_KINDS, Kind, Tile, Tiles, clear_endpoints, read_tiles, to_text
+from maze_nca_gym.mazes.levels import (
+    KINDS,
+    MOST_KINDS,
+    Kind,
+    LevelSet,
+    Tile,
+    Tiles,
+    clear_endpoints,
+    read_tiles,
+    to_text,
+)
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
 from maze_nca_gym.support.names import check_count
@@ -247,6 +257,8 @@ class Task:
         Raises:
             ValueError: an unknown generator or option, a bad value, or marks that are none of the task's tiles.
         """
+        if "endpoints" in options:
+            raise ValueError(f"endpoints is no option here: the task {self.name!r} decides it")
         return self.marked(rng, generate(rng, n, size, generator, endpoints=self.has_endpoints, **options))
 
     def marked(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:
@@ -450,6 +462,12 @@ def usual_task(n_tiles: int) -> Task:
     raise ValueError(f"n_tiles must be one of {known}, got {n_tiles}")
 
 
-def task_of_levels(tiles: Tiles) -> Task:
-    """Return the usual task of (N, H, W) levels: shortest path if any has a source or a target, else diameter."""
-    return usual_task(len(KINDS) if (tiles >= Tile.SOURCE).any() else 2)
+def task_of_levels(levels: LevelSet) -> Task:
+    """Return the task that a set names, as what `generate` writes does; else shortest path if any of its levels has a
+    source or a target, or else diameter.
+
+    Raises:
+        ValueError: it names an unknown task.
+    """
+    usual = usual_task(len(KINDS) if (levels.tiles >= Tile.SOURCE).any() else 2)
+    return find_task(levels.config.get("task", usual.name))

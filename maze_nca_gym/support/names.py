@@ -158,9 +158,9 @@ class Registry(dict[str, T]):
                 table's check refuses.
         """
         if not isinstance(name, str) or re.fullmatch(r"\w[\w.-]*", name) is None:
-            raise ValueError(f"a {self.kind} needs a name such as wide or wide-2, got {name!r}")
+            raise ValueError(f"the {self.kind} must have a name such as wide or wide-2, got {name!r}")
         if self.ships(name):
-            raise ValueError(f"this package has a {self.kind} {name} of its own: choose another name")
+            raise ValueError(f"the {self.kind} {name} is this package's own: choose another name")
         if self._check is not None:
             self._check(name, entry)
         self[name] = entry

@@ -243,6 +243,7 @@ class Option:
         kinds = _kinds(self.type)
         items = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
         try:
+            check("" not in words or Path not in kinds, "a path is expected, got ''")  # which would be this folder
             if self.style.read is not None:
                 value = self.style.read(words)
             elif list(words) == ["None"] and self.optional:

@@ -400,7 +400,7 @@ class TestConfig:
         ordered, usual = HintConfig.of("diameter", order="DLRU"), HintConfig.of("diameter")
         assert (ordered.automaton, ordered.order, ordered.sizes) == ("diameter-DLRU", None, usual.sizes)
         assert ordered == HintConfig.of("diameter-DLRU") == HintConfig.of(DIAMETER, order="DLRU")
-        assert ordered == HintConfig.from_json(ordered.to_json())
+        assert ordered == HintConfig(**ordered.to_json())
         assert changes(ordered) == {}
         assert HintConfig.of("diameter-DLRU", order="ULDR") == usual
         own = f"{SHORTEST_PATH.signals.__module__}:SHORTEST_PATH"

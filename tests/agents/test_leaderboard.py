@@ -384,7 +384,7 @@ class TestBoard:
         good = json.loads(file.read_text(encoding="utf-8"))
         (row,) = good["rows"]
         monkeypatch.setattr(entrants, "measure", None)
-        fine = {(name, "null") for name in ("weights", "n_steps", "seconds")} | {("measures", "{}")}
+        fine = {(name, "null") for name in ("weights", "n_steps", "seconds")}
         damaged = [
             {**row, name: value}
             for name in row
@@ -471,6 +471,18 @@ class TestBoard:
         assert line.spreads[OPTIMAL] == f" ± {np.std(values, ddof=1):.2f}"
         assert "mean and deviation of 2 seeds" in line.details
         assert "| `mine` |" in board.markdown()
+        one, other, alone = board.rows
+        less = replace(one, scores={OPTIMAL: one.scores[OPTIMAL]})
+        for pair in ([less, other], [other, less]):  # only some of the seeds have the other scores
+            assert lines_of(pair, ())[0].values[OPTIMAL] == pytest.approx(np.mean(values))
+        further = [replace(one, name="mine #2"), replace(one, name="mine #2", set="dt-net-9")]
+        Board((*board.rows, *further)).save(tmp_path)
+        Board((alone, one)).save(tmp_path)
+        assert len(Board.load(tmp_path).rows) == 5
+        Board((alone, one, other)).save(tmp_path)  # fewer seeds than before
+        found = [(row.set, row.name) for row in Board.load(tmp_path).rows]
+        here = [("small-9", name) for name in ("shortest-path-bfs", "mine #0", "mine #1")]
+        assert sorted(found) == sorted([("dt-net-9", "mine #2"), *here])
         with pytest.raises(ValueError, match=r"no file matches .*\*\.safetensors"):
             bench("small-9", policies=f"mine={tmp_path}/*.safetensors")
 

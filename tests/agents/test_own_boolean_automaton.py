@@ -130,6 +130,13 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"parts": ((Signal.PATH,),)}, "`parts` and `everywhere` of reach must have each signal once between them"),
     ({"pooled": Signal.WET}, "WET of reach is pooled, so it must be among `everywhere`"),
     ({"invariant": lambda see: ~see(Signal.WET, "U")}, "the invariant of reach reads 'U', but may read C only"),
+    ({"bound": 10}, r"bound must be of type StepBound \| None, got 10"),
+    ({"pooled": "WET"}, r"pooled must be of type IntEnum \| None, got 'WET'"),
+    ({"everywhere": "WET"}, "everywhere must be of type "),
+    ({"neighbourhood": [5]}, r"neighbourhood must be of type int, got \[5\]"),
+    ({"rules": None}, "rules must be of type "),
+    ({"signals": ["PATH", "WET"]}, "signals must be of type "),
+    ({"theorem": "reached"}, r"theorem must be of type Theorem \| None, got 'reached'"),
 ]
 
 

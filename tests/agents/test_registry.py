@@ -11,11 +11,11 @@ import torch
 from tables import for_each
 
 from maze_nca_gym import agents
-from maze_nca_gym.agents import Policy, find_policy, list_policies, load
+from maze_nca_gym.agents import Policy, bench, evaluate, find_policy, list_policies, load, solve
 from maze_nca_gym.agents.policies import learned
 from maze_nca_gym.agents.policies.learned import MLP, NCA
 from maze_nca_gym.agents.policies.pretrained import cards
-from maze_nca_gym.agents.policies.registry import NAME_PARTS
+from maze_nca_gym.agents.policies.registry import NAME_PARTS, named_policies
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.cli import main
@@ -100,6 +100,33 @@ def test_a_card_of_figures_alone_says_how_to_train_its_model(tmp_path):
     expected = TrainingConfig.from_json(cards()[name]["configuration"]).to_json()
     assert {**configuration, "n_updates": 3000} == expected
     assert type(load(str(tmp_path / "model.safetensors"))) is MLP
+
+
+def test_a_policy_is_given_by_a_path_too(tmp_path):
+    path = save_model(load("nca-shortest-path-small"), tmp_path / "model")
+    assert load(path).n_weights == named_policies(path)[str(path)].n_weights == 5760
+    assert evaluate([path], families="random", sizes=4, n=2)[0].policy == str(path)
+
+
+@for_each(
+    ("use", "message"),
+    [
+        (lambda: load(3), "a policy is loaded by its name or file, got int"),
+        (lambda: load("shortest-path-bfs", speed=2), "shortest-path-bfs makes no policy of the options {'speed': 2}: "),
+        (lambda: load("nca-shortest-path", speed=2), "nca-shortest-path makes no policy of the options"),
+        (lambda: named_policies(None), "names or files are expected, or a mapping from names to policies, got NoneT"),
+        (lambda: named_policies([load("depth-first")]), "a mapping from names to policies, got DepthFirstNCA"),
+        (lambda: named_policies({"a": "depth-first"}), "a mapping has names, and for each a Policy; got str for 'a'"),
+        (lambda: named_policies({1: load("depth-first")}), "for each a Policy; got DepthFirstNCA for 1"),
+        (lambda: solve(["depth-first", "shortest-path-bfs"]), "one policy is expected, got depth-first, shortest-p"),
+        (lambda: bench("dt-net-9", policies={"a": "x.csv"}), "for each a Policy or Path; got str for 'a'"),
+        (lambda: bench("dt-net-9", policies={"a\n": load("depth-first")}), r"must be printable, got 'a\\n'"),
+    ],
+)
+def test_what_names_no_policy_is_one_line(use, message):
+    with pytest.raises(ValueError, match=message) as error:
+        use()
+    assert "\n" not in str(error.value)
 
 
 def test_listing_policies_imports_no_torch():

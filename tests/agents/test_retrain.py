@@ -23,7 +23,7 @@ CARDS = {name: card for name, card in cards().items() if "configuration" in card
 def test_every_card_holds_a_configuration_of_its_network(name):
     configuration, policy = CARDS[name]["configuration"], load(name)
     if "certificate" in CARDS[name]:
-        assert find_automaton(HintConfig.from_json(configuration).automaton).channels == policy.channel_names
+        assert find_automaton(HintConfig(**configuration).automaton).channels == policy.channel_names
         return
     model = TrainingConfig.from_json(configuration).make_model()
     assert {key: tuple(value.shape) for key, value in model.state_dict().items()} == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -125,7 +126,8 @@ class Board(Results[Measured]):
     def save(
         self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None
     ) -> list[Path]:
-        """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept.
+        """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept, but for
+        further seeds of a training of which several seeds are here.
 
         Args:
             folder: where to.
@@ -143,7 +145,9 @@ class Board(Results[Measured]):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         old = Board.load(folder).rows if (folder / BOARD).exists() else ()
-        board = Board(tuple({(row.set, row.name): row for row in (*old, *self.rows)}.values()))
+        n_seeds = Counter((row.set, row.training) for row in self.rows)
+        kept = [row for row in old if n_seeds[row.set, row.training] < 2]
+        board = Board(tuple({(row.set, row.name): row for row in (*kept, *self.rows)}.values()))
         drawn = [board.draw(folder / f"{PICTURE}.{format}", width)] if plot else []
         return [*board.write(folder, {PAGE: board.markdown((folder / f"{PICTURE}.png").exists())}, BOARD), *drawn]
 

@@ -20,7 +20,7 @@ from maze_nca_gym.support.options import check
 
 from ...policies.policy import Policy, cost_note
 from ...policies.pretrained import cards
-from ...policies.registry import MODEL_FILE, by_label, list_policies, load, split_prefix
+from ...policies.registry import MODEL_FILE, by_label, check_named, list_policies, load, split_prefix
 from ...rollouts import encode, find_paths, path_of, run_to_end
 from ...runs import DESCRIPTION
 from ..cells import Cell
@@ -45,7 +45,7 @@ def find_entrants(
     elif isinstance(given, Policy):
         entrants = {type(given).__name__: given}
     else:
-        for name, source in by_label(map(str, [given] if isinstance(given, str | Path) else given)).items():
+        for name, source in by_label(given).items():
             files = sorted(glob(source)) if "*" in source else [source]  # a pattern stands for all seeds of a training
             check(bool(files), f"no file matches {source}")
             sources |= {f"{name}{SEED}{i}" if "*" in source else name: file for i, file in enumerate(files)}
@@ -54,7 +54,9 @@ def find_entrants(
             check(not is_file or Path(source).is_file(), f"there is no file of predictions {source}")
             entrants[name] = Path(source) if is_file else load(source)
     check(bool(entrants), "name at least one policy, or file of predictions (*.csv, *.npy)")
+    check_named(entrants, Policy, Path)
     for name, what in entrants.items():
+        check(name.isprintable(), f"names of policies must be printable, got {name!r}")
         if isinstance(what, Policy) and split_order(what.task)[0] != SHORTEST_PATH.name:
             raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
     return entrants, {name: learned_from(sources.get(name)) for name in entrants}

@@ -91,6 +91,11 @@ class Measured(Entry):
     seconds: Annotated[float | None, Between(0)]
 
     @property
+    def training(self) -> str:
+        """The name without the number of a seed."""
+        return self.name.partition(SEED)[0]
+
+    @property
     def cells(self) -> Mapping[str, Estimate]:
         """The scores."""
         return self.scores
@@ -123,6 +128,7 @@ class Measured(Entry):
         options["measures"] = replace(options.pop("scores"), name="measures")
         check_known(content, options, "a row")
         values = {name: option.check(content[name]) for name, option in options.items()}
+        check(bool(values["measures"]), "a row must have a score")
         scores = {}
         for score, ends in values.pop("measures").items():
             about = f"the score {score!r}"
@@ -217,14 +223,14 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Stan
 
     lines, trainings = [], dict[str, list[Measured]]()
     for row in rows:
-        trainings.setdefault(row.name.partition(SEED)[0], []).append(row)
+        trainings.setdefault(row.training, []).append(row)
     for name, seeds in trainings.items():
         first, n, values, spreads = seeds[0], len(seeds), dict[str, float](), dict[str, str]()
         for score, estimate in first.scores.items():
-            found = [100 * row.scores[score].value for row in seeds]
+            found = [100 * row.scores[score].value for row in seeds if score in row.scores]
             ends = " to ".join(f"{100 * end:.1f}".removesuffix(".0") for end in (estimate.low, estimate.high))
-            values[score] = sum(found) / n
-            spreads[score] = f" ± {deviation(found):.2f}" if n > 1 else f" ({ends})"
+            values[score] = sum(found) / len(found)
+            spreads[score] = f" ± {deviation(found):.2f}" if len(found) > 1 else f" ({ends})"
         scores = ", ".join(f"{score} {values[score]:.1f}{spreads[score]}" for score in values)
         about = f"mean and deviation of {n} seeds; " if n > 1 else ""
         seconds = sum(row.seconds or 0 for row in seeds) / n

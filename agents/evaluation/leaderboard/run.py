@@ -124,7 +124,7 @@ def bench(
                     row = row_of(benchmark, name, judge_tokens(drawn.tiles, tokens, labels), learned_from[name])
                 rows.append(row)
                 if out is not None:
-                    Board((row,)).save(out)  # at once: the next row may take an hour
+                    Board(tuple(rows)).save(out)  # at once: the next row may take an hour
                 bar.advance(1)
     if plot and out is not None:
         Board(tuple(rows)).save(out, plot, format, figure_width)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.options import check_options
 
 from ...policies.guarantees import StepBound
 from ...policies.neighbours import offsets
@@ -63,7 +64,8 @@ class Automaton:
             defaults.
 
     Raises:
-        ValueError: signals, rules and groups do not fit together; the message names the signal.
+        ValueError: a value of another type, or signals, rules and groups that do not fit together; the message names
+            the signal.
     """
 
     name: str
@@ -84,11 +86,12 @@ class Automaton:
     learning: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_options(self)
         kinds, answers = find_task(self.task).kinds, find_task(self.task).answers
         for task in map(find_task, self.also):
             if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
                 raise ValueError(f"the task {task.name} has other kinds of tile or answers than that of {self.name}")
-        if not (isinstance(self.signals, type) and issubclass(self.signals, IntEnum)):
+        if not issubclass(self.signals, IntEnum):
             raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
         signals = tuple(self.signals)
         first = ("PATH",) if len(answers) == 1 else tuple(answer.upper() for answer in answers)

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.orders import USUAL_ORDER
+from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
 
 from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from .rules import at_least
@@ -210,7 +210,11 @@ def canonical_path(
         weights: the length of a move to a tile of a kind, from 1; by default 1.
         several: whether there may be several ends.
         name: what follows the names of the ghosts, if there are several paths.
+
+    Raises:
+        ValueError: no order, or a weight below 1.
     """
+    order_code(order)
     given = weights or {}
     flood = distance(end, free=free, weights=given, name=name)
     reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))

@@ -31,11 +31,12 @@ from ...policies.neighbours import Offset
 from .automaton import NEIGHBOURHOODS, Automaton
 from .guessing import UNSAID, CannotTell, atoms_of, drawn, ghosts_for, guess, mazes_with, run_of, small_mazes
 from .rules import Rule
-from .theorem import CENTRE, Answer, MazePicture, Number, Picture, State, Theorem, Truth, moved
+from .theorem import CENTRE, MazePicture, Number, Picture, State, Theorem, Truth, moved
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
 FAR = 5
+"""Largest offset of a tile that a counterexample shows."""
 ROUNDS = 12
 """Largest number of guesses."""
 
@@ -124,16 +125,18 @@ def prove(automaton: Automaton) -> Proof:
     if theorem is not None and theorem.answers and len(theorem.answers) != len(automaton.answers):
         raise ValueError(f"the theorem has {len(theorem.answers)} answers, {automaton.name} {len(automaton.answers)}")
     if theorem is not None:
-        proof = _proof_of(automaton, theorem)
-        if proof.lemmas[0].claim.endswith("is told by ghosts"):
-            raise CannotTell(proof.lemmas[0].counterexample.partition(": ")[2])
-        return proof
-    proofs = []
+        return _proof_of(automaton, theorem)
+    reasons = []
     for ghosts in ghosts_for(automaton, bool(whole)):
-        proofs.append(_proof_of(automaton, ghosts))
-        if proofs[-1].holds:
-            return proofs[-1]
-    raise CannotTell(f"no ghosts of the library explain {automaton.name}: {'; '.join(_unproven(proofs[0]))}")
+        try:
+            proof = _proof_of(automaton, ghosts)
+        except CannotTell as error:
+            reasons.append(str(error))
+            continue
+        if proof.holds:
+            return proof
+        reasons.append("; ".join(_unproven(proof)))
+    raise CannotTell(f"no ghosts of the library explain {automaton.name}: {reasons[0]}")
 
 
 def _unproven(proof: Proof) -> list[str]:
@@ -143,7 +146,11 @@ def _unproven(proof: Proof) -> list[str]:
 
 
 def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
-    """Return the proof of a theorem, or of what its signals are guessed to be, with counterexamples as further runs."""
+    """Return the proof of a theorem, or of what its signals are guessed to be, with counterexamples as further runs.
+
+    Raises:
+        CannotTell: nothing can be said of an answer.
+    """
     if theorem.signals is not None:
         return Proof(tuple(_Prover(automaton, theorem).lemmas()), theorem)
     task = find_task(automaton.task)
@@ -158,9 +165,9 @@ def _proof_of(automaton: Automaton, theorem: Theorem) -> Proof:
             return Proof((Lemma(claim, False, 0, maze),), theorem)
     for _ in range(ROUNDS):
         found = guess(automaton, theorem, runs, atoms)
-        for signal in automaton.answers:
-            if found.means.get(signal, "").startswith(UNSAID):  # else what is proven would say nothing of it
-                return Proof((Lemma(f"{signal.name} is told by ghosts", False, 0, found.means[signal]),), found)
+        for words in (found.means.get(signal, "") for signal in automaton.answers):
+            if words.startswith(UNSAID):  # else what is proven would say nothing of this answer
+                raise CannotTell(words.partition(": ")[2])
         guessed = replace(automaton, theorem=found)
         proof = _proof_of(guessed, found)
         pictures = (lemma.kinds for lemma in proof.refused if lemma.kinds)
@@ -367,9 +374,13 @@ class _Prover:
     def lemmas(self) -> Iterator[Lemma]:
         """Yield the steps of the proof."""
         z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
-        inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
-        pairs = zip(self._automaton.answers, theorem.answers, strict=False)
-        answers = {signal: (answer.shown(picture, CENTRE), self._is_due(answer)) for signal, answer in pairs}
+        inside, t, path, bound = picture.inside(), self.t, self._automaton.signals(0), self._automaton.bound
+        answers: dict[IntEnum, tuple[Truth, Truth]] = {}
+        for signal, answer in zip(self._automaton.answers, theorem.answers, strict=False):
+            assert bound is not None
+            # after the next iteration
+            due = t + 1 >= int(bound.constant) + int(bound.per_move) * answer.n_moves(picture)
+            answers[signal] = answer.shown(picture, CENTRE), due
         first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
         # contradictory axioms would prove anything
         happens = z3.And(*(wanted & due for wanted, due in answers.values())) if answers else now.get(path, inside)
@@ -401,12 +412,6 @@ class _Prover:
             yield self._lemma("the invariant holds", self.invariant(picture, lambda at: held), inside)
         for words, given, then in theorem.further(self):
             yield self._lemma(words, z3.And(*then), inside, *given)
-
-    def _is_due(self, answer: Answer) -> Truth:
-        """Return whether an answer is due after the next iteration: the bound is then reached."""
-        bound = self._automaton.bound
-        assert bound is not None
-        return self.t + 1 >= int(bound.constant) + int(bound.per_move) * answer.n_moves(self.picture)
 
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
         z3, began, queries = self._z3, time.perf_counter(), {}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maze_nca_gym.mazes.families import FAMILIES, LEAST_SIZE
@@ -79,35 +78,14 @@ class HintConfig:
         Raises:
             ValueError: an unknown automaton, or a value of the wrong type or out of range.
         """
-        check_known(given, [field.name for field in fields(cls)], "a configuration")
         found = find_automaton(automaton, given.get("order"))
-        name = automaton if isinstance(automaton, str) else found.name
-        return cls(**{"automaton": name, **found.learning, **given})
-
-    @property
-    def n_updates_in_all(self) -> int:
-        """Largest number of updates of a run, those of its rounds included."""
-        return self.n_updates + self.n_updates_again * self.n_rounds
-
-    def again(self) -> HintConfig:
-        """Return the configuration of a later round."""
-        return replace(self, n_updates=self.n_updates_again, learning_rate=self.learning_rate / 2)
+        values = {"automaton": automaton if isinstance(automaton, str) else found.name, **found.learning, **given}
+        check_known(values, [field.name for field in fields(cls)], "a configuration")
+        return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON-serialisable dict, which `from_json` reads back."""
+        """Return the fields as a JSON-serialisable dict, from which the class makes the same again."""
         return cast(dict[str, Any], to_json(self))
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> HintConfig:
-        """Make a configuration from the values that `to_json` returned.
-
-        Raises:
-            ValueError: an unknown or missing field, or a bad value.
-        """
-        names = {field.name for field in fields(cls)}
-        if not isinstance(values, Mapping) or set(values) != names:
-            raise ValueError(f"a configuration must hold exactly {', '.join(sorted(names))}, got {values!r}")
-        return cls(**values)
 
 
 def find_automaton(automaton: str | Automaton, order: str | None = None) -> Automaton:

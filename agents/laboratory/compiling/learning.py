@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -81,7 +81,8 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Cert
     for number in range(1, 2 + config.n_rounds):
         rows = _fit(automaton, rows, pools, part, generator, n_done, log)
         model = network_of(automaton, _whole(automaton, rows, pools), automaton.answers)
-        n_done, part = n_done + part.n_updates, config.again()
+        n_done += part.n_updates
+        part = replace(config, n_updates=config.n_updates_again, learning_rate=config.learning_rate / 2)
         certificate = certify(model, automaton=automaton)
         log({"update": n_done, "round": number, **asdict(certificate)})
         if certificate.holds or number > config.n_rounds:

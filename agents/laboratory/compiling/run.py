@@ -107,7 +107,7 @@ def learn_automaton(
             "threads": threads,
         }
     )
-    began, n_updates = time.monotonic(), config.n_updates_in_all
+    began, n_updates = time.monotonic(), config.n_updates + config.n_updates_again * config.n_rounds
     work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
     print(f"{printable(str(folder))}: {work}")
     with ProgressBar("update", n_updates) as progress:
@@ -166,8 +166,9 @@ def compile_automaton(
     from .exact import compile_weights
     from .linear import separated
 
-    if out is not None:
-        check_folder("--out", Path(out))
+    for option, folder in (("--out", out), ("--export-proof", export_proof)):
+        if folder is not None:
+            check_folder(option, Path(folder))
     given, automaton = automaton, find_automaton(automaton, order)
     name = given if isinstance(given, str) else given.name
     name = name if order is None else with_order(name, order)

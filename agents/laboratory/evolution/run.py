@@ -68,7 +68,9 @@ def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
 @checked
 def evolve(
     policies: Annotated[
-        str | Policy | Iterable[str] | Mapping[str, Policy], Stored(tuple[str, ...]), Shown("POLICY …", positional=True)
+        str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
+        Stored(tuple[str, ...]),
+        Shown("POLICY …", positional=True),
     ],
     *,
     n: Annotated[int, Between(1)] = 1000,
