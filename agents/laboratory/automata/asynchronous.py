@@ -1,24 +1,24 @@
 """An automaton of the canonical shortest path that is right whichever tiles are updated, with 16 booleans per tile.
 
 Networks such as these are often run so that in each iteration every tile is updated with probability 1/2, or one tile
-after another. That of `shortest_path` is then wrong: NEAR says from where the flood came first, and the flood may come
-by a longer way if that has the luck of the draw. The path would still follow any rightly placed arrows, since ENTER is
-only ever switched on, and by what no longer changes. So only the flood has to be kept in step:
+after another. That of `shortest_path` is then wrong: NEAR says from where the flood came first, and it may come first
+by a longer way. The path would still follow any arrows that are rightly placed, since ENTER is only ever switched on,
+and by what no longer changes. So only the flood has to be kept in step:
 
-- **Clock.** A free tile to which the flood has not come counts modulo 4: it is at 0 (not NOT_AT_0), AT_1, AT_2, AT_3. It
-  waits for each such neighbour that is behind, so neighbours never differ by more than one.
-- **Flood.** The clock of a tile stops when the flood comes: FLOOD_1 at the target, FLOOD_2 beside it, and so on, so it is
-  the distance plus one, modulo 4. A tile with n on its clock is flooded if it need not wait, and a neighbour has stopped
-  at n. One that has stopped at n + 1 was equally far in time, and does not count yet.
+- **Clock.** A free tile to which the flood has not come counts modulo 4. It is at 0, unless NOT_AT_0, or AT_1, AT_2 or
+  AT_3. It waits for each such neighbour that is behind, so neighbours never differ by more than one.
+- **Flood.** The clock of a tile stops when the flood comes: FLOOD_1 at the target, FLOOD_2 beside it, and so on. So it
+  stops at the distance plus one, modulo 4. A tile with n on its clock is flooded if it need not wait, and a neighbour
+  has stopped at n. A neighbour that has stopped at n + 1 is ahead, and does not count yet.
 
-This is what Nakamura (*Asynchronous cellular automata and their computational ability*, 1974) does for any automaton,
-with less: nothing remembers the state before, as a stopped clock says when the flood came. A clock modulo 3 would do.
-But with 4, each rule is a single threshold.
+Nakamura (*Asynchronous cellular automata and their computational ability*, 1974) keeps any automaton in step, by a
+clock modulo 3 and the state before. Here nothing remembers the state before, as a stopped clock says when the flood
+came. A clock modulo 3 would do, too, but with 4 each rule is a single threshold.
 
-A round is over once every tile has been updated since the last was. Within 2 L + 2 rounds PATH is the canonical path, if
-that has L moves, and never anything else: proven for every maze and any schedule (`_claims`). If all tiles are updated in
-each iteration, each is a round, and all is as in `shortest_path`. Where the target is out of reach, clocks go on for
-ever.
+A round is over once every tile has been updated since the last was. Within 2 L + 2 rounds, L being the moves of the
+canonical path, PATH is this path, and it never is anything else. That is proven for every maze and any schedule
+(`_claims`). If all tiles are updated in each iteration, each is a round, and PATH is that of `shortest_path`. Where the
+target is out of reach, clocks go on for ever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
-from operator import and_, or_
+from operator import or_
 
 from maze_nca_gym.mazes.levels import Tile
 
