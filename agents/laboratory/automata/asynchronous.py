@@ -143,7 +143,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
 
 RULES: dict[IntEnum, Rule] = {
     S.PATH: lambda see: CANONICAL.flooded(see) & CANONICAL.on_path(see),
-    S.NOT_AT_0: lambda see: ~_ticks(0, see),
+    S.NOT_AT_0: lambda see: free(see) & ~_ticks(0, see),
     **{AT[n]: partial(_ticks, n) for n in (1, 2, 3)},
     **{FLOOD[n]: partial(_stops, n) for n in range(4)},
     **CANONICAL.rules,
