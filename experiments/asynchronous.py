@@ -337,7 +337,8 @@ def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple
 
     PATH is on nowhere off the canonical path, and as many iterations as a fresh start takes end with all of it.
     """
-    answer, shape = np.asarray(shortest_path(tiles)), (len(automaton.signals), *tiles.shape)
+    joined, shape = (distances(tiles)[tiles == Tile.TARGET] >= 0).all(), (len(automaton.signals), *tiles.shape)
+    answer = np.asarray(shortest_path(tiles)) if joined else np.zeros(tiles.shape, np.bool_)
     masks = np.array([[i >> place & 1 for place in range(tiles.size)] for i in range(2**tiles.size)], bool)
     masks = masks.reshape(-1, 1, *tiles.shape)
     known, fresh = set[bytes](), [np.zeros(shape, np.bool_)]
@@ -361,12 +362,12 @@ def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple
 
 
 @torch.no_grad()
-def of_network(policy: Policy, tiles: Tiles, n_iterations: int, seed: int = 0) -> float:
-    """Return the part of the mazes on which a network is right if each tile is updated with probability 1/2."""
+def of_network(policy: Policy, tiles: Tiles, n_iterations: int, probability: float, seed: int = 0) -> float:
+    """Return the part of the mazes on which a network is right if each tile is updated with a probability."""
     rng, maze = np.random.default_rng(seed), torch.from_numpy(one_hot(tiles, policy.n_tiles))
     state = torch.zeros(len(tiles), policy.n_channels, *tiles.shape[1:])
     for step in range(n_iterations):
-        mask = torch.from_numpy(rng.random((len(tiles), 1, *tiles.shape[1:])) < 0.5)
+        mask = torch.from_numpy(rng.random((len(tiles), 1, *tiles.shape[1:])) < probability)
         state = torch.where(mask, policy(maze, state, step), state)
     return float(((state[:, 0] > 0.5).numpy() == shortest_path(tiles)).all(axis=(1, 2)).mean())
 
@@ -423,7 +424,7 @@ def of_schedules(names: Sequence[str], n: int) -> Table:
     return Table(("schedule", "set", "levels", "right", "ever wrong", "rounds / (2 L + 2)", "largest"), rows)
 
 
-def draw(out: Path, seed: int = 2, shown: Sequence[int] = (4, 12, 20, 32, 80)) -> None:
+def draw(out: Path, seed: int = 2, shown: Sequence[int] = (4, 12, 20, 32, 100)) -> None:
     """Draw both automata on one maze with the same tiles updated, after some iterations."""
     tiles = parse(MAZE)
     colours = {Tile.EMPTY: "#ffffff", Tile.WALL: "#343a40", Tile.SOURCE: "#ffffff", Tile.TARGET: "#ffffff"}
@@ -467,11 +468,17 @@ MAZE = """
 #############
 """
 SETS = ("random-16", "perfect-16", "loops-16", "sparse-16", "maze-unique-30", "maze-hard-30-redrawn")
-NETWORKS = ("nca-shortest-path-hinted", "nca-shortest-path", "nca-shortest-path-solutions")
+NETWORKS = (
+    "nca-shortest-path-solutions",
+    "nca-shortest-path-healing",
+    "nca-shortest-path",
+    "nca-shortest-path-hinted",
+    "nca-shortest-path-healing-hinted",
+)
 
 
 def main(
-    sets: tuple[str, ...] = SETS, n: int = 256, n_networks: int = 64, out: Path = Path("docs/asynchronous.png")
+    sets: tuple[str, ...] = SETS, n: int = 256, n_networks: int = 128, out: Path = Path("docs/asynchronous.png")
 ) -> None:
     """Print the tables, and draw the figure."""
     torch.set_num_threads(1)
@@ -502,11 +509,14 @@ def main(
     counts = [reachable_states(tiles) for tiles in ended]
     n_right = sum(right for _, right in counts)
     print(f"all schedules: {n_right} of {len(ended)} mazes of 2 x 3 right; {sum(n for n, _ in counts):,} states")
-    rows = [
-        [name, *(f"{100 * of_network(policy, levels_of(each, n_networks), 1200):.1f}" for each in sets[:3])]
-        for name, policy in [(ASYNCHRONOUS.name, model), *((name, load(name)) for name in NETWORKS)]
-    ]
-    print(Table(("network", *sets[:3]), rows).markdown())
+    rows = []
+    for name in (ASYNCHRONOUS.name, *NETWORKS):
+        policy = model if name == ASYNCHRONOUS.name else load(name)
+        for probability, n_iterations in ((1, 250), (0.5, 750)):
+            parts = (of_network(policy, levels_of(each, n_networks), n_iterations, probability) for each in sets[:3])
+            rows.append([name, f"{probability}", *(f"{100 * part:.1f}" for part in parts)])
+            print(rows[-1], flush=True)
+    print(Table(("network", "probability", *sets[:3]), rows).markdown())
 
 
 if __name__ == "__main__":

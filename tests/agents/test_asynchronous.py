@@ -29,7 +29,7 @@ def test_with_all_tiles_at_once_it_draws_what_the_other_draws(border):
 @for_each("name", SCHEDULES)
 def test_under_any_schedule_it_is_right_within_its_rounds(name):
     for border in (True, False):
-        tiles = mazes(border=border)
+        tiles = mazes(n=4, size=5, border=border)
         found = run(ASYNCHRONOUS, tiles, SCHEDULES[name][0])
         assert (found.rounds <= 2 * shortest_path(tiles).sum(axis=(1, 2))).all()
         assert (found.rounds >= 1).all()
@@ -50,7 +50,7 @@ def test_no_schedule_leads_to_a_wrong_state(drawing):
     assert right
     assert n_states > 20
     _, right = reachable_states(parse(drawing), SHORTEST_PATH)
-    assert right == (drawing in ("S..T", "T.\n.S", "ST\n#."))
+    assert right == (drawing in ("S..T", "ST\n#."))
 
 
 def never_waits(n, see):
