@@ -191,7 +191,7 @@ class InStep:
             return now(signal, tap) if tap == "C" else np.where(ahead[tap], before(signal, tap), now(signal, tap))
 
         see.tile = now.tile  # type: ignore[attr-defined]
-        after = np.stack([self._automaton.rules[signal](see) for signal in self._automaton.signals], axis=1)  # type: ignore[arg-type]
+        after = np.stack([self._automaton.rules[signal](see) for signal in self._automaton.signals], axis=1)
         goes = mask & ~reduce(or_, behind.values())
         self.before = np.where(goes[:, None], self.now, self.before)
         self.now = np.where(goes[:, None], after, self.now)
@@ -487,7 +487,7 @@ def main(
         names = [", ".join(signal.name for signal in sorted(some)) for some in survivors(automaton)]
         rows.append([name, *names, str(len(automaton.signals))])
     print(Table(("automaton", "rise", "follow", "signals"), rows).markdown())
-    options = {
+    options: dict[str, dict[str, Any]] = {
         "as above": {},
         "a clock modulo 2": {"modulus": 2},
         "only what neighbours hold now": {"reads_before": False},

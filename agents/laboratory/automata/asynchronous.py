@@ -52,7 +52,7 @@ class AsynchronousSignal(IntEnum):
 S = AsynchronousSignal
 AT = (S.NOT_AT_0, S.AT_1, S.AT_2, S.AT_3)
 FLOOD = (S.FLOOD_0, S.FLOOD_1, S.FLOOD_2, S.FLOOD_3)
-CANONICAL = CanonicalPath(
+CANONICAL: CanonicalPath = CanonicalPath(
     AsynchronousSignal,
     # the arrows of a tile are complete once the flood has come, and not before
     start=lambda see, tap: see.tile(Tile.SOURCE, tap) & CANONICAL.flooded(see, tap),
