@@ -42,6 +42,8 @@ class CanonicalPath:
         passes: (view, tap) -> where the flood spreads to the neighbours; None where it has come, at once.
         prefix: what the names of its signals begin with, so that an automaton can have several paths.
         order: the order of directions, see `maze_nca_gym.mazes.orders`.
+        floods: the names of the flood's signals without the prefix. Of several, one is on where the flood has come,
+            and the automaton has the rules of these.
     """
 
     signals: type[IntEnum]
@@ -52,6 +54,7 @@ class CanonicalPath:
     passes: Callable[[TileView, str], Bits] | None = None
     prefix: str = ""
     order: str = USUAL_ORDER
+    floods: tuple[str, ...] = ("FLOOD",)
 
     @property
     def near(self) -> tuple[IntEnum, ...]:
@@ -66,19 +69,23 @@ class CanonicalPath:
 
     @property
     def flood(self) -> IntEnum:
-        """The signal of the flood."""
-        return self.signals[f"{self.prefix}FLOOD"]
+        """The signal of the flood, or the first of several."""
+        return self.signals[f"{self.prefix}{self.floods[0]}"]
+
+    def flooded(self, see: TileView, tap: str = "C") -> Bits:
+        """Return whether the flood has come to a tile, `Bits` of the view's shape."""
+        return any_on(see, (self.signals[f"{self.prefix}{name}"] for name in self.floods), tap)
 
     @property
     def rules(self) -> dict[IntEnum, Rule]:
         """The rules of all these signals."""
-        flood, order, passes = self.flood, self.order, self.passes or (lambda see, tap: see(self.flood, tap))
+        flood, order, passes = self.flood, self.order, self.passes or self.flooded
 
         def kept(see: TileView, bits: Bits) -> Bits:
             return self._kept(see, bits & ~reduce(or_, map(see.tile, self.walls)))
 
         def is_near(near: IntEnum, towards: str, see: TileView) -> Bits:
-            return kept(see, see(near) | (passes(see, towards) & ~see(flood)))
+            return kept(see, see(near) | (passes(see, towards) & ~self.flooded(see)))
 
         def enters(place: int, see: TileView) -> Bits:
             # the tile before must be on the path, and point here
@@ -88,10 +95,11 @@ class CanonicalPath:
             )
             return self._kept(see, self.on_path(see, before) & points)
 
+        def floods(see: TileView) -> Bits:
+            return self.end(see, "C") | kept(see, reduce(or_, (passes(see, tap) for tap in DIRECTIONS), see(flood)))
+
         return {
-            flood: lambda see: (
-                self.end(see, "C") | kept(see, reduce(or_, (passes(see, tap) for tap in DIRECTIONS), see(flood)))
-            ),
+            **({flood: floods} if len(self.floods) == 1 else {}),
             **{near: partial(is_near, near, towards) for near, towards in zip(self.near, order, strict=False)},
             **{enter: partial(enters, place) for place, enter in enumerate(self.enter)},
         }
@@ -110,7 +118,7 @@ class CanonicalPath:
         )
         return (
             ~several_on(see, self.enter)
-            & ~(entered & (self.start(see, "C") | ~see(self.flood)))
+            & ~(entered & (self.start(see, "C") | ~self.flooded(see)))
             & ~reduce(or_, backwards)
             & ~self._kept(see, self.end(see, "C") & any_on(see, self.near))
         )
@@ -123,7 +131,7 @@ class CanonicalPath:
         if place < len(self.near):
             return see(self.near[place], tap)
         # the flood came from somewhere, unless it starts here
-        return see(self.flood, tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
+        return self.flooded(see, tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
 
     def _kept(self, see: TileView, bits: Bits) -> Bits:
         return bits if self.wiped_by is None else bits & ~see(self.wiped_by)

@@ -1,0 +1,523 @@
+"""Automata of which in each iteration some tiles only are updated: `python -m experiments.asynchronous`.
+
+It prints which signals survive any schedule, by a test of each rule; proves that a clock modulo 3 keeps any automaton
+in step (`in_step_lemmas`); measures the automata of the shortest path under many schedules; tries all schedules on tiny
+mazes; runs networks; and draws docs/asynchronous.png.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from functools import partial, reduce
+from itertools import product
+from operator import or_
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import tyro
+from matplotlib.colors import to_rgb
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents import Policy, compile_automaton, load
+from maze_nca_gym.agents.evaluation.drawing import ORANGE, SKY, figure, panels
+from maze_nca_gym.agents.laboratory import AUTOMATA, SHORTEST_PATH, Automaton
+from maze_nca_gym.agents.laboratory.automata.asynchronous import ASYNCHRONOUS, AT, FLOOD
+from maze_nca_gym.agents.laboratory.automata.automaton import MapView, Signals
+from maze_nca_gym.agents.laboratory.automata.proof import prove
+from maze_nca_gym.agents.laboratory.automata.rules import Bits, expression_of
+from maze_nca_gym.mazes import (
+    Tile,
+    Tiles,
+    distances,
+    find_benchmark_set,
+    is_optimal,
+    is_valid,
+    one_hot,
+    parse,
+    shortest_path,
+    test_levels,
+)
+from maze_nca_gym.support.tables import Table
+
+WORD = 64
+"""Number of maps in one integer, a bit for each."""
+ALL = np.uint64(2**64 - 1)
+Words = NDArray[np.uint64]
+
+
+# which signals survive
+
+
+class _Symbols:
+    """A view of symbols of z3: kinds of tile that every view shares, and signals with names of their own."""
+
+    def __init__(self, z3: Any, name: str) -> None:
+        self._z3, self._name = z3, name
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Any:
+        return self._z3.Bool(f"{self._name} {signal.name} {tap}")
+
+    def tile(self, kind: int, tap: str = "C") -> Any:
+        return self._z3.Int(f"kind {tap}") == int(kind)
+
+
+def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
+    """Return the signals that end, under any fair schedule, as they do if all tiles are updated in each iteration.
+
+    The first set *rises*: each of its rules reads no signal but these, and whatever more of them is on never switches
+    it off. All begin off, so none is ever switched off, and there is one end (of chaotic iterations of a monotone map,
+    the least fixed point). The second set are those that depend on signals that come to rest, and not on themselves.
+    """
+    import z3
+
+    low, high = _Symbols(z3, "low"), _Symbols(z3, "high")
+    reads = {
+        s: {leaf.seen for leaf in expression_of(rule).leaves if isinstance(leaf.seen, IntEnum)}
+        for s, rule in automaton.rules.items()
+    }
+
+    def monotone(signal: IntEnum) -> bool:
+        solver, leaves = z3.Solver(), expression_of(automaton.rules[signal]).leaves
+        for leaf in leaves:
+            if isinstance(leaf.seen, IntEnum):
+                solver.add(z3.Implies(low(leaf.seen, leaf.tap), high(leaf.seen, leaf.tap)))
+        solver.add(automaton.rules[signal](low), z3.Not(automaton.rules[signal](high)))
+        return bool(solver.check() == z3.unsat)
+
+    rise = {signal for signal in automaton.signals if signal is not automaton.pooled and monotone(signal)}
+    while any(not reads[signal] <= rise for signal in rise):
+        rise = {signal for signal in rise if reads[signal] <= rise}
+    rest = set(rise)
+    while more := {s for s in automaton.signals if s not in rest and reads[s] <= rest and s is not automaton.pooled}:
+        rest |= more
+    return rise, rest - rise
+
+
+# any automaton, kept in step
+
+
+def in_step_lemmas(modulus: int = 3, reads_before: bool = True, waits: bool = True) -> dict[str, bool]:
+    """Return which lemmas about automata that are kept in step hold, for any rule and any number of states.
+
+    Each tile holds its state, the one before and a clock. It is updated only if no neighbour is behind; of one that is
+    ahead, it reads the state before. Let the time of a tile be the number of its updates that count. The lemmas say of
+    a tile that is updated, with four neighbours or fewer: it then holds the state that it has at its new time if all
+    tiles are updated in each iteration, and the one before; neighbours never differ by more than 1 in time; and a tile
+    whose time is least goes on. So after r rounds every tile has a time of r or more.
+
+    Args:
+        modulus: the number at which clocks begin again.
+        reads_before: whether the state before is read of neighbours that are ahead, and not the present one.
+        waits: whether a tile waits for those that are behind.
+    """
+    import z3
+
+    state, number = z3.DeclareSort("State"), z3.IntSort()
+    runs = [z3.Function(f"run {i}", number, state) for i in range(5)]  # of a tile and its neighbours, all in step
+    rule, beyond = z3.Function("rule", *[state] * 6), z3.Const("beyond", state)
+    times, inside = [z3.Int(f"time {i}") for i in range(5)], [z3.BoolVal(True), *(z3.Bool(f"in {i}") for i in range(4))]
+    now, before = ([z3.Const(f"{name} {i}", state) for i in range(5)] for name in ("now", "before"))
+    clocks = [time % modulus for time in times]
+
+    def seen(of: Sequence[Any]) -> list[Any]:
+        return [z3.If(there, value, beyond) for there, value in zip(inside, of, strict=True)]
+
+    facts = [rule(*seen([run(times[0]) for run in runs])) == runs[0](times[0] + 1)]
+    facts += [times[i] >= 0 for i in range(5)] + [now[i] == runs[i](times[i]) for i in range(5)]
+    facts += [z3.Implies(times[i] >= 1, before[i] == runs[i](times[i] - 1)) for i in range(5)]
+    facts += [z3.Implies(inside[i], z3.And(times[i] - times[0] <= 1, times[0] - times[i] <= 1)) for i in range(1, 5)]
+    behind = [z3.And(inside[i], clocks[i] == (clocks[0] - 1) % modulus) for i in range(1, 5)]
+    ready = z3.Not(z3.Or(*behind)) if waits else z3.BoolVal(True)
+    ahead = [clock == (clocks[0] + 1) % modulus for clock in clocks]
+    read = [z3.If(ahead[i], before[i], now[i]) if reads_before else now[i] for i in range(5)]
+    then, after = z3.If(ready, times[0] + 1, times[0]), z3.If(ready, rule(*seen(read)), now[0])
+    kept = z3.If(ready, now[0], before[0])
+    # a neighbour may be updated too, and then does not go on if this tile is behind it
+    later = z3.Int("later")
+    goes = z3.And(later == times[1] + 1, z3.Not(clocks[0] == (clocks[1] - 1) % modulus) if waits else True)
+    claims = {
+        "it holds the state of its time": after == runs[0](then),
+        "and the one before": z3.Implies(then >= 1, kept == runs[0](then - 1)),
+        "neighbours stay in step": z3.Implies(
+            z3.And(inside[1], z3.Or(goes, later == times[1])), z3.And(then - later <= 1, later - then <= 1)
+        ),
+        "the last goes on": z3.Implies(
+            z3.And(*(z3.Implies(inside[i], times[i] >= times[0]) for i in range(1, 5))), ready
+        ),
+    }
+    found = {}
+    for name, claim in claims.items():
+        solver = z3.Solver()
+        solver.add(*facts)
+        assert solver.check() == z3.sat
+        solver.add(z3.Not(claim))
+        found[name] = solver.check() == z3.unsat
+    return found
+
+
+class InStep:
+    """Any automaton without a pooled signal, kept in step on (N, H, W) mazes of which some tiles are updated.
+
+    Attributes:
+        now: (N, S, H, W) bool, what each tile holds.
+        before: the same one update of the tile before.
+        time: (N, H, W), how often each tile has gone on; only its remainder by 3 is read.
+    """
+
+    def __init__(self, automaton: Automaton, tiles: Tiles) -> None:
+        self._automaton, self._kinds = automaton, {kind: tiles == kind for kind in automaton.kinds}
+        self.now = self.before = np.zeros((len(tiles), len(automaton.signals), *tiles.shape[1:]), np.bool_)
+        self.time = np.zeros(tiles.shape, np.int64)
+
+    def update(self, mask: NDArray[np.bool_]) -> None:
+        """Update the tiles of a (N, H, W) mask."""
+        taps, clock = [tap for tap in self._automaton.taps if tap != "C"], self.time % 3
+        signs = np.stack([clock == n for n in range(3)], axis=1)  # beyond the edge none is on
+        clocks = MapView({}, signs)
+
+        def at(n: int, tap: str) -> Bits:
+            return clocks._shifted(clocks._framed[:, n], tap)
+
+        ahead, behind = (
+            {tap: reduce(or_, (signs[:, n] & at((n + by) % 3, tap) for n in range(3))) for tap in taps}
+            for by in (1, -1)
+        )
+        now, before = MapView(self._kinds, self.now), MapView(self._kinds, self.before)
+
+        def see(signal: IntEnum, tap: str = "C") -> Bits:
+            return now(signal, tap) if tap == "C" else np.where(ahead[tap], before(signal, tap), now(signal, tap))
+
+        see.tile = now.tile  # type: ignore[attr-defined]
+        after = np.stack([self._automaton.rules[signal](see) for signal in self._automaton.signals], axis=1)
+        goes = mask & ~reduce(or_, behind.values())
+        self.before = np.where(goes[:, None], self.now, self.before)
+        self.now = np.where(goes[:, None], after, self.now)
+        self.time = self.time + goes
+
+
+# schedules
+
+
+def packed(maps: NDArray[np.bool_]) -> Words:
+    """Return (N, ...) maps as (N / 64, ...) integers, a bit for each."""
+    padded = np.concatenate([maps, np.zeros((-len(maps) % WORD, *maps.shape[1:]), np.bool_)])
+    bits = padded.reshape(-1, WORD, *maps.shape[1:]).astype(np.uint64)
+    shifts = np.arange(WORD, dtype=np.uint64).reshape(-1, *[1] * (maps.ndim - 1))
+    return np.asarray(np.bitwise_or.reduce(bits << shifts, axis=1))
+
+
+def unpacked(words: Words, n: int) -> NDArray[np.bool_]:
+    """Return n maps of integers that `packed` made."""
+    shifts = np.arange(WORD, dtype=np.uint64).reshape(-1, *[1] * (words.ndim - 1))
+    return ((words[:, None] >> shifts) & np.uint64(1)).astype(np.bool_).reshape(-1, *words.shape[1:])[:n]
+
+
+Schedule = Callable[[np.random.Generator, Tiles], Iterator[Words]]
+"""(rng, (N, H, W) tiles) -> which tiles each iteration updates, (N / 64, H, W) integers, for ever."""
+
+
+def at_random(halvings: int, rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
+    """Each tile with probability 1/2, 1/4, ...; with 0, all of them; below 0, each with 3/4, 7/8, ..."""
+    shape = (-(-len(tiles) // WORD), *tiles.shape[1:])
+    while True:
+        masks = [rng.integers(0, 2**64, shape, np.uint64) for _ in range(abs(halvings) + (halvings < 0))]
+        join = np.bitwise_and if halvings >= 0 else np.bitwise_or
+        yield join.reduce(masks) if masks else np.full(shape, ALL)
+
+
+def one_by_one(order: str, rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
+    """A tile at a time: row by row, backwards, drawn at random, or in an order that is drawn anew for each sweep."""
+    shape, n_tiles = (-(-len(tiles) // WORD), *tiles.shape[1:]), tiles[0].size
+    while True:
+        sweep = {"rows": np.arange(n_tiles), "backwards": np.arange(n_tiles)[::-1]}.get(order)
+        if sweep is None:
+            sweep = rng.integers(0, n_tiles, n_tiles) if order == "drawn" else rng.permutation(n_tiles)
+        for place in sweep:
+            mask = np.zeros(shape, np.uint64)
+            mask.reshape(len(mask), -1)[:, place] = ALL
+            yield mask
+
+
+def by_distance(outward: bool, rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
+    """All tiles of one distance from the target at a time, outward or inward; those out of reach come last."""
+    ends = np.array([np.argwhere(level == Tile.TARGET)[0] for level in tiles])
+    far = distances(tiles, ends)
+    far = np.where(far < 0, far.max() + 1, far)
+    numbers = range(int(far.max()) + 1)
+    masks = [packed(far == number) for number in (numbers if outward else reversed(numbers))]
+    while True:
+        yield from masks
+
+
+def starved(rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
+    """All tiles but those of the canonical path, which have their turn in every 50th iteration only."""
+    others = packed(~np.asarray(shortest_path(tiles)))
+    while True:
+        yield from [others] * 49
+        yield np.full(others.shape, ALL)
+
+
+SCHEDULES: dict[str, tuple[Schedule, int]] = {
+    "all tiles": (partial(at_random, 0), 1),
+    "probability 3/4": (partial(at_random, -1), 1),
+    "probability 1/2": (partial(at_random, 1), 1),
+    "probability 1/8": (partial(at_random, 3), 1),
+    "in sweeps, by rows": (partial(one_by_one, "rows"), 0),
+    "in sweeps, backwards": (partial(one_by_one, "backwards"), 0),
+    "in sweeps, orders drawn anew": (partial(one_by_one, "anew"), 0),
+    "one tile, drawn": (partial(one_by_one, "drawn"), 0),
+    "by distance, outward": (partial(by_distance, True), 1),
+    "by distance, inward": (partial(by_distance, False), 1),
+    "the path starved": (starved, 1),
+}
+"""By name; with the part of the levels that are run, 1 or 0: one tile at a time takes long, so it is tried on 64."""
+
+
+class Run(NamedTuple):
+    """What came of N mazes.
+
+    Attributes:
+        path: (N, H, W) bool, PATH in the end.
+        strayed: (N,) bool, whether PATH was ever on off the canonical path.
+        iterations: (N,) after how many iterations PATH was first the canonical path; -1 if never.
+        rounds: (N,) in which round that was, from 1.
+    """
+
+    path: NDArray[np.bool_]
+    strayed: NDArray[np.bool_]
+    iterations: NDArray[np.int64]
+    rounds: NDArray[np.int64]
+
+
+def run(automaton: Automaton, tiles: Tiles, schedule: Schedule, seed: int = 0, rest: bool = False) -> Run:
+    """Run an automaton until the path is canonical on every maze or, if told so, until nothing changes any more."""
+    n, rng = len(tiles), np.random.default_rng(seed)
+    view = MapView(
+        {kind: packed(tiles == kind) for kind in automaton.kinds},
+        np.zeros((-(-n // WORD), len(automaton.signals), *tiles.shape[1:]), np.uint64),
+    )
+    answer, left = packed(np.asarray(shortest_path(tiles))), np.full(view.signals[:, 0].shape, ALL)
+    strayed, right = np.zeros(len(left), np.uint64), np.zeros(len(left), np.uint64)
+    iterations, rounds, when = np.full(n, -1), np.ones(n, np.int64), np.full(n, -1)
+    for t, mask in enumerate(schedule(rng, tiles), 1):
+        after = automaton.advance(view)
+        if rest and t % 50 == 0 and np.array_equal(after, view.signals):
+            break
+        view = view.after(
+            np.where(mask[:, None] == ALL, after, (after & mask[:, None]) | (view.signals & ~mask[:, None]))
+        )
+        path, left = view.signals[:, 0], left & ~mask
+        strayed |= np.bitwise_or.reduce(path & ~answer, axis=(1, 2))
+        now_right = ~np.bitwise_or.reduce(path ^ answer, axis=(1, 2))
+        fresh = unpacked(now_right & ~right, n)
+        iterations[fresh], when[fresh] = t, rounds[fresh]
+        right |= now_right
+        over = ~np.bitwise_or.reduce(left, axis=(1, 2))
+        if over.any():
+            rounds += unpacked(over, n)
+            left |= over[:, None, None]
+        if not rest and (iterations >= 0).all():
+            break
+    return Run(unpacked(path, n), unpacked(strayed, n), iterations, when)
+
+
+def levels_of(name: str, n: int) -> Tiles:
+    """Return the first levels of a test set."""
+    family, size = name.rsplit("-", 1)
+    if name.startswith("maze-"):
+        return find_benchmark_set(name).levels(n).tiles
+    return test_levels(family, int(size), "shortest-path", n).tiles
+
+
+def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple[int, bool]:
+    """Return how many states a (H, W) maze can be in under any schedule, and whether all is right in each of them.
+
+    PATH is on nowhere off the canonical path, and as many iterations as a fresh start takes end with all of it.
+    """
+    joined, shape = (distances(tiles)[tiles == Tile.TARGET] >= 0).all(), (len(automaton.signals), *tiles.shape)
+    answer = np.asarray(shortest_path(tiles)) if joined else np.zeros(tiles.shape, np.bool_)
+    masks = np.array([[i >> place & 1 for place in range(tiles.size)] for i in range(2**tiles.size)], bool)
+    masks = masks.reshape(-1, 1, *tiles.shape)
+    known, fresh = set[bytes](), [np.zeros(shape, np.bool_)]
+    while fresh:
+        states = np.stack(fresh)
+        after = automaton.step(np.broadcast_to(tiles, (len(states), *tiles.shape)), states)
+        fresh = []
+        for one, then in zip(states, after, strict=True):
+            codes = np.packbits(np.where(masks, then, one).reshape(len(masks), -1), axis=1)
+            for code in np.unique(codes, axis=0):
+                if (key := code.tobytes()) not in known:
+                    known.add(key)
+                    fresh.append(np.unpackbits(code, count=one.size).astype(bool).reshape(shape))
+    states = np.stack([np.unpackbits(np.frombuffer(key, np.uint8), count=int(np.prod(shape))) for key in known])
+    signals: Signals = states.reshape(-1, *shape).astype(bool)
+    many = np.broadcast_to(tiles, (len(signals), *tiles.shape))
+    right = not (signals[:, 0] & ~answer).any()
+    for _ in range(2 * int(answer.sum())):
+        signals = automaton.step(many, signals)
+    return len(signals), right and bool((signals[:, 0] == answer).all())
+
+
+@torch.no_grad()
+def of_network(policy: Policy, tiles: Tiles, n_iterations: int, probability: float, seed: int = 0) -> float:
+    """Return the part of the mazes on which a network is right if each tile is updated with a probability."""
+    rng, maze = np.random.default_rng(seed), torch.from_numpy(one_hot(tiles, policy.n_tiles))
+    state = torch.zeros(len(tiles), policy.n_channels, *tiles.shape[1:])
+    for step in range(n_iterations):
+        mask = torch.from_numpy(rng.random((len(tiles), 1, *tiles.shape[1:])) < probability)
+        state = torch.where(mask, policy(maze, state, step), state)
+    return float(((state[:, 0] > 0.5).numpy() == shortest_path(tiles)).all(axis=(1, 2)).mean())
+
+
+# what is printed and drawn
+
+
+def percent(parts: NDArray[np.bool_]) -> str:
+    """Return how many are true."""
+    return f"{100 * parts.mean():.1f}"
+
+
+def of_sets(names: Sequence[str], n: int) -> Iterator[Table]:
+    """Yield what both automata do at probability 1/2 on the first n levels of each test set."""
+    half, plain, kept = partial(at_random, 1), list[list[str]](), list[list[str]]()
+    for name in names:
+        tiles = levels_of(name, n)
+        answer = np.asarray(shortest_path(tiles))
+        n_moves = answer.sum(axis=(1, 2)) - 1
+        found = run(SHORTEST_PATH, tiles, half, rest=True)
+        valid, best = np.asarray(is_valid(tiles, found.path)), np.asarray(is_optimal(tiles, found.path))
+        longer = (found.path.sum(axis=(1, 2)) - answer.sum(axis=(1, 2))) / n_moves
+        same = (found.path == answer).all(axis=(1, 2))
+        plain.append([name, percent(valid), percent(best), percent(same), f"{100 * longer.mean():+.1f} %"])
+        found, bound = run(ASYNCHRONOUS, tiles, half), 2 * n_moves + 2
+        slower, rounds = found.iterations / bound, found.rounds / bound
+        texts = [f"{slower.mean():.2f}", f"{slower.max():.2f}", f"{rounds.max():.2f}"]
+        kept.append([name, percent(found.iterations > 0), percent(found.strayed), f"{n_moves.mean():.0f}", *texts])
+    about = f"at probability 1/2, {n} test levels of each set"
+    yield Table(
+        ("set", "a path", "a shortest one", "the canonical one", "longer by"), plain, (), f"shortest-path {about}"
+    )
+    columns = (
+        "set",
+        "right",
+        "ever wrong",
+        "moves",
+        "iterations / (2 L + 2)",
+        "largest",
+        "rounds / (2 L + 2), largest",
+    )
+    yield Table(columns, kept, (), f"{ASYNCHRONOUS.name} {about}")
+
+
+def of_schedules(names: Sequence[str], n: int) -> Table:
+    """Return whether the automaton that is kept in step is right under each of the schedules."""
+    rows = []
+    for (about, (schedule, many)), name in ((each, name) for each in SCHEDULES.items() for name in names):
+        tiles = levels_of(name, n if many else min(n, WORD))
+        found, bound = run(ASYNCHRONOUS, tiles, schedule), 2 * np.asarray(shortest_path(tiles)).sum(axis=(1, 2))
+        rounds = found.rounds / bound
+        facts = [percent(found.iterations > 0), percent(found.strayed), f"{rounds.mean():.2f}", f"{rounds.max():.2f}"]
+        rows.append([about, name, str(len(tiles)), *facts])
+    return Table(("schedule", "set", "levels", "right", "ever wrong", "rounds / (2 L + 2)", "largest"), rows)
+
+
+def draw(out: Path, seed: int = 2, shown: Sequence[int] = (4, 12, 20, 32, 100)) -> None:
+    """Draw both automata on one maze with the same tiles updated, after some iterations."""
+    tiles = parse(MAZE)
+    colours = {Tile.EMPTY: "#ffffff", Tile.WALL: "#343a40", Tile.SOURCE: "#ffffff", Tile.TARGET: "#ffffff"}
+    with figure(out, 2.3 * len(shown), 5.2) as drawn:
+        rows = np.array(panels(drawn, 2 * len(shown), len(shown))).reshape(2, -1)
+        for automaton, row in zip((SHORTEST_PATH, ASYNCHRONOUS), rows, strict=True):
+            rng, states = np.random.default_rng(seed), [np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_)]
+            for _ in range(max(shown)):
+                mask = rng.random((1, 1, *tiles.shape)) < 0.5
+                states.append(np.where(mask, automaton.step(tiles[None], states[-1]), states[-1]))
+            for axes, t in zip(row, shown, strict=True):
+                on = states[t][0]
+                wet = on[list(FLOOD)].any(axis=0) if automaton is ASYNCHRONOUS else on[SHORTEST_PATH.signals["FLOOD"]]
+                picture = np.array([[to_rgb(colours[Tile(kind)]) for kind in line] for line in tiles])
+                picture[wet], picture[on[0]] = to_rgb(SKY), to_rgb(ORANGE)
+                axes.imshow(picture)
+                for place in np.argwhere(tiles != Tile.WALL):
+                    at, kind = tuple(place), tiles[tuple(place)]
+                    text = {Tile.SOURCE: "S", Tile.TARGET: "T"}.get(kind, "")
+                    if automaton is ASYNCHRONOUS and not wet[at] and not text:
+                        text = str(next((n for n in (1, 2, 3) if on[(AT[n], *at)]), 0))
+                    axes.text(at[1], at[0], text, ha="center", va="center", fontsize=9 if text in "ST" else 7)
+                axes.set(xticks=[], yticks=[], title=f"{t} iterations" if automaton is SHORTEST_PATH else "")
+                axes.grid(visible=False)
+            row[0].set_ylabel("as it was" if automaton is SHORTEST_PATH else "kept in step")
+
+
+MAZE = """
+#############
+#......T....#
+#.#.#.#.#####
+#...........#
+#.#.###.###.#
+#...#...#...#
+#.###.###.#.#
+#...#.....#.#
+#.#.#.#.###.#
+#.#...#.....#
+#.#.###.#.#.#
+#.....#....S#
+#############
+"""
+SETS = ("random-16", "perfect-16", "loops-16", "sparse-16", "maze-unique-30", "maze-hard-30-redrawn")
+NETWORKS = (
+    "nca-shortest-path-solutions",
+    "nca-shortest-path-healing",
+    "nca-shortest-path",
+    "nca-shortest-path-hinted",
+    "nca-shortest-path-healing-hinted",
+)
+
+
+def main(
+    sets: tuple[str, ...] = SETS, n: int = 256, n_networks: int = 128, out: Path = Path("docs/asynchronous.png")
+) -> None:
+    """Print the tables, and draw the figure."""
+    torch.set_num_threads(1)
+    rows = []
+    for name, automaton in AUTOMATA.items():
+        names = [", ".join(signal.name for signal in sorted(some)) for some in survivors(automaton)]
+        rows.append([name, *names, str(len(automaton.signals))])
+    print(Table(("automaton", "rise", "follow", "signals"), rows).markdown())
+    options: dict[str, dict[str, Any]] = {
+        "as above": {},
+        "a clock modulo 2": {"modulus": 2},
+        "only what neighbours hold now": {"reads_before": False},
+        "nobody waits": {"waits": False},
+    }
+    rows = [[about, *map(str, in_step_lemmas(**given).values())] for about, given in options.items()]
+    print(Table(("kept in step", *in_step_lemmas()), rows).markdown())
+    proof = prove(ASYNCHRONOUS)
+    print(f"{ASYNCHRONOUS.name}: {sum(bool(lemma.holds) for lemma in proof.lemmas)} of {len(proof.lemmas)} lemmas hold")
+    model, certificate = compile_automaton(ASYNCHRONOUS)
+    some = sum(int((parameter != 0).sum()) for parameter in model.parameters() if parameter.ndim > 1)
+    print(f"certified: {certificate.holds}; {model.n_channels} channels, {model.n_weights} weights, {some} not zero")
+    draw(out)
+    for table in of_sets(sets, n):
+        print(f"{table.title}\n\n{table.markdown()}", flush=True)
+    print(of_schedules(sets[:3], n).markdown(), flush=True)
+    mazes = [np.array(kinds, np.uint8).reshape(2, 3) for kinds in product(range(4), repeat=6)]
+    ended = [tiles for tiles in mazes if all((tiles == kind).sum() == 1 for kind in (Tile.SOURCE, Tile.TARGET))]
+    counts = [reachable_states(tiles) for tiles in ended]
+    n_right = sum(right for _, right in counts)
+    print(f"all schedules: {n_right} of {len(ended)} mazes of 2 x 3 right; {sum(n for n, _ in counts):,} states")
+    rows = []
+    for name in (ASYNCHRONOUS.name, *NETWORKS):
+        policy = model if name == ASYNCHRONOUS.name else load(name)
+        for probability, n_iterations in ((1, 250), (0.5, 750)):
+            parts = (of_network(policy, levels_of(each, n_networks), n_iterations, probability) for each in sets[:3])
+            rows.append([name, f"{probability}", *(f"{100 * part:.1f}" for part in parts)])
+            print(rows[-1], flush=True)
+    print(Table(("network", "probability", *sets[:3]), rows).markdown())
+
+
+if __name__ == "__main__":
+    tyro.cli(main, description=__doc__)

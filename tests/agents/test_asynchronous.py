@@ -1,0 +1,139 @@
+"""Automata of which some tiles only are updated: what survives, and a shortest path that is kept in step."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from experiments.asynchronous import SCHEDULES, InStep, in_step_lemmas, reachable_states, run, survivors
+from maze_nca_gym.agents.laboratory import AUTOMATA, SHORTEST_PATH, prove
+from maze_nca_gym.agents.laboratory.automata import asynchronous
+from maze_nca_gym.agents.laboratory.automata.asynchronous import ASYNCHRONOUS, CANONICAL, FLOOD, RULES, S
+from maze_nca_gym.agents.laboratory.automata.rules import around
+from maze_nca_gym.mazes import Tile, generate, parse, shortest_path
+from tests.tables import for_each
+
+
+def mazes(family: str = "loops", n: int = 8, size: int = 7, border: bool = True) -> np.ndarray:
+    return generate(np.random.default_rng(4), n, size, family, border=border)
+
+
+@for_each("border", (True, False))
+def test_with_all_tiles_at_once_it_draws_what_the_other_draws(border):
+    tiles = mazes(border=border)
+    both = zip(ASYNCHRONOUS.trace(tiles), SHORTEST_PATH.trace(tiles), strict=False)
+    assert all((one[:, 0] == other[:, 0]).all() for one, other in both)
+
+
+@for_each("name", SCHEDULES)
+def test_under_any_schedule_it_is_right_within_its_rounds(name):
+    for border in (True, False):
+        tiles = mazes(n=4, size=5, border=border)
+        found = run(ASYNCHRONOUS, tiles, SCHEDULES[name][0])
+        assert (found.rounds <= 2 * shortest_path(tiles).sum(axis=(1, 2))).all()
+        assert (found.rounds >= 1).all()
+        assert not found.strayed.any()
+
+
+def test_the_other_is_not():
+    tiles = mazes("rooms", n=64)
+    found = run(SHORTEST_PATH, tiles, SCHEDULES["probability 1/2"][0], rest=True)
+    assert 8 < (found.path == shortest_path(tiles)).all(axis=(1, 2)).sum() < 56
+    found = run(SHORTEST_PATH, mazes("perfect"), SCHEDULES["probability 1/2"][0], rest=True)
+    assert not found.strayed.any()
+
+
+@for_each("drawing", ("S.\n..\n.T", "S..T", "T.\n.S", "ST\n#."))
+def test_no_schedule_leads_to_a_wrong_state(drawing):
+    n_states, right = reachable_states(parse(drawing))
+    assert right
+    assert n_states > 20
+    _, right = reachable_states(parse(drawing), SHORTEST_PATH)
+    assert right == (drawing in ("S..T", "ST\n#."))
+
+
+def never_waits(n, see):
+    return see(FLOOD[n]) | (asynchronous._at(n - 1, see) & around(see, FLOOD[n - 1])) | see.tile(Tile.TARGET)
+
+
+def counts_any_flood(see):
+    floods = (
+        asynchronous._at(1, see) & ~asynchronous._near_at(0, see) & (around(see, S.FLOOD_1) | around(see, S.FLOOD_2))
+    )
+    return see(S.FLOOD_2) | floods
+
+
+def goes_on_beside_the_flood(see):
+    here = see(S.AT_1) | (see(S.AT_2) & around(see, S.AT_1))
+    return here & ~asynchronous._near_at(0, see) & ~see.tile(Tile.TARGET)
+
+
+EARLY = replace(CANONICAL, start=lambda see, tap: see.tile(Tile.SOURCE, tap))
+
+
+@for_each(
+    ("signal", "rule", "refused"),
+    [
+        (S.FLOOD_1, lambda see: never_waits(1, see), "FLOOD_1 is so"),
+        (S.FLOOD_2, counts_any_flood, "FLOOD_2 is so"),
+        (S.AT_2, goes_on_beside_the_flood, "AT_2 is so"),
+        (S.AT_2, lambda see: see(S.AT_1), "AT_2 is so"),
+        (S.ENTER_L, EARLY.rules[S.ENTER_L], "ENTER_L is so"),
+        (S.NEAR_U, lambda see: see(S.NEAR_U) | CANONICAL.flooded(see, "U"), "NEAR_U is so"),
+    ],
+)
+def test_other_rules_are_refused(signal, rule, refused):
+    pytest.importorskip("z3")
+    wrong = prove(replace(ASYNCHRONOUS, rules={**RULES, signal: rule})).refused
+    assert any(lemma.claim.startswith(refused) for lemma in wrong)
+    assert all(lemma.counterexample for lemma in wrong)
+
+
+def test_what_rises_survives_any_schedule():
+    pytest.importorskip("z3")
+    named = {
+        name: [{signal.name for signal in some} for some in survivors(AUTOMATA[name])]
+        for name in ("shortest-path", "reachable", "dead-ends", "life", "first-passage")
+    }
+    assert named == {
+        "shortest-path": [{"FLOOD"}, set()],
+        "reachable": [{"PATH", "WET"}, set()],
+        "dead-ends": [{"FILLED"}, {"PATH"}],
+        "life": [{"BEGUN"}, set()],
+        "first-passage": [set(), set()],
+    }
+    tiles = mazes(n=64)
+    for name in ("reachable", "dead-ends"):
+        *_, end = AUTOMATA[name].trace(tiles)
+        found = run(AUTOMATA[name], tiles, SCHEDULES["probability 1/2"][0], rest=True)
+        np.testing.assert_array_equal(found.path, end[:, 0])
+
+
+def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():
+    pytest.importorskip("z3")
+    assert all(in_step_lemmas().values())
+    refused = [
+        [name for name, holds in in_step_lemmas(**given).items() if not holds]
+        for given in ({"modulus": 2}, {"reads_before": False}, {"waits": False})
+    ]
+    assert refused == [
+        ["the last goes on"],
+        ["it holds the state of its time"],
+        ["it holds the state of its time", "neighbours stay in step"],
+    ]
+
+
+@for_each("name", ("life", "shortest-path", "first-passage", "wall-follower", "dead-ends"))
+def test_each_tile_then_holds_what_it_holds_at_its_time(name):
+    automaton, rng = AUTOMATA[name], np.random.default_rng(0)
+    tiles = mazes(n=2) if automaton.task == "shortest-path" else (mazes(n=2) == Tile.WALL).astype(np.uint8)
+    held = [*islice(automaton.trace(tiles), 64)]
+    states = np.stack([*held, *[held[-1]] * (64 - len(held))])
+    kept = InStep(automaton, tiles)
+    level, row, col = np.indices(tiles.shape)
+    for _ in range(120):
+        kept.update(rng.random(tiles.shape) < 0.5)
+        np.testing.assert_array_equal(kept.now.transpose(0, 2, 3, 1), states[kept.time, level, :, row, col])
+    assert kept.time.min() > 10
+    assert np.ptp(kept.time) > 1
