@@ -279,13 +279,16 @@ def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, floa
     }
 
 
-def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float | None]]]) -> str:
     """Return a table of means, with intervals by Student's t if there are several values."""
     columns = [first, *next(iter(of_rows.values()))]
     return Table(columns, [[name, *map(_cell, cells.values())] for name, cells in of_rows.items()]).markdown() + "\n"
 
 
-def _cell(values: Sequence[float]) -> str:
+def _cell(found: Sequence[float | None]) -> str:
+    values = [value for value in found if value is not None]
+    if len(values) < len(found):
+        return "-"  # a score was the same for all levels
     interval = student(values)
     return f"{np.mean(values):.2f}" + ("" if interval is None else f" ({interval[0]:.2f} to {interval[1]:.2f})")
 
