@@ -302,7 +302,7 @@ def main() -> None:
     }
     runs = all_kept("runs", make_run, calls, arguments.jobs)
     drawn = [run["correlations"] for run in runs if run["correlations"]]
-    places = [*(("all", i) for i in range(4)), ("random", 3), ("perfect", 3), ("length", 3)]
+    places = [*(("all", i) for i in range(4)), ("random", 3), ("perfect", 3)]
     first = {
         name: {
             f"{part}, {drawn[0][i]['steps']:,}": [run[i][part][name] for run in drawn] for part, i in places if drawn
