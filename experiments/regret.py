@@ -13,13 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 import tyro
 from numpy.typing import NDArray
 from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from torch import Tensor, nn
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.statistics import spearman, student
@@ -55,12 +57,14 @@ class Play(NamedTuple):
         values: (T + 1, K, N), what the critic says before each step and behind the last; 0 after an optimal path.
         counts: (T, K, N) bool, whether the episode was still going on.
         optimal: (K, N) bool, whether it ended with an optimal path.
+        surprises: (T, K, N) for each predictor: by how much it mistook the state after each step.
     """
 
     rewards: Floats
     values: Floats
     counts: NDArray[np.bool_]
     optimal: NDArray[np.bool_]
+    surprises: tuple[Floats, ...] = ()
 
     @property
     def returns(self) -> Floats:
@@ -71,20 +75,69 @@ class Play(NamedTuple):
         """Return the mean over the steps of all episodes on each level, (N,), of (T, K, N)."""
         return (of_steps * self.counts).sum(axis=(0, 1)) / self.counts.sum(axis=(0, 1))
 
+    @property
+    def errors(self) -> Floats:
+        """(T, K, N), by how much each step and the value behind it are better than the value before it."""
+        return self.rewards + GAMMA * self.values[1:] - self.values[:-1]
+
     def advantages(self) -> Floats:
         """Return GAE, the discounted sums of the value's errors from each step on, (T, K, N)."""
-        sums = self.rewards + GAMMA * self.values[1:] - self.values[:-1]
+        sums = self.errors
         for t in range(len(sums) - 2, -1, -1):
             sums[t] += GAMMA * LAMBDA * sums[t + 1]
         return sums
 
+    def shortfalls(self) -> Floats:
+        """Return by how much each step falls short of its value, (T, K, N), 0 or more: the negative of GAE, the mean of
+        sums over 1, 2, ... steps, except that a sum above 0 is set to 0 before the next step is added."""
+        errors, found = self.errors, np.zeros_like(self.rewards)
+        for t in range(len(errors)):
+            running = np.zeros_like(errors[t])
+            for i, error in enumerate(errors[t:]):
+                running = np.minimum(running + GAMMA**i * error, 0)
+                found[t] -= LAMBDA**i * (1 if t + i == len(errors) - 1 else 1 - LAMBDA) * running
+        return found
+
+
+class Predictor(BaseCallback):
+    """A small network that learns, on all episodes of an agent's training, to predict the state after a step."""
+
+    def __init__(self, seed: int, sees_action: bool) -> None:
+        super().__init__()
+        self._sees_action, n_channels = sees_action, SHORTEST_PATH.n_tiles + 1 + sees_action
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._network = nn.Sequential(nn.Conv2d(n_channels, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 1, 1))
+        self._optimizer = torch.optim.Adam(self._network.parameters(), 3e-3)
+
+    def surprise(self, maze: Tensor, state: Tensor, action: Tensor, after: Tensor) -> Tensor:
+        """Return the mean error of the tiles, (B,), from the (B, C, H, W) parts of a step."""
+        seen = torch.cat([maze, state, action] if self._sees_action else [maze, state], dim=1)
+        return cast(Tensor, self._network(seen) - after).abs().mean(dim=(1, 2, 3))
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        buffer = cast(PPO, self.model).rollout_buffer
+        maze, state = (torch.as_tensor(cast(dict[str, Floats], buffer.observations)[of]) for of in ("maze", "state"))
+        actions, starts = torch.as_tensor(buffer.actions).reshape(state.shape), buffer.episode_starts.astype(np.bool_)
+        for t in range(N_STEPS - 1):
+            goes_on = ~starts[t + 1]
+            if goes_on.any():
+                self._optimizer.zero_grad()
+                self.surprise(*(of[goes_on] for of in (maze[t], state[t], actions[t], state[t + 1]))).mean().backward()
+                self._optimizer.step()
+
 
 @torch.no_grad()
-def play(agent: PPO, tiles: Tiles, n: int, seed: int, deterministic: bool = False) -> Play:
+def play(
+    agent: PPO, tiles: Tiles, n: int, seed: int, deterministic: bool = False, predictors: Sequence[Predictor] = ()
+) -> Play:
     """Play n episodes on each of (N, H, W) levels, with noise of that seed or without any."""
     levels = np.tile(tiles, (n, 1, 1))
     state = initial(levels, SHORTEST_PATH.solve_all(levels), SHORTEST_PATH.n_tiles, 1)
-    alive, steps, values = np.ones(len(levels), np.bool_), [], []
+    alive, steps, values, seen = np.ones(len(levels), np.bool_), [], [], []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for step in range(N_STEPS + 1):
@@ -94,9 +147,12 @@ def play(agent: PPO, tiles: Tiles, n: int, seed: int, deterministic: bool = Fals
             if step < N_STEPS:
                 after = transition(state, paths_of(actions.numpy()), SHORTEST_PATH.judge)
                 steps.append((np.where(alive, after.scores.accuracy - state.scores.accuracy, 0.0), alive))
+                parts = (observed["maze"], observed["state"], actions, torch.from_numpy(after.channels))
+                seen.append([predictor.surprise(*parts).numpy() for predictor in predictors])
                 state, alive = after, alive & ~after.scores.optimal
     rewards, counts = (np.stack(each).reshape(N_STEPS, n, -1) for each in zip(*steps, strict=True))
-    return Play(rewards, np.stack(values).reshape(N_STEPS + 1, n, -1), counts, ~alive.reshape(n, -1))
+    surprises = tuple(np.stack(each).reshape(N_STEPS, n, -1) for each in zip(*seen, strict=True))
+    return Play(rewards, np.stack(values).reshape(N_STEPS + 1, n, -1), counts, ~alive.reshape(n, -1), surprises)
 
 
 ESTIMATES: Mapping[str, Callable[[Play, Play, Tiles], Floats]] = {
@@ -107,13 +163,19 @@ ESTIMATES: Mapping[str, Callable[[Play, Play, Tiles], Floats]] = {
     ),
     "positive value loss": lambda own, other, tiles: own.mean(np.maximum(own.advantages(), 0)),
     "L1 value loss": lambda own, other, tiles: own.mean(np.abs(own.advantages())),
+    "MNA": lambda own, other, tiles: own.mean(own.shortfalls()),
+    "MNA if solved": lambda own, other, tiles: own.mean(own.shortfalls()) * own.optimal.any(axis=0),
+    "TRACED": lambda own, other, tiles: own.mean(np.maximum(own.advantages(), 0) + own.surprises[0]),
+    "transition error": lambda own, other, tiles: own.mean(own.surprises[0]),
+    "the same without the action": lambda own, other, tiles: own.mean(own.surprises[1]),
     "PAIRED": lambda own, other, tiles: other.returns.max(axis=0) - own.returns.mean(axis=0),
     "1 - first value": lambda own, other, tiles: 1 - own.values[0].mean(axis=0),
     "solution length": lambda own, other, tiles: SHORTEST_PATH.solve_all(tiles).sum(axis=(1, 2)),
 }
 """Name -> (N,) scores by two episodes of an agent and two of its antagonist. `MaxMC of the rest` subtracts what
-has been gained from the best return, since rewards come at every step here and values are of those to come."""
-ARMS = ("chance", "true regret", "positive value loss", "MaxMC of the rest", "L1 value loss", "PAIRED")
+has been gained from the best return, since rewards come at every step here, and values are of those to come. TRACED's
+co-learnability is missing, being the same for all levels that are scored at the same time."""
+ARMS = ("chance", "true regret", "positive value loss", "MaxMC of the rest", "L1 value loss", "PAIRED", "MNA")
 
 
 @dataclass(frozen=True)
@@ -148,19 +210,22 @@ def make_run(chosen_by: str, seed: int, n_chunks: int) -> Record:
         return np.where((rng.random(len(rows)) < 0.5)[:, None, None], fresh, chosen)
 
     agents = [make_agent(seed + 1000 * i, choose) for i in range(1 + (chosen_by in ("chance", "PAIRED")))]
+    predictors = [Predictor(seed, sees_action) for sees_action in (True, False)]
     correlations, curves = [], []
     for chunk in range(n_chunks):
         pool[0] = draw(rng_for(seed, "candidates", chunk), 256)
         if chosen_by != "chance" and chunk:
-            scores = ESTIMATES[chosen_by](*(play(agents[i], pool[0], 2, chunk) for i in (0, -1)), pool[0])
+            plays = (play(agents[i], pool[0], 2, chunk, predictors=predictors) for i in (0, -1))
+            scores = ESTIMATES[chosen_by](*plays, pool[0])
             pool[0] = pool[0][np.argsort(-scores)[: len(scores) // 4]]
         for agent in agents:
             agent.lr_schedule = lambda _, left=1 - chunk / n_chunks: 3e-3 * left
-            agent.learn(CHUNK, reset_num_timesteps=False)
+            agent.learn(CHUNK, [*predictors] if agent is agents[0] else None, reset_num_timesteps=False)
         if n_chunks / (chunk + 1) in (1, 2, 4, 8):
             n = (chunk + 1) * CHUNK
             if chosen_by == "chance":
-                correlations.append({"steps": n, **correlate(agents, draw(rng_for(seed, "fresh", chunk), 512), chunk)})
+                fresh = draw(rng_for(seed, "fresh", chunk), 512)
+                correlations.append({"steps": n, **correlate(agents, predictors, fresh, chunk)})
             curves.append({"steps": n, **validate(agents[0])})
     return {"chosen_by": chosen_by, "seed": seed, "correlations": correlations, "curve": curves}
 
@@ -173,17 +238,17 @@ def make_agent(seed: int, choose: Callable[..., Tiles]) -> PPO:
     return PPO(NCAActorCriticPolicy, env, clip_range=0.5, max_grad_norm=0.05, vf_coef=0.1, seed=seed, **steps)
 
 
-def correlate(agents: Sequence[PPO], tiles: Tiles, seed: int) -> Record:
+def correlate(agents: Sequence[PPO], predictors: Sequence[Predictor], tiles: Tiles, seed: int) -> Record:
     """Return the rank correlation of each estimate with the true regret of the first agent, the last being its
-    antagonist, on all levels and on some, and with the length of the solution."""
-    own, other = (play(agents[i], tiles, 2, seed) for i in (0, -1))
+    antagonist, on all levels and on each family, and with the length of the solution; and the mean of each estimate."""
+    own, other = (play(agents[i], tiles, 2, seed, predictors=predictors) for i in (0, -1))
     true = 1 - play(agents[0], tiles, 8, seed + 500).returns.mean(axis=0)
     scores = {name: estimate(own, other, tiles) for name, estimate in ESTIMATES.items()}
     length, families = scores["solution length"], np.arange(len(tiles)) % len(FAMILIES)
     parts = {"all": length > 0, **{family: families == i for i, family in enumerate(FAMILIES)}}
-    parts["7 to 9 tiles"] = (length >= 7) & (length <= 9)
     found = {part: {name: spearman(of[at], true[at]) for name, of in scores.items()} for part, at in parts.items()}
-    return {**found, "length": {name: spearman(of, length) for name, of in scores.items()}}
+    found["length"] = {name: spearman(of, length) for name, of in scores.items()}
+    return {**found, "mean": {name: float(of.mean()) for name, of in scores.items()}}
 
 
 def validate(agent: PPO) -> Record:
@@ -214,13 +279,16 @@ def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, floa
     }
 
 
-def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float | None]]]) -> str:
     """Return a table of means, with intervals by Student's t if there are several values."""
     columns = [first, *next(iter(of_rows.values()))]
     return Table(columns, [[name, *map(_cell, cells.values())] for name, cells in of_rows.items()]).markdown() + "\n"
 
 
-def _cell(values: Sequence[float]) -> str:
+def _cell(found: Sequence[float | None]) -> str:
+    values = [value for value in found if value is not None]
+    if len(values) < len(found):
+        return "-"  # a score was the same for all levels
     interval = student(values)
     return f"{np.mean(values):.2f}" + ("" if interval is None else f" ({interval[0]:.2f} to {interval[1]:.2f})")
 
@@ -234,7 +302,7 @@ def main() -> None:
     }
     runs = all_kept("runs", make_run, calls, arguments.jobs)
     drawn = [run["correlations"] for run in runs if run["correlations"]]
-    places = [("all", 0), ("all", 2), ("all", 3), ("perfect", 3), ("7 to 9 tiles", 3), ("length", 0), ("length", 3)]
+    places = [*(("all", i) for i in range(4)), ("random", 3), ("perfect", 3)]
     first = {
         name: {
             f"{part}, {drawn[0][i]['steps']:,}": [run[i][part][name] for run in drawn] for part, i in places if drawn
