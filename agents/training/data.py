@@ -106,7 +106,9 @@ class LevelStream:
         parts = []
         for i, family in enumerate(levels.families):
             n_of_family = (n - i + len(levels.families) - 1) // len(levels.families)
-            n_borderless = round(levels.borderless * n_of_family)
+            # what is left over counts by chance: rounded, a family with one fresh level would always have a border
+            n_borderless, left = divmod(round(levels.borderless * n_of_family, 9), 1)
+            n_borderless = int(n_borderless) + (left > 0 and rng.random() < left)
             counts = ((True, n_of_family - n_borderless), (False, n_borderless))
             # no draws for none without a border: the levels of runs without this option stay what they were
             for border, count in counts[: 1 + bool(n_borderless)]:

@@ -103,13 +103,16 @@ def test_long_levels_are_longer():
 
 
 def test_some_levels_have_no_border():
-    config = tiny(families=("random", "perfect"), sizes=(10,), batch_size=40, borderless=0.25)
-    tiles = LevelStream(config).batch(0).tiles
-    framed = np.ones(len(tiles), bool)
-    for edge in (tiles[:, 0], tiles[:, -1], tiles[:, :, 0], tiles[:, :, -1]):
-        framed &= (edge == levels.Tile.WALL).all(axis=1)
-    assert tiles.shape == (40, 12, 12)
-    assert framed.sum() == 30
+    def n_framed(stream, update):
+        tiles = stream.batch(update).tiles
+        assert tiles.shape[1:] == (12, 12)
+        edges = (tiles[:, 0], tiles[:, -1], tiles[:, :, 0], tiles[:, :, -1])
+        return np.all([(edge == levels.Tile.WALL).all(axis=1) for edge in edges], axis=0).sum()
+
+    both = {"families": ("random", "perfect"), "sizes": (10,)}
+    assert n_framed(LevelStream(tiny(**both, batch_size=40, borderless=0.25)), 0) == 30
+    few = LevelStream(tiny(**both, batch_size=2, borderless=0.5, n_updates=60))  # half a level of each family
+    assert 40 < sum(n_framed(few, update) for update in range(60)) < 80
 
 
 def test_a_fixed_set_is_seen_once_an_epoch_in_another_order_even_if_it_is_smaller_than_a_batch():
