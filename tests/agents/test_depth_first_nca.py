@@ -11,7 +11,7 @@ from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.policies.handcoded.depth_first import DepthFirstChannel, DepthFirstNCA
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
-SIZES = [(3, 3, 20), (4, 7, 20), (9, 5, 20), (16, 16, 1), (13, 24, 2)]
+SIZES = [(3, 3, 20), (4, 7, 20), (9, 5, 20), (16, 16, 4), (13, 24, 2)]
 """Height, width and mazes of each family."""
 
 
@@ -19,6 +19,7 @@ def mazes(*tiles: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(one_hot(np.stack(tiles)))
 
 
+@torch.no_grad()  # or the graph of all iterations takes gigabytes
 def visit_order(tiles: np.ndarray) -> np.ndarray:
     """When the pebble comes to each tile first, (N, H, W): 0 at the source, then counting up, -1 for never."""
     policy, maze = DepthFirstNCA(), mazes(*tiles)
