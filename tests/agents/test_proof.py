@@ -60,7 +60,7 @@ def proof_of(automaton):
     return prove(automaton)
 
 
-ORDERED = [*WITH_THEOREMS, SHORTEST_PATH.ordered("DLRU"), HEALING.ordered("RUDL"), DIAMETER.ordered("LURD")]
+ORDERED = [*WITH_THEOREMS, SHORTEST_PATH.ordered("DLRU"), DIAMETER.ordered("LURD")]
 
 
 @for_each("automaton", ORDERED)
@@ -189,17 +189,17 @@ def test_what_healing_needs_is_refused_without_it(signal, rule, refused):
     check_refused(HEALING, signal, rule, refused)
 
 
-def test_the_answer_of_another_order_is_refused():
+def test_another_order_is_another_automaton():
     ordered, other = (SHORTEST_PATH.ordered(order) for order in ("DLRU", "DLUR"))
     assert [signal.name for signal in ordered.signals][2:5] == ["NEAR_D", "NEAR_L", "NEAR_R"]
     assert ordered.channels != other.channels
-    refused = prove(replace(ordered, theorem=other.theorem)).refused
-    assert refused
-    assert all(lemma.claim.startswith(("ENTER_", "PATH ")) for lemma in refused), refused
+    of_another = replace(other, theorem=proof_of(ordered).theorem)
+    assert any(list(mistakes(of_another, tiles)) for tiles in real_mazes())
 
 
 @pytest.mark.slow  # the solver takes from 5 to 40 seconds
-def test_the_rules_of_another_order_are_refused():
+def test_healing_is_proven_in_another_order_and_the_rules_of_a_third_are_refused():
+    assert prove(HEALING.ordered("RUDL")).holds
     proof = prove(replace(HEALING.ordered("DLRU"), rules=HEALING.ordered("DLUR").rules))
     assert all(lemma.claim.startswith("ENTER_") for lemma in proof.refused[:2])
     assert proof.refused
