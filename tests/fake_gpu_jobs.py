@@ -78,6 +78,8 @@ class FakeGpu(TorchDispatchMode):
         copies = "copy" in name and "index_copy" not in name
         if len(before) > 1 and not copies:
             raise RuntimeError(f"{name} of tensors on {sorted(before)}")
+        if "index_put" in name and any(each.is_cpu for each in tensors):
+            raise RuntimeError(f"{name} of a number waits, as it is sent there")
         if any(part in name for part in WAITING) and not self.may_wait:
             raise RuntimeError(f"{name} waits")
         args, kwargs = tree_map_only(Tensor, self._faked, (args, kwargs or {}))

@@ -92,8 +92,8 @@ class StatePool:
             places = places[(~self._due(places, self.patience)).byte().argsort(stable=True)]  # CUDA cannot sort bool
         replaced = places[: len(newcomers)]
         self.levels.put(replaced, newcomers)
-        self.ages[replaced] = 0
-        self.states[replaced] = 0
+        self.ages.index_fill_(0, replaced, 0)  # a number in `[replaced] = 0` would be sent there, which waits
+        self.states.index_fill_(0, replaced, 0)
         return places
 
     def edit(self, rng: np.random.Generator, places: Tensor, task: str, edits: str) -> None:
@@ -112,7 +112,7 @@ class StatePool:
         batch = Batch(edited[allowed], target[allowed])
         guide = None if self.levels.guidance is None else found.guide
         self.levels.put(places, DeviceBatch.of(batch, device, guide))
-        self.ages[places] = -way.grace
+        self.ages.index_fill_(0, places, -way.grace)
 
     def take(self, places: Tensor) -> tuple[DeviceBatch, Tensor, Tensor]:
         """Return the n levels at these places, their (n, C, H, W) float32 states and (n,) int64 ages."""

@@ -1,6 +1,6 @@
 """Backends whose arrays are torch tensors: `dynamics` in NumPy behind them, or the same functions on a device.
 
-On a device, levels are drawn and solved on the CPU. Each step sends 32 bytes per episode back to it, and the rounded
+On a device, levels are drawn and solved on the CPU. Each step sends 40 bytes per episode back to it, and the rounded
 path at one bit per tile, from which the CPU decides whether the path is another optimum. Scores agree with the CPU's to
 rounding, since errors are summed in another order. Which paths are complete or optimal agrees exactly.
 """
@@ -20,7 +20,7 @@ from maze_nca_gym.envs import dynamics
 from maze_nca_gym.envs.backend import NumpyBackend
 from maze_nca_gym.envs.dynamics import NOT_FINITE, STATE_LIMIT
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.mazes.scoring import IsOptimal, Scores, answer_of, lengths_of, score
+from maze_nca_gym.mazes.scoring import IsOptimal, Scores, answer_of, score
 from maze_nca_gym.support.transfer import read_back, upload
 
 DEVICES = "cpu, cuda, cuda:0 …, mps, xpu"
@@ -108,26 +108,29 @@ class DeviceBackend(NumpyBackend):
         # host can decide.
         shown, references = path.clamp(0, 1), (state.wanted.float(), rounded.float())
         errors = [(shown - each).square().flatten(1).sum(dim=1, dtype=torch.float64) for each in references]
-        finite = torch.isfinite(action).flatten(1).all(dim=1)
-        figures = torch.stack([finite.double(), n_wrong.double(), *errors], dim=1)
-        split, area = figures.shape[1] * figures.element_size(), path[0].numel()
+        # one number an episode, in one pass: a NaN or infinity anywhere is its largest magnitude
+        finite = torch.linalg.vector_norm(action.flatten(1), torch.inf, dim=1).isfinite()
+        drawn = rounded.flatten(1)
+        figures = torch.stack([finite.double(), n_wrong.double(), drawn.sum(dim=1).double(), *errors], dim=1)
+        split, area = figures.shape[1] * figures.element_size(), drawn.shape[1]
         # Eight tiles a byte, the first one highest, as NumPy packs bits.
-        bits = pad(rounded.flatten(1), (0, -area % 8)).view(len(rounded), -1, 8)
-        packed = (bits * (1 << torch.arange(7, -1, -1, device=bits.device))).sum(dim=2).to(torch.uint8)
+        bits = pad(drawn, (0, -area % 8)).view(len(drawn), -1, 8)
+        values = 1 << torch.arange(7, -1, -1, dtype=torch.uint8, device=bits.device)
+        packed = (bits * values).sum(dim=2, dtype=torch.uint8)
         # Numbers and bits travel as the bytes of one tensor, because every read waits for all queued work.
         everything = read_back(torch.cat([figures.view(torch.uint8), packed], dim=1))
-        all_finite, n_differing, error, own_error = everything[:, :split].copy().view(np.float64).T
+        all_finite, n_differing, n_drawn, error, own_error = everything[:, :split].copy().view(np.float64).T
         if not all_finite.all():
             raise ValueError(f"{NOT_FINITE} (in episode {int(np.argmin(all_finite))} of {len(action)})")
-        paths = np.unpackbits(everything[:, split:], axis=1, count=area).astype(bool).reshape(path.shape)
         complete = n_differing == 0
-        doubtful, others = ~complete, np.zeros(len(paths), np.bool_)  # others are optima, but not the target
+        doubtful, others = ~complete, np.zeros(len(action), np.bool_)  # others are optima, but not the target
         if is_optimal is None:  # all optima have the same number of tiles
-            doubtful &= lengths_of(paths) == state.length
-        if doubtful.any():
-            predicted = paths[doubtful].astype(np.float32)
+            doubtful &= n_drawn == state.length
+        if doubtful.any():  # hardly ever: only then are the bits looked at
+            paths = np.unpackbits(everything[doubtful, split:], axis=1, count=area).reshape(-1, *path.shape[1:])
+            predicted = paths.astype(np.float32)
             others[doubtful] = score(state.tiles[doubtful], predicted, state.target[doubtful], is_optimal).optimal
-        error, length = np.where(others, own_error, error), np.where(others, lengths_of(paths), state.length)
+        error, length = np.where(others, own_error, error), np.where(others, n_drawn, state.length)
         scores = np.stack([error / area, 1.0 - error / np.maximum(length, 1), complete, complete | others], axis=1)
         return state._replace(channels=channels, scores=Scores(scores))
 
@@ -143,8 +146,7 @@ class DeviceBackend(NumpyBackend):
         """Return the action as a float32 tensor on the device, (N, C, H, W)."""
         tensor = _check_tensor(action, shape).to(self._device, torch.float32)
         if ignored.any():
-            tensor = tensor.clone()
-            tensor[upload(np.flatnonzero(ignored), self._device)] = 0
+            tensor = tensor.index_fill(0, upload(np.flatnonzero(ignored), self._device), 0)
         return tensor
 
     def out(self, *arrays: Any) -> list[Any]:
