@@ -1,7 +1,7 @@
 """Measure in at most ten minutes what to set on a GPU, print it as a table, and write it to a folder.
 
-Updates and rollouts of networks run eagerly, through torch.compile, and as CUDA graphs (its mode reduce-overhead), in
-both memory formats and in float32, TF32 and bfloat16. Steps of environments are timed without restarts.
+Updates and rollouts of networks run eagerly, through torch.compile, and recorded as CUDA graphs, in both memory formats
+and in float32, TF32 and bfloat16. Steps of environments are timed without restarts.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import tyro
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.policy import EngineHints
 from maze_nca_gym.agents.policies.precision import tf32
+from maze_nca_gym.agents.rollouts.cuda_graphs import CudaGraphs
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
 from maze_nca_gym.envs.vector import MazeVectorEnv
@@ -32,7 +33,11 @@ from . import machine
 from .report import duration
 from .training import Setting, counted_iterations, loss, problem
 
-WAYS = {"eager": "--compile False", "compiled": "--compile True", "graphs": "--compile reduce-overhead"}
+WAYS = {
+    "eager": "--compile False",
+    "graphs": "--compile graphs",
+    "compiled": "--compile True",
+}
 FORMATS = {"channels last": torch.channels_last, "contiguous": torch.contiguous_format}
 PRECISIONS = ("tf32", "bfloat16", "float32")
 """Those first whose times matter most, since later lines may find no time."""
@@ -148,8 +153,9 @@ def _network(
     nca = Network(4, **setting.network).to(device)
     nca.load_state_dict(drawn.state_dict())
     nca.memory_format = FORMATS[memory]
-    if way != "eager":
-        nca.compile(mode="reduce-overhead" if way == "graphs" else None)
+    if way == "compiled":
+        nca.compile()
+    engine = CudaGraphs(nca) if way == "graphs" and device.type == "cuda" else PYTORCH
     keep = tuple(sorted(filter(None, counted_iterations(setting.n_steps)))) if learns else (setting.n_steps,)
 
     def run() -> None:
@@ -157,7 +163,7 @@ def _network(
         low = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
         with torch.set_grad_enabled(learns), tf32(precision == "tf32"):
             with low:
-                states = PYTORCH(nca, maze, None, RolloutRequest(keep, n_returned=1))
+                states = engine(nca, maze, None, RolloutRequest(keep, n_returned=1))
                 of_states = loss(states, target)
             if learns:
                 of_states.backward()  # type: ignore[no-untyped-call]

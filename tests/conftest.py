@@ -30,6 +30,12 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, suppres
 settings.load_profile("repeatable")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a GPU where there is none."""
+    if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+        pytest.skip("torch finds no CUDA GPU")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _compiled_kernels(worker_id: str) -> None:
     """Compile every kernel, or load it; each worker begins elsewhere, so that in a fresh installation they share it."""

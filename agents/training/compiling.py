@@ -1,10 +1,11 @@
-"""Whether `torch.compile` makes the updates of a run faster, measured where they run."""
+"""Which way to make the updates of a run faster is the fastest, measured where they run."""
 
 from __future__ import annotations
 
 import copy
 import time
 from dataclasses import replace
+from typing import Literal
 
 import torch
 
@@ -18,31 +19,39 @@ from .state import TrainingState
 from .updates import backward
 
 ENOUGH = 1.1
-"""Least factor by which compiled updates must be faster; smaller ones are within the noise of the measurement."""
+"""Least factor by which updates must be faster; smaller ones are within the noise of the measurement."""
 WARM_UPS, ROUNDS = 2, 5
 """Rounds that compile, the second for sizes that vary; and rounds that are timed."""
+NAMES: dict[bool | str, str] = {False: "plain PyTorch", True: "torch.compile", "graphs": "CUDA graphs"}
+"""Values of the option `compile` in words."""
 
 
-def check_compile(wanted: bool | str, device: torch.device) -> None:
-    """Check that a device can do what the option `compile` asks for.
+def ways_of(workers: Workers) -> list[Literal[True, "graphs"]]:
+    """Return the ways to make updates faster where workers run; nobody has recorded graphs in several processes."""
+    return [True, "graphs"] if workers.device.type == "cuda" and workers.size == 1 else [True]
+
+
+def check_compile(wanted: bool | str, workers: Workers) -> None:
+    """Check that workers can do what the option `compile` asks for.
 
     Raises:
-        ValueError: CUDA graphs are asked for elsewhere than on a CUDA GPU.
+        ValueError: CUDA graphs are asked for elsewhere than in one process on a CUDA GPU.
     """
-    if wanted == "reduce-overhead" and device.type != "cuda":
+    if wanted == "graphs" and wanted not in ways_of(workers):
+        here = f"{workers.size} processes on " if workers.size > 1 else ""
         raise ValueError(
-            "compile=reduce-overhead makes CUDA graphs, which need a CUDA GPU; "
-            f"on {device} it can be True, False or auto"
+            "compile=graphs records CUDA graphs, which need a CUDA GPU and a single process; on "
+            f"{here}{workers.device} it can be True, False or auto"
         )
 
 
 def compile_if_faster(state: TrainingState, workers: Workers) -> str:
-    """Compile the model of a run if that makes its updates faster; return in words what was measured.
+    """Choose the fastest way to make a run's updates, if one is faster than plain PyTorch; return what was measured.
 
     Of several workers all compile if one of them would.
 
     Args:
-        state: the run before its next update; only its model can change.
+        state: the run before its next update; only how its model is run can change.
         workers: the workers that share its batches.
     """
     config, stream = state.config, LevelStream(state.config)
@@ -54,25 +63,29 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
         engine = engine_for(state.model, maze)
     if engine is not PYTORCH:
         return f"not compiled: PyTorch does not run this model, but the engine {type(engine).__name__}"
-    plain, compiled = (replace(state, model=copy.deepcopy(state.model)) for _ in range(2))
-    compiled.compile()
-    began, factor = time.perf_counter(), 0.0
-    try:
-        for _ in range(WARM_UPS):
-            _seconds(compiled, batches)
-    except Exception as error:  # the compiler is missing or fails, in whatever way
-        measured = f"torch.compile fails here: {str(error).strip().partition(chr(10))[0]}"
-    else:
-        spent = time.perf_counter() - began
-        # the fastest of several rounds counts, since other programs only make a round slower
-        rounds = [[_seconds(run, batches) for run in (plain, compiled)] for _ in range(ROUNDS)]
-        slow, fast = (min(times) / len(batches) for times in zip(*rounds, strict=True))
-        factor = slow / fast
-        each = f"{1000 * slow:.0f} ms an update without it, {1000 * fast:.0f} ms with it"
-        measured = f"{factor:.2f} times as fast ({each}, after {spent:.0f} s of compiling)"
+    runs: dict[bool | Literal["graphs"], TrainingState] = {False: replace(state, model=copy.deepcopy(state.model))}
+    ready: dict[bool | Literal["graphs"], str] = {}
+    for way in ways_of(workers):
+        run, began = replace(state, model=copy.deepcopy(state.model)), time.perf_counter()
+        try:
+            run.compile(way)
+            for _ in range(WARM_UPS):
+                _seconds(run, batches)
+        except Exception as error:  # the compiler is missing or fails, in whatever way
+            ready[way] = f"{NAMES[way]} failed: {str(error).strip().partition(chr(10))[0]}"
+        else:
+            runs[way] = run
+            ready[way] = f"{NAMES[way]} took {time.perf_counter() - began:.0f} s to get ready"
+    # the fastest of several rounds counts, since other programs only make a round slower
+    rounds = [{way: _seconds(run, batches) for way, run in runs.items()} for _ in range(ROUNDS)]
+    times = {way: min(each[way] for each in rounds) / len(batches) for way in runs}
+    best = min(times, key=times.__getitem__)
+    factor = times[False] / times[best]
     if workers.any(factor >= ENOUGH):
-        state.compile()
-    return f"{'compiled' if state.compiled else 'not compiled'}: {measured}"
+        state.compile(best or True)  # of several workers, this one alone may have found it no faster
+    measured = ", ".join(f"{1000 * seconds:.0f} ms by {NAMES[way]}" for way, seconds in times.items())
+    gain = f", {factor:.2f} times as fast" if state.compiled else ""
+    return f"updates by {NAMES[state.compiled]}{gain}; one takes {measured}; {', '.join(ready.values())}"
 
 
 def _seconds(run: TrainingState, batches: list[DeviceBatch]) -> float:

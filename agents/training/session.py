@@ -70,7 +70,7 @@ def run_session(
         on_update: receives each line of metrics.
     """
     workers = find_workers(device, "--pool-retry" if config.pool.pool_retry is not None else "")
-    check_compile(config.compile, workers.device)
+    check_compile(config.compile, workers)
     if threads is None:  # this process's part of the usable cores, which all workers on this machine share
         threads = max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
@@ -94,7 +94,7 @@ def run_session(
                     "new one"
                 )
             return load_model(folder / MODEL)
-        wanted: bool | Literal["auto", "reduce-overhead"] = config.compile
+        wanted: bool | Literal["auto", "graphs"] = config.compile
         if run.continues and run.found is not None:
             state, wanted = fresh, run.found["compiled"]
             state.continue_run(load_model(folder / MODEL), run.lines[-1], run.found["continued"])

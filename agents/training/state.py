@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from maze_nca_gym.mazes.population import LevelPopulation
 
 from ..policies.policy import Policy
+from ..rollouts.cuda_graphs import CudaGraphs
 from ..runs import Line, RunFolder
 from .config import TrainingConfig
 from .evolving_levels import EvolvingLevels
@@ -37,7 +38,8 @@ class TrainingState:
         average: a model with the moving average of the weights, or None if the configuration has none.
         pools: inner size -> levels with their states.
         evolution: the population of a configuration whose levels evolve, else None.
-        compiled: how `torch.compile` compiles the model's iterations: not at all, by default, or in a mode by name.
+        compiled: whether `torch.compile` compiles the iterations; or graphs, if rollouts are CUDA graphs.
+        graphs: the engine that records and replays rollouts, if they are recorded.
         update: number of updates made.
         continued: updates at which the run was finished, and continued with a fresh optimiser and schedule.
         seconds: the time that they took, over all sessions.
@@ -53,7 +55,8 @@ class TrainingState:
     average: Policy | None
     pools: dict[int, StatePool] = field(default_factory=dict)
     evolution: EvolvingLevels | None = None
-    compiled: bool | Literal["reduce-overhead"] = False
+    compiled: bool | Literal["graphs"] = False
+    graphs: CudaGraphs | None = None
     update: int = 0
     continued: tuple[int, ...] = ()
     seconds: float = 0.0
@@ -77,9 +80,12 @@ class TrainingState:
         optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
         return cls(config, model, optimiser, average, evolution=evolution)
 
-    def compile(self, how: Literal[True, "reduce-overhead"] = True) -> None:
-        """Compile the model's iterations with `torch.compile`, by default or in a mode by name."""
-        self.model.compile(mode=None if how is True else how)
+    def compile(self, how: Literal[True, "graphs"] = True) -> None:
+        """Compile the model's iterations with `torch.compile`, or have its rollouts recorded as CUDA graphs."""
+        if how == "graphs":
+            self.graphs = CudaGraphs(self.model)
+        else:
+            self.model.compile()
         self.compiled = how
 
     def continue_run(self, policy: Policy, line: Line, continued: Sequence[int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from maze_nca_gym.support.transfer import read_back, upload
 from ..policies.policy import PATH
 from ..policies.precision import tf32
 from ..rollouts import Batch, rollout
+from ..rollouts.engines import preferring
 from .data import LevelStream
 from .device_batch import DeviceBatch, solution_lengths
 from .losses import counted_iterations, guidance_losses, had_time, path_losses
@@ -151,7 +153,8 @@ def backward(
     with tf32(config.precision == "tf32"):
         with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
             growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
-            states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
+            with nullcontext() if state.graphs is None else preferring(state.graphs):
+                states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
             wanted = batch.target
             if config.loss.nearest_solution:
                 order = find_task(config.task).order

@@ -1,4 +1,4 @@
-"""torch.compile makes one function for all iterations, as many as there are."""
+"""Faster updates: torch.compile makes one function for all iterations; CUDA graphs are replayed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from maze_nca_gym.agents import sweep, train
 from maze_nca_gym.agents.policies import learned
 from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.agents.policies.weights import MODELS, register_model
+from maze_nca_gym.agents.rollouts.cuda_graphs import CudaGraphs
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
-from maze_nca_gym.agents.training import compiling, loop, session
+from maze_nca_gym.agents.training import Workers, compiling, loop
 from maze_nca_gym.agents.training.compiling import check_compile
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
@@ -35,11 +36,9 @@ class Backend:
 
     def __init__(self) -> None:
         self.n_made = self.n_runs = 0
-        self.modes: set[str] = set()
 
-    def __call__(self, graph: Any, example: Any, mode: str = "default") -> Any:
+    def __call__(self, graph: Any, example: Any) -> Any:
         self.n_made += 1
-        self.modes.add(mode)
 
         def run(*values: Tensor) -> Any:
             self.n_runs += 1
@@ -129,9 +128,14 @@ def trained(out: str, compile: Any = "auto", **options: Any) -> tuple[bytes, dic
 @pytest.mark.parametrize(
     ("factor", "compiled", "said"),
     [
-        (1.7, True, "compiled: 1.70 times as fast (850 ms an update without it, 500 ms with it, after "),
-        (1.05, False, "not compiled: 1.05 times as fast (525 ms an update without it, 500 ms with it, after "),
-        (None, False, "not compiled: torch.compile fails here: no compiler\n"),
+        (
+            1.7,
+            True,
+            "updates by torch.compile, 1.70 times as fast; one takes 850 ms by plain PyTorch, 500 ms by torch.compile; "
+            "torch.compile took ",
+        ),
+        (1.05, False, "updates by plain PyTorch; one takes 525 ms by plain PyTorch, 500 ms by torch.compile; torch."),
+        (None, False, "updates by plain PyTorch; one takes 500 ms by plain PyTorch; torch.compile failed: no compi"),
     ],
 )
 def test_what_is_faster_is_used_and_kept_when_the_run_goes_on(
@@ -141,7 +145,7 @@ def test_what_is_faster_is_used_and_kept_when_the_run_goes_on(
         assert [len(batch) for batch in batches] == [4, 4]
         if factor is None and run.compiled:
             raise RuntimeError("\nno compiler\nafter all")
-        return 1.0 if run.compiled else factor
+        return 1.0 if run.compiled else factor or 1.0
 
     monkeypatch.setattr(compiling, "_seconds", seconds)
     whole, described = trained("whole")
@@ -158,36 +162,85 @@ def test_what_is_faster_is_used_and_kept_when_the_run_goes_on(
     assert trained("same", compiled)[0] == whole
 
 
-def test_a_mode_is_asked_of_the_compiler_and_stays_with_the_run(backend, leaky, monkeypatch):
-    monkeypatch.setattr(session, "check_compile", lambda *_: None)  # as on a GPU; the backend makes no CUDA graphs
+@pytest.fixture
+def graphs(monkeypatch) -> list[tuple[Any, ...]]:
+    """CUDA graphs without CUDA: what is returned is overwritten by the next rollout; return what is recorded."""
+    recorded, returned = list[tuple[Any, ...]](), list[Tensor]()
+
+    def make_graphed_callables(module: Any, given: tuple[Tensor, ...], pool: Any, **options: Any) -> Any:
+        recorded.append((*(tensor.shape for tensor in given), module.request))
+        assert not torch.is_autocast_cache_enabled()
+        assert pool == "memory"
+
+        def replay(*given: Tensor) -> tuple[Tensor, ...]:
+            for tensor in returned:
+                tensor.detach().fill_(torch.nan)
+            returned[:] = [state.clone() for state in module(*given)]
+            return tuple(returned)
+
+        return replay
+
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", make_graphed_callables)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: "memory")
+    monkeypatch.setattr(CudaGraphs, "supports", lambda self, policy, maze, state: policy is self._policy)
+    monkeypatch.setattr(compiling, "ways_of", lambda workers: [True, "graphs"])
+    return recorded
+
+
+@pytest.mark.parametrize("options", [{}, {"pool_size": 8, "pool_steps": (2, 3), "nearest_solution": 0.5}])
+def test_rollouts_are_recorded_once_a_kind_and_replayed(options, graphs, leaky, monkeypatch):
+    options = {"n_updates": 12, **options}
     with monkeypatch.context() as patch:
         patch.setattr(loop, "update", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            trained("killed", "reduce-overhead")
-    weights, described = trained("killed", "reduce-overhead")
-    assert weights == trained("plain", False)[0]
-    assert backend.modes == {"reduce-overhead"}
-    assert described["compiled"] == "reduce-overhead"
-    assert "--compile reduce-overhead" in described["command"]
+            trained("killed", "graphs", **options)
+    weights, described = trained("killed", "graphs", **options)
+    assert weights == trained("plain", False, **options)[0]
+    assert 0 < len(graphs) == len(set(graphs)) <= 4
+    assert described["compiled"] == "graphs"
+    assert "--compile graphs" in described["command"]
 
 
-GRAPHS = {"compile": "reduce-overhead"}
+def test_graphs_are_chosen_if_they_are_the_fastest(graphs, backend, leaky, monkeypatch, capsys):
+    times = {False: 1.0, True: 1.2, "graphs": 0.25}
+    monkeypatch.setattr(compiling, "_seconds", lambda run, batches: times[run.compiled])
+    assert trained("auto")[1]["compiled"] == "graphs"
+    said = "one takes 500 ms by plain PyTorch, 600 ms by torch.compile, 125 ms by CUDA graphs; torch.compile took "
+    assert f"updates by CUDA graphs, 4.00 times as fast; {said}" in capsys.readouterr().out
+
+
+def test_what_cannot_be_recorded_says_so(graphs, leaky, monkeypatch):
+    def fail(*given: Any, **options: Any) -> Any:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", fail)
+    message = "a rollout of Leaky cannot be recorded as a CUDA graph; leave --compile graphs out: operation not"
+    with pytest.raises(RuntimeError, match=message):
+        trained("failed", "graphs")
+    assert torch.is_autocast_cache_enabled()
+
+
+GRAPHS = {"compile": "graphs"}
 
 
 @pytest.mark.parametrize("run", [partial(train, **GRAPHS), partial(sweep, {"options": GRAPHS, "seeds": [0, 1]})])
 def test_cuda_graphs_are_refused_elsewhere_before_anything_is_written(run, tmp_path):
-    expected = "compile=reduce-overhead makes CUDA graphs, which need a CUDA GPU; on cpu it can be True, False or auto"
-    with pytest.raises(ValueError, match=re.escape(expected)):
+    needed = "compile=graphs records CUDA graphs, which need a CUDA GPU and a single process; on "
+    with pytest.raises(ValueError, match=re.escape(f"{needed}cpu it can be True, False or auto")):
         run(out=tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
-    check_compile("reduce-overhead", torch.device("cuda", 1))
+    pair = Workers(torch.device("cuda", 1))
+    check_compile("graphs", pair)
+    pair.size = 2
+    with pytest.raises(ValueError, match=re.escape(f"{needed}2 processes on cuda:1 it can be True, False or auto")):
+        check_compile("graphs", pair)
 
 
 def test_the_measurement_changes_nothing_and_machine_code_needs_none(backend, leaky, monkeypatch, capsys):
     monkeypatch.setattr(compiling, "ENOUGH", 1e9)
     options = {"pool_size": 8, "pool_steps": (2, 3)}
     assert trained("measured", **options)[0] == trained("plain", False, **options)[0]
-    assert "not compiled: " in capsys.readouterr().out
+    assert "updates by plain PyTorch; one takes " in capsys.readouterr().out
     assert backend.n_runs > 0
     trained("nca", model="NCA")
     assert "not compiled: PyTorch does not run this model, but the engine MachineCode" in capsys.readouterr().out

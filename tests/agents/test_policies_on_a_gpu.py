@@ -50,6 +50,24 @@ def test_every_policy_iterates_there_without_waiting(name: str, gpu: SimulatedGp
     torch.testing.assert_close(torch.from_numpy(read_back(state)), expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name, info in list_policies(all=True).items() if info.role != "ablation"])
+def test_a_real_gpu_gives_the_states_of_the_cpu(name: str) -> None:
+    """Bit for bit where a policy is exact, and the same paths from all others that learned these mazes."""
+    policy, there = load(name), load(name).to(GPU)
+    size = 10 if policy.size is None else policy.size[0]
+    family = "perfect" if name == "nca-diameter-perfect" else "random"
+    tiles = policy_levels(family, size + 1 if family == "perfect" else size, policy.task, 32).tiles
+    maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
+    with torch.no_grad():
+        expected = rollout(policy, maze, policy.max_steps or 60)
+        states = rollout(there, maze.to(GPU), policy.max_steps or 60).cpu()
+    if policy.guarantees.exact:
+        assert torch.equal(states, expected)
+    same = ((states[:, 0] > 0.5) == (expected[:, 0] > 0.5)).flatten(1).all(dim=1)
+    assert same.float().mean() >= (1 if policy.guarantees.exact else 0.9)
+
+
 def test_the_best_of_eight_orientations_waits_only_for_states_that_are_returned(gpu: SimulatedGpu) -> None:
     policy, there = load("symmetrised:nca-diameter"), load("symmetrised:nca-diameter").to(GPU)
     maze = torch.from_numpy(one_hot(levels_of("diameter").tiles, 2))

@@ -164,8 +164,6 @@ class TestEquality:
 
     @pytest.mark.gpu
     def test_gpu(self, id: str, mode: AutoresetMode) -> None:
-        if not torch.cuda.is_available():
-            pytest.skip("torch finds no CUDA device")
         on_gpu = make(id, autoreset_mode=mode, device="cuda", output="torch")
         numpy = make(id, autoreset_mode=mode)
         assert_plays_equally(play(on_gpu, id, mode, tensors="cuda"), play(numpy, id, mode), tolerance=1e-6)

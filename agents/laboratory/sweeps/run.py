@@ -172,7 +172,7 @@ def run_sweep(
     jobs = sweep.jobs(folder, how.device, tensorboard)
     executor = how.make_executor(folder / "submitit")
     for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
-        check_compile(job.config.compile, find_workers(job.device).device)
+        check_compile(job.config.compile, find_workers(job.device))
     run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
     for job in jobs:  # none of these folders may have a run of another configuration
         RunFolder.open(job.folder, job.config.to_json(), overwrite=None, writes=False)

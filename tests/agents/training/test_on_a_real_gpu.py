@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,7 @@ from maze_nca_gym.agents.training import TrainingState, Workers, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import read_losses, update
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA GPU"),
-]
+pytestmark = pytest.mark.gpu
 GPU = torch.device("cuda", 0)
 PRESETS = ("fast", "guided", "paper-shortest-path")
 """Presets whose updates wait for nothing."""
@@ -32,7 +30,9 @@ PRESETS = ("fast", "guided", "paper-shortest-path")
 @contextmanager
 def no_waiting() -> Iterator[None]:
     """Let PyTorch raise an error where the host would wait for the GPU."""
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Synchronization debug mode")  # a prototype, it says
+        torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:
@@ -62,16 +62,17 @@ def test_fifty_updates_are_nearly_those_of_the_cpu(name: str, precision: str, to
     assert np.mean(there.losses[-10:]) == pytest.approx(np.mean(here.losses[-10:]), rel=0.2)
 
 
-@pytest.mark.parametrize("name", ["fast", "extrapolate"])
-def test_updates_launched_as_cuda_graphs_are_those_of_others(name: str) -> None:
-    config = small(name)
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+@pytest.mark.parametrize("name", ["fast", "extrapolate-diameter"])
+def test_updates_launched_as_cuda_graphs_are_those_of_others(name: str, precision: str) -> None:
+    config = changed(small(name), precision=precision)
     plain, graphs = (TrainingState.start(config, GPU) for _ in range(2))
-    graphs.compile("reduce-overhead")
+    graphs.compile("graphs")
     for state in (plain, graphs):
         stream = LevelStream(config)
         for _ in range(config.n_updates):
             update(state, stream.batch(state.update), stream, Workers(GPU))
-    assert_alike(plain, graphs, 0.01)
+    assert_alike(plain, graphs, 0.05 if precision == "bfloat16" else 0.01)
 
 
 def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
