@@ -33,3 +33,10 @@ def for_each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Cal
         return run
 
     return decorate
+
+
+def some_and_all(names: str, some: Iterable[Any], all_of_them: Iterable[Any]) -> Any:
+    """Run a test for a few rows in every run of the tests, and for all of them in the slow ones, one case each."""
+    rows = {"some": list(some), "all": list(all_of_them)}
+    slow = pytest.param(rows["all"], marks=pytest.mark.slow)
+    return pytest.mark.parametrize(names, [rows["some"], slow], ids=list(rows))

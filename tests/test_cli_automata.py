@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tables import for_each
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
@@ -40,9 +39,12 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     assert load(str(FOLDER / "model.safetensors")).n_weights == 1785
 
 
-@for_each(
+@pytest.mark.parametrize(
     ("automaton", "task", "n_weights", "n_booleans"),
-    [("diameter", "diameter", "28,875", ""), ("shortest-path-healing", "shortest-path", "9,225", "21 ")],
+    [
+        pytest.param("diameter", "diameter", "28,875", "", marks=pytest.mark.slow),
+        ("shortest-path-healing", "shortest-path", "9,225", "21 "),
+    ],
 )
 def test_runs_of_other_automata(automaton, task, n_weights, n_booleans, capsys):
     short = ["--n-updates", "8", "--n-rounds", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]

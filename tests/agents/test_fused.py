@@ -443,6 +443,7 @@ for kernel in vars(compiled()).values():
     assert run_python(code) == "1 0\n1 0\n"
 
 
+@pytest.mark.slow  # its small twin is of the kernels for mazes, in test_compiling.py
 def test_without_a_place_for_the_cache_it_compiles_all_the_same():
     code = """
 from numba.core import caching

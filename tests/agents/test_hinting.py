@@ -408,7 +408,7 @@ class TestConfig:
         assert HintConfig.of(own, order="DLRU").automaton == f"{own}-DLRU"
         assert SHORTEST_PATH.ordered("ULDR") is SHORTEST_PATH
 
-    @for_each("automaton", [SHORTEST_PATH, HEALING])
+    @pytest.mark.parametrize("automaton", [SHORTEST_PATH, pytest.param(HEALING, marks=pytest.mark.slow)])
     def test_another_order_is_compiled_and_proven(self, automaton, tmp_path):
         model, certificate = compile_automaton(automaton.name, order="DLRU", out=tmp_path / automaton.name)
         assert certificate.holds

@@ -40,7 +40,7 @@ from maze_nca_gym.mazes.levels import Tile, parse
 from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents.expected_theorems import expected
-from tests.tables import for_each
+from tests.tables import for_each, some_and_all
 
 WITH_THEOREMS = [automaton for automaton in AUTOMATA.values() if automaton is not BOTH]
 
@@ -140,37 +140,38 @@ def check_refused(automaton, signal, rule, refused):
     assert any(glyph in lemma.counterexample for glyph in ".#ST")
 
 
-@for_each(
-    ("automaton", "signal", "rule", "refused"),
-    [
-        (HEALING, H.ORPHAN, never, "no flood is left if the target has moved"),
-        (SHORTEST_PATH, PathSignal.FLOOD, through_walls, "FLOOD is what the theorem says"),
-        (SHORTEST_PATH, PathSignal.NEAR_U, any_arrival, "NEAR_U is what the theorem says"),
-        (SHORTEST_PATH, PathSignal.ENTER_U, from_every_side, "ENTER_U is what the theorem says"),
-        (SHORTEST_PATH, PathSignal.PATH, too_early, "PATH shows nothing but the answer"),
-        (
-            SHORTEST_PATH,
-            PathSignal.PATH,
-            lambda see: see(PathSignal.FLOOD) & any_on(see, CANONICAL.enter),
-            "PATH shows all",
-        ),
-        (DIAMETER, D.LAUNCH, lambda see: see(D.WAIT) & ~see(D.SKIP) & see(D.OVER), "waves, the walker and the token"),
-        (DIAMETER, D.SCOUT, lambda see: DIAMETER.rules[D.SCOUT](see) | see(D.BACK), "waves, the walker and the token"),
-        (DIAMETER, D.TOKEN, lambda see: DIAMETER.rules[D.TOKEN](see) | see(D.TOKEN), "waves, the walker and the token"),
-        (DIAMETER, D.MARK, lambda see: see(D.END) & see(D.BETTER), "BETTER begins another flood and path"),
-        (DIAMETER, D.NEAR_U, lambda see: DIAMETER.rules[D.NEAR_L](see), "so do the flood and its path"),
-        (REACHABLE, Reached.WET, lambda see: see.tile(Tile.SOURCE) | around(see, Reached.WET), "WET is what"),
-        (REACHABLE, Reached.PATH, lambda see: see(Reached.WET) & ~see.tile(Tile.TARGET), "PATH is what"),
-        (DEAD_ENDS, Filling.FILLED, fills_corridors, "FILLED is what"),
-        (LIFE, Living.LIVE, born_of_two, "LIVE is what"),
-        (FIRST_PASSAGE, Passing.FRONT, lambda see: around(see, Passing.FRONT) & ~see(Passing.SEEN), "FRONT is what"),
-        (WALL_FOLLOWER, HEADS["L"], WALL_FOLLOWER.rules[HEADS["R"]], "HEADS_L is what"),
-        (WALL_FOLLOWER, HEADS["L"], never_stops, "HEADS_L is what"),
-        (WALL_FOLLOWER, Following.TRAIL, lambda see: any_on(see, HEADS.values()), "TRAIL is what"),
-    ],
-)
-def test_a_wrong_rule_is_refused_with_a_maze(automaton, signal, rule, refused):
-    check_refused(automaton, signal, rule, refused)
+WRONG_RULES = [
+    (HEALING, H.ORPHAN, never, "no flood is left if the target has moved"),
+    (SHORTEST_PATH, PathSignal.FLOOD, through_walls, "FLOOD is what the theorem says"),
+    (SHORTEST_PATH, PathSignal.NEAR_U, any_arrival, "NEAR_U is what the theorem says"),
+    (SHORTEST_PATH, PathSignal.ENTER_U, from_every_side, "ENTER_U is what the theorem says"),
+    (SHORTEST_PATH, PathSignal.PATH, too_early, "PATH shows nothing but the answer"),
+    (
+        SHORTEST_PATH,
+        PathSignal.PATH,
+        lambda see: see(PathSignal.FLOOD) & any_on(see, CANONICAL.enter),
+        "PATH shows all",
+    ),
+    (DIAMETER, D.LAUNCH, lambda see: see(D.WAIT) & ~see(D.SKIP) & see(D.OVER), "waves, the walker and the token"),
+    (DIAMETER, D.SCOUT, lambda see: DIAMETER.rules[D.SCOUT](see) | see(D.BACK), "waves, the walker and the token"),
+    (DIAMETER, D.TOKEN, lambda see: DIAMETER.rules[D.TOKEN](see) | see(D.TOKEN), "waves, the walker and the token"),
+    (DIAMETER, D.MARK, lambda see: see(D.END) & see(D.BETTER), "BETTER begins another flood and path"),
+    (DIAMETER, D.NEAR_U, lambda see: DIAMETER.rules[D.NEAR_L](see), "so do the flood and its path"),
+    (REACHABLE, Reached.WET, lambda see: see.tile(Tile.SOURCE) | around(see, Reached.WET), "WET is what"),
+    (REACHABLE, Reached.PATH, lambda see: see(Reached.WET) & ~see.tile(Tile.TARGET), "PATH is what"),
+    (DEAD_ENDS, Filling.FILLED, fills_corridors, "FILLED is what"),
+    (LIFE, Living.LIVE, born_of_two, "LIVE is what"),
+    (FIRST_PASSAGE, Passing.FRONT, lambda see: around(see, Passing.FRONT) & ~see(Passing.SEEN), "FRONT is what"),
+    (WALL_FOLLOWER, HEADS["L"], WALL_FOLLOWER.rules[HEADS["R"]], "HEADS_L is what"),
+    (WALL_FOLLOWER, HEADS["L"], never_stops, "HEADS_L is what"),
+    (WALL_FOLLOWER, Following.TRAIL, lambda see: any_on(see, HEADS.values()), "TRAIL is what"),
+]
+
+
+@some_and_all("rows", WRONG_RULES[4::3], WRONG_RULES)
+def test_wrong_rules_are_refused_with_a_maze(rows):
+    for row in rows:
+        check_refused(*row)
 
 
 @pytest.mark.slow

@@ -259,6 +259,7 @@ def figures_of(*some):
     return [job.result()["figures"] for job in some]
 
 
+@pytest.mark.slow  # runs without submitit are in test_reproduction.py
 def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "least", replace(LEAST, n_updates=3, n_levels=64))
     monkeypatch.setattr(figures, "BEHAVIOURS", {})
