@@ -36,7 +36,7 @@ def evaluate(
         "perfect",
     ),
     sizes: Annotated[int | Iterable[int], Stored(tuple[int, ...]), Between(2, 9999), Shown("SIZE …")] = (16, 32),
-    n: Annotated[int | None, Between(1)] = None,
+    n: Annotated[int | None, Between(1, 10**9)] = None,
     steps: Annotated[int | None, Between(1)] = None,
     find_iterations: bool = False,
     stability: bool = False,

@@ -88,7 +88,7 @@ def draw_levels(
 def generate(
     file: Annotated[str | Path, Shown("FILE", positional=True)],
     *,
-    n: Annotated[int, Between(1)] = 1000,
+    n: Annotated[int, Between(1, 10**9)] = 1000,
     seed: Annotated[int, Between(0)] = 0,
     task: Annotated[str, OneOf(TASKS)] = "shortest-path",
     generator: Annotated[str, OneOf(GENERATORS)] = "random",

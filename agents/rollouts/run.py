@@ -41,7 +41,7 @@ PICTURES = ("gif", "png")
 def solve(
     policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
     *,
-    n: Annotated[int | None, Between(1)] = None,
+    n: Annotated[int | None, Between(1, 10**9)] = None,
     seed: Annotated[int, Between(0)] = 0,
     batch: Annotated[int | None, Between(1)] = None,
     steps: Annotated[int | None, Between(1)] = None,

@@ -226,6 +226,10 @@ def walks(see):
         (lambda: replace(of(blinks), signals=Enum("Signal", "PATH BIT")), "of tried must be an IntEnum"),
         (lambda: replace(of(blinks), rules={**RULES, "BITE": blinks}), "tried has a rule of 'BITE', which is none of"),
         (
+            lambda: replace(SHORTEST_PATH, also={"shortest-path-DLRU": 3}),
+            "the bound of shortest-path for the task shortest-path-DLRU must be a StepBound, got 3",
+        ),
+        (
             lambda: of(blinks, also={"shortest-path": StepBound(1)}),
             "task shortest-path has other kinds of tile or answers",
         ),

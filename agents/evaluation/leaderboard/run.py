@@ -35,7 +35,7 @@ def bench(
         Stored(tuple[str, ...]),
         Shown("POLICY|FILE …"),
     ],
-    n: Annotated[int | None, Between(1)] = None,
+    n: Annotated[int | None, Between(1, 10**9)] = None,
     steps: Annotated[int | None, Between(1)] = None,
     batch: Annotated[int | None, Between(1)] = None,
     device: str | None = None,

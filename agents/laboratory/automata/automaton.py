@@ -88,9 +88,14 @@ class Automaton:
     def __post_init__(self) -> None:
         check_options(self)
         kinds, answers = find_task(self.task).kinds, find_task(self.task).answers
-        for task in map(find_task, self.also):
+        for name, bound in self.also.items():
+            task = find_task(name)
             if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
                 raise ValueError(f"the task {task.name} has other kinds of tile or answers than that of {self.name}")
+            if not isinstance(bound, StepBound):
+                raise ValueError(
+                    f"the bound of {self.name} for the task {task.name} must be a StepBound, got {bound!r}"
+                )
         if not issubclass(self.signals, IntEnum):
             raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
         signals = tuple(self.signals)

@@ -73,7 +73,7 @@ def evolve(
         Shown("POLICY …", positional=True),
     ],
     *,
-    n: Annotated[int, Between(1)] = 1000,
+    n: Annotated[int, Between(1, 10**9)] = 1000,
     rounds: Annotated[int, Between(0)] = 200,
     seed: Annotated[int, Between(0)] = 0,
     steps: Annotated[int | None, Between(1)] = None,
