@@ -187,7 +187,14 @@ def graphs(monkeypatch) -> list[tuple[Any, ...]]:
     return recorded
 
 
-@pytest.mark.parametrize("options", [{}, {"pool_size": 8, "pool_steps": (2, 3), "nearest_solution": 0.5}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"pool_size": 8, "pool_steps": (2, 3), "nearest_solution": 0.5},
+        {"evolve": True, "capacity": 8, "evolve_every": 2, "n_offspring": 4, "sizes": (6,)},
+    ],
+)
 def test_rollouts_are_recorded_once_a_kind_and_replayed(options, graphs, leaky, monkeypatch):
     options = {"n_updates": 12, **options}
     with monkeypatch.context() as patch:
