@@ -33,11 +33,12 @@ LEGS = np.array(  # what empty, wall, source, target, key and door are on each l
 
 def mark(rng, tiles):
     """Put a door on the way to the target, unless that is too short, and a key on this side of the door."""
-    for level in tiles:
-        way = np.argwhere(solvers.shortest_path(level) & (solvers.distances(level) > 1) & (level == Tile.EMPTY))
+    ways, moves = solvers.shortest_path(tiles), solvers.distances(tiles)  # of all levels at once, which is faster
+    for level, path, far in zip(tiles, ways, moves, strict=True):
+        way = np.argwhere(path & (far > 1) & (level == Tile.EMPTY))
         if len(way):
             level[tuple(rng.choice(way))] = DOOR
-        elif (solvers.distances(level) >= 0).sum() == 2:  # no room for a key: an open room instead of a maze
+        elif (far >= 0).sum() == 2:  # no room for a key: an open room instead of a maze
             level[1:-1, 1:-1][level[1:-1, 1:-1] == Tile.WALL] = Tile.EMPTY
         shut = np.where(level == DOOR, np.uint8(Tile.WALL), level)
         level[tuple(rng.choice(np.argwhere((solvers.distances(shut) > 0) & (level == Tile.EMPTY))))] = KEY

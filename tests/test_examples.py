@@ -51,6 +51,8 @@ ARGUMENTS = {
     "19_key_and_door": ["4"],
 }
 """Of examples that take minutes without."""
+SLOW = ("17_weighted_terrain", "19_key_and_door")
+"""Examples of whose kind another, 16, is tried in every run of the tests, and whose automata other tests prove."""
 LINES = {
     "13_automata_on_graphs": 230,
     "14_automata_gallery": 75,
@@ -93,8 +95,11 @@ def test_every_example_is_expected_here():
     assert [path.stem for path in EXAMPLES] == list(EXPECTED)
 
 
+WITH_SLOW = [pytest.param(path, marks=pytest.mark.slow) if path.stem in SLOW else path for path in EXAMPLES]
+
+
 @pytest.mark.usefixtures("forgotten")
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WITH_SLOW, ids=lambda path: path.stem)
 def test_examples_run_without_a_warning(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [path.name, *ARGUMENTS.get(path.stem, [])])
