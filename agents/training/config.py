@@ -83,7 +83,7 @@ class TrainingConfig:
     compile: bool | Literal["auto", "graphs"] = False
     """How updates are made faster. True compiles the model's iterations with torch.compile, which takes half a minute.
     graphs, for one CUDA GPU, records rollouts and their backward passes as CUDA graphs, one for each size and number of
-    iterations: on an H200 updates of small networks became two to four times as fast. auto times an update in each of
+    iterations: on an H200 updates of small networks became two to five times as fast. auto times an update in each of
     these ways, says how long each takes, and chooses the fastest if it is at least 1.1 times as fast as plain PyTorch.
     Models that run in machine code, such as an NCA with shared weights on a CPU, need none of it."""
     seed: Annotated[int, Between(0, 2**63 - 1)] = 0
