@@ -33,8 +33,7 @@ LEGS = np.array(  # what empty, wall, source, target, key and door are on each l
 
 def mark(rng, tiles):
     """Put a door on the way to the target, unless that is too short, and a key on this side of the door."""
-    ways, moves = solvers.shortest_path(tiles), solvers.distances(tiles)  # of all levels at once, which is faster
-    for level, path, far in zip(tiles, ways, moves, strict=True):
+    for level, path, far in zip(tiles, solvers.shortest_path(tiles), solvers.distances(tiles), strict=True):
         way = np.argwhere(path & (far > 1) & (level == Tile.EMPTY))
         if len(way):
             level[tuple(rng.choice(way))] = DOOR
