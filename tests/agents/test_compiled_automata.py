@@ -58,7 +58,13 @@ def paths(automaton: Automaton, tiles: np.ndarray, n_steps: int) -> np.ndarray:
         return rollout(model, maze, n_steps)[:, 0].numpy() > 0.5
 
 
-@pytest.mark.parametrize("automaton", AUTOMATA.values(), ids=AUTOMATA)
+@pytest.mark.parametrize(
+    "automaton",
+    [
+        pytest.param(automaton, id=name, marks=[pytest.mark.slow] if automaton is BOTH else [])
+        for name, automaton in AUTOMATA.items()
+    ],
+)
 def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
     model, certificate = compile_automaton(automaton)
     assert certificate.holds

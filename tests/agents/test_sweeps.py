@@ -245,6 +245,7 @@ class TestSweep:
         assert "failed: learning_rate 9.0, seed 0: Diverged: the loss is nan (log: " in printed.err
         assert "- learning_rate 9.0, seed 0: Diverged" in Path("runs/sweep/it/results.md").read_text()
 
+    @pytest.mark.slow
     def test_sigterm_saves_all_runs_without_warnings(self, here, tmp_path):
         content = {"options": {**TINY, "n_updates": 10**6}, "vary": {"n_channels": [4, 8]}, "seeds": 1}
         (tmp_path / "it.json").write_text(json.dumps(content))

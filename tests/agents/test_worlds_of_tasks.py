@@ -127,6 +127,10 @@ def test_a_wrong_weight_is_refused(automaton: Automaton) -> None:
     assert not certify(model, automaton=automaton).holds
 
 
+SLOWLY_MARKED = [pytest.param(name, marks=pytest.mark.slow) for name in ("weighted-terrain", "key-and-door")]
+
+
+@pytest.mark.parametrize("automaton", ["nearest-target", *SLOWLY_MARKED], indirect=True)
 def test_learned(automaton: Automaton, tmp_path: Path) -> None:
     short = {"sizes": (4,), "n_levels": 2, "n_recombined": 100, "n_updates": 4, "n_rounds": 0, "batch_size": 64}
     model, certificate = learn_automaton(automaton, out=tmp_path / "run", **short)
