@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ sys.path.append(str(Path(__file__).parents[1]))  # benchmarks, experiments and t
 with suppress(ImportError):
     import z3  # noqa: F401 - before a window: SDL may load LLVM and with it another z3, and then this one ends the process
 
+import gymnasium as gym
 import pytest
 import torch
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
+from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.mazes._kernels import registry
 from maze_nca_gym.mazes._kernels.compiling import kernels
+from maze_nca_gym.support.names import Registry
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
@@ -68,6 +71,20 @@ def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
 def _one_thread() -> None:
     """Tests of commands and of threads choose other numbers."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """What is registered meanwhile is no part of other tests; a module that did it is imported anew by the next."""
+    tables: list[dict[str, Any]] = [*Registry._all, ENVIRONMENTS, gym.registry]
+    before = [set(table) for table in tables]
+    modules = set(sys.modules)
+    yield
+    for name in set(Registry.modules()) - modules:
+        sys.modules.pop(name, None)
+    for table, names in zip(tables, before, strict=True):
+        for name in set(table) - names:
+            del table[name]
 
 
 @pytest.fixture

@@ -3,16 +3,9 @@ from __future__ import annotations
 import re
 import runpy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from gymnasium import registry
-
-from maze_nca_gym import ENVIRONMENTS
-from maze_nca_gym.agents.policies.weights import MODELS
-from maze_nca_gym.mazes.tasks import TASKS
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -78,17 +71,6 @@ WRITTEN = {
     "19_key_and_door": [f"runs/key-and-door/{name}" for name in FILES_OF_A_RUN],
 }
 """Files that an example leaves behind."""
-
-
-@pytest.fixture
-def forgotten() -> Iterator[None]:
-    """What an example registers is no part of other tests."""
-    tables: list[dict[str, Any]] = [MODELS, TASKS, ENVIRONMENTS, registry]
-    before = [set(table) for table in tables]
-    yield
-    for table, names in zip(tables, before, strict=True):
-        for name in set(table) - names:
-            del table[name]
 
 
 def test_every_example_is_expected_here():

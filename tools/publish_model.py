@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ from maze_nca_gym.support.files import atomic_write
 FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
 ORDER = ("task", "description", "role", "when", "unshipped", "highlight", "measured", "guarantees", "made_by")
-ORDER += ("made_in", "versions", "data")
-"""Order of the entries of a card; others come last."""
+ORDER += ("made_in", "versions", "data", "modules")
+"""Order of the entries of a card; others come last. The modules register what its configuration names."""
 
 
 def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -109,7 +110,10 @@ def publish_model(name: str, run: Path, description: str) -> None:
 def publish_iterations(name: str) -> None:
     """Choose the iterations of a model of the package, and store them in its file and on its card."""
     model = load_model(FOLDER / f"{name}.safetensors")
-    families = read_card(name).get("configuration", {}).get("families", ["random"])
+    card = read_card(name)
+    for module in card.get("modules", ()):
+        import_module(module)
+    families = card.get("configuration", {}).get("families", ["random"])
     number = find_iterations(model, families)
     save_model(with_iterations(model, number), FOLDER / name)
     write_card(name, guarantees=model.guarantees.to_json())

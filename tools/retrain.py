@@ -14,6 +14,7 @@ import argparse
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
     configuration = card.get("configuration")
     if configuration is None:
         raise ValueError(f"{name} was not trained: its card has no configuration")
+    for module in card.get("modules", ()):
+        import_module(module)
     n_threads = threads or card["made_in"]["threads"]
     if "certificate" in card:
         options = {key: value for key, value in configuration.items() if value is not None}

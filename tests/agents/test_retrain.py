@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from importlib import import_module
 
 import pytest
 import torch
@@ -19,9 +20,12 @@ TINY = {"n_channels": 6, "n_iterations": 4, "sizes": (6,), "n_updates": 4, "batc
 CARDS = {name: card for name, card in cards().items() if "configuration" in card and "unshipped" not in card}
 
 
+@pytest.mark.usefixtures("forgotten")
 @for_each("name", CARDS)
 def test_every_card_holds_a_configuration_of_its_network(name):
     configuration, policy = CARDS[name]["configuration"], load(name)
+    for module in CARDS[name].get("modules", ()):
+        import_module(module)
     if "certificate" in CARDS[name]:
         assert find_automaton(HintConfig(**configuration).automaton).channels == policy.channel_names
         return
@@ -45,6 +49,15 @@ def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
     other = retrain.compare(published, retrain.retrain("tiny", card_of(seed=1), tmp_path / "other"))
     assert not other.agrees
     assert other.difference > 0
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_what_a_card_names_is_registered_first(tmp_path):
+    card = card_of()
+    card["configuration"]["families"] = ["winding"]
+    with pytest.raises(ValueError, match="unknown family of levels 'winding'"):
+        retrain.retrain("tiny", card, tmp_path)
+    assert retrain.retrain("tiny", {**card, "modules": ["experiments.winding"]}, tmp_path).n_channels == 6
 
 
 def test_a_difference_of_nan_is_not_lost():
