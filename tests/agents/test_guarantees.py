@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -86,12 +87,15 @@ class TestGuarantees:
         assert all(isinstance(value, float) for value in card["metrics"].values())
         assert json.loads(json.dumps(card)) == card
 
+    @pytest.mark.usefixtures("forgotten")
     @for_each("name", [name for name, card in cards().items() if "configuration" in card])
     def test_the_present_code_reads_the_configuration_of_a_card(self, name):
         values = cards()[name]["configuration"]
         if "automaton" in values:
             assert HintConfig(**values).to_json() == values
             return
+        for module in cards()[name].get("modules", ()):
+            import_module(module)
         config = TrainingConfig.from_json(values)
         assert values.items() <= config.to_json().items()
         if name not in SHIPPED:
