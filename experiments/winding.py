@@ -1,4 +1,4 @@
-"""Random mazes whose ends are as far apart as they get: a family for `--import experiments.winding`.
+"""Random mazes whose ends are far apart: a family for `--import experiments.winding`.
 
 The mazes of `maze-hard-30-redrawn` are alike: 30 to 50 % of their tiles are walls, placed at random, and only those
 with a long solution are kept.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,13 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
         run: the `config.json` of its run.
         seconds: the time that the training took.
     """
+    imported = re.search(r"--import (\S+)", run["command"])
     return {
         "made_by": run["command"],
         "made_in": {"seconds": round(seconds), **{key: run[key] for key in ("device", "processes", "threads")}},
         "versions": run["versions"],
         "data": run["data"],
+        **({"modules": imported[1].split(",")} if imported else {}),
         "configuration": run["configuration"],
         **({"certificate": run["certificate"]} if "certificate" in run else {}),
     }

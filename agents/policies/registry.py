@@ -47,7 +47,7 @@ NAME_PARTS = {
     "lenient": "learned from whichever longest path is nearest, so that it draws any",
     "perfect": "learned on perfect mazes alone, from the general network on",
     "solutions": "learned from solutions alone, without the first move at every tile",
-    "borderless": "and then trained on levels of which half have no border",
+    "borderless": "trained further, on levels of which half have no border",
     "aligned": "learned from solutions alone, with exact weights at the start",
     "hard": "learned from the 1,000 training mazes of maze-hard-30-redrawn alone, and the first move at their tiles",
     "small": "learned from solutions of random 16x16 mazes alone",

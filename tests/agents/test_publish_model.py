@@ -89,7 +89,7 @@ def test_a_card_says_what_a_model_learned_from(folder, monkeypatch):
         assert re.search(said, publish.read_card("own")["data"])
 
 
-def test_the_certificate_of_a_run_of_hints_is_taken_over():
+def test_the_certificate_of_a_run_and_the_modules_it_imported_are_taken_over():
     made = {
         "command": "learn-automaton",
         "device": "cpu",
@@ -100,6 +100,9 @@ def test_the_certificate_of_a_run_of_hints_is_taken_over():
     }
     card = publish.origin({**made, "configuration": {}, "certificate": {"holds": True}}, 3.4)
     assert (card["certificate"], card["data"], card["made_in"]["seconds"]) == ({"holds": True}, "traces", 3)
+    assert "modules" not in card
+    made["command"] = "maze-nca-gym train fast --import mine,more.of_it --n-updates 3"
+    assert publish.origin({**made, "configuration": {}}, 3.4)["modules"] == ["mine", "more.of_it"]
 
 
 def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
