@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from command_lines import configuration, given
 from tables import for_each
 
-from maze_nca_gym.agents import evolve, train
+from maze_nca_gym.agents import compile_automaton, evolve, learn_automaton, load, sweep, train
+from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE
 from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
 from maze_nca_gym.agents.laboratory.compiling.config import changes as hint_changes
+from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
 from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import command_line
 from maze_nca_gym.agents.training import PRESETS, changed, preset
@@ -88,7 +92,7 @@ def forget():
     sys.modules.pop("mine_to_record", None)
 
 
-def recorded(folder):
+def recorded_in(folder):
     return json.loads((Path(folder) / "config.json").read_text())
 
 
@@ -128,7 +132,7 @@ def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
     )
     tiny = command_line([], TINY).split()[1:]
     assert main(["train", *words.split(), *tiny, "--threads", "1", "--out", "run"]) == 0
-    there = recorded("run")
+    there = recorded_in("run")
     own = {"n_hidden": 64, "gain": 2.0, "kind": "wide", "window": [5, 6], "way": "right"}
     assert own.items() <= there["configuration"].items()
     forget()  # what is typed in a new shell begins without the module
@@ -146,7 +150,7 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
     import mine_to_record  # noqa: F401
 
     train("guided", out="run", threads=1, model="Mine", n_hidden=16, pool_size=0, **TINY)
-    there = recorded("run")
+    there = recorded_in("run")
     forget()
     assert configuration(there["command"]).to_json() == there["configuration"]
 
@@ -177,11 +181,11 @@ def test_learning_from_hints(config):
 def test_evolution(options):
     small = {"n": 10, "rounds": 1, "n_offspring": 2, "size": 4, "batch": 4}
     population = evolve("shortest-path-bfs", out="first", **{**small, **options})
-    there = recorded("first")
+    there = recorded_in("first")
     words = shlex.split(there["command"])
     assert main([*words[1:], "--out", "again"]) == 0
-    assert recorded("again")["configuration"] == there["configuration"]
-    assert sorted(shlex.split(recorded("again")["command"])) == sorted(words)
+    assert recorded_in("again")["configuration"] == there["configuration"]
+    assert sorted(shlex.split(recorded_in("again")["command"])) == sorted(words)
     again = LevelPopulation.load("again/population.npz")
     assert (population.tiles == again.tiles).all()
     assert population.config == again.config
@@ -192,7 +196,7 @@ def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
 
     train("fast", out="run", threads=1, model="Mine", **TINY)
     evolve("run/model.safetensors", out="first", n=4, rounds=1, n_offspring=2, size=6)
-    command = recorded("first")["command"]
+    command = recorded_in("first")["command"]
     forget()
     assert main([*shlex.split(command)[1:], "--out", "again"]) == 0
     assert "--import mine_to_record" in command
@@ -206,13 +210,78 @@ def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
         assert main([*command, "--import", "mine_to_record"]) == 0
 
 
+HELPER = """
+from dataclasses import replace
+from maze_nca_gym.agents.laboratory.automata import register_automaton
+from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE, SMALL
+
+def register(name):
+    register_automaton(replace(REACHABLE, name=name, learning=SMALL))
+"""
+
+
+@pytest.fixture
+def helped(monkeypatch, forgotten):
+    """A module that registers an automaton by the function of another module."""
+    Path("helper_of_mine.py").write_text(HELPER)
+    Path("mine_by_helper.py").write_text("import helper_of_mine\nhelper_of_mine.register('mine')\n")
+    monkeypatch.syspath_prepend(".")
+    yield "mine_by_helper"
+    for name in ("mine_by_helper", "helper_of_mine"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("command", ["compile-automaton", "learn-automaton"])
+@pytest.mark.parametrize("typed", [False, True])
+def test_a_module_is_imported_that_was_named_and_none_that_helped_it(command, typed, helped):
+    if typed:
+        assert main([command, "mine", "--import", helped, "--out", "run"]) == 0
+    else:
+        import mine_by_helper  # noqa: F401
+
+        {"compile-automaton": compile_automaton, "learn-automaton": learn_automaton}[command]("mine", out="run")
+    assert recorded_in("run")["command"] == f"maze-nca-gym {command} mine --import {helped}"
+
+
+def test_what_no_module_registers_is_no_part_of_a_command(helped, monkeypatch):
+    import helper_of_mine
+
+    helper_of_mine.register("mine")
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))  # as in a notebook
+    why = "# no command can name automaton mine, which no module registers: maze-nca-gym "
+    compile_automaton("mine", out="run")
+    assert recorded_in("run")["command"] == f"{why}compile-automaton mine"
+
+
+def test_objects_of_python_are_no_part_of_a_command():
+    small = {"n": 4, "rounds": 0, "size": 4}
+    evolve(load("shortest-path-bfs"), out="run", **small)
+    why = "# no command can name policies that are Python objects: maze-nca-gym evolve ShortestPathNCA "
+    assert recorded_in("run")["command"].startswith(why)
+    evolve("mine=shortest-path-bfs", out="labelled", **small)
+    assert recorded_in("labelled")["command"].startswith("maze-nca-gym evolve mine=shortest-path-bfs ")
+    compile_automaton(replace(REACHABLE, name="mine"), out="compiled")
+    why = "# no command can name the Automaton mine: maze-nca-gym compile-automaton mine"
+    assert recorded_in("compiled")["command"] == why
+
+
+def test_a_sweep_that_is_described_in_python(monkeypatch):
+    monkeypatch.setattr(sweeps_run, "run_sweep", lambda sweep, folder, about, facts, *_: ([facts["command"]], []))
+    monkeypatch.setattr("maze_nca_gym.agents.laboratory.sweeps.figures.draw", lambda *_: None)
+    options = {"n_channels": 6, "sizes": (6, 8)}
+    (command,) = sweep({"preset": "fast", "options": options, "seeds": 2}, out="runs/a")
+    assert command == "maze-nca-gym train fast --seeds 2 --n-channels 6 --sizes 6 8 --out runs/a --device auto"
+    (command,) = sweep({"preset": "fast", "vary": {"n_channels": [6, 8]}}, out="runs/a")
+    assert command.startswith("# no command can name a sweep that is described in Python: maze-nca-gym sweep --out")
+
+
 def test_a_preset_of_ones_own(capsys):
     Path("mine_to_record.py").write_text(
         f"from maze_nca_gym.agents.training import register_preset\nregister_preset('tiny', 'fast', **{TINY})\n"
     )
     try:
         assert main(["train", "tiny", "--import", "mine_to_record", "--seed", "3", "--threads", "1"]) == 0
-        there = recorded("runs/train/tiny")
+        there = recorded_in("runs/train/tiny")
         assert (there["preset"], there["configuration"]["seed"]) == ("tiny", 3)
         assert main(["train", "tiny", "--import", "mine_to_record", "--help"]) == 0
         assert "(default: 6)" in capsys.readouterr().out

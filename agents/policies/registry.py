@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.mazes.tasks import TASKS
-from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.names import NAMED, unknown_name
 from maze_nca_gym.support.options import check
 
 from . import environments
@@ -331,7 +331,7 @@ def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
 
 
 def import_own(name: str, who: str) -> ModuleType:
-    """Import a module that a user names.
+    """Import a module that a user names, to which all that is registered meanwhile is credited.
 
     Args:
         name: the module's full name.
@@ -344,6 +344,7 @@ def import_own(name: str, who: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")
     invalidate_caches()  # the file may be younger than what Python has seen of its folder
+    named = NAMED.set((*NAMED.get(), name))
     try:
         return import_module(name)
     except (Exception, SystemExit) as error:  # a user's module may fail in any way
@@ -359,6 +360,8 @@ def import_own(name: str, who: str) -> ModuleType:
             words = f"{type(error).__name__}: {' '.join(str(error).split())}"
             where = f"{words} ({frame.f_code.co_filename}, line {line})"
         raise ValueError(f"{who} needs the module {name}, which fails: {where}") from error
+    finally:
+        NAMED.reset(named)
 
 
 def _make(constructor: str, options: Mapping[str, Any]) -> Policy:

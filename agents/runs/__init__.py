@@ -8,14 +8,16 @@ stopping    whether Ctrl-C or a scheduler's signal came
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.support.names import Registry
+from maze_nca_gym.support.names import NAMED, Registry
 from maze_nca_gym.support.options import flag
 
 from .folder import (
@@ -45,10 +47,10 @@ __all__ = [
     "check_folder",
     "command_line",
     "duration",
-    "import_option",
     "naming_memory",
     "own_modules",
     "read_metrics",
+    "recorded",
     "say",
     "versions",
     "write_json",
@@ -63,18 +65,40 @@ def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+def recorded(command: Sequence[str], *options: Mapping[str, Any], untyped: str = "") -> str:
+    """Return the command that makes a run again, which imports the modules that register its names.
+
+    If there is no such command, the text is a comment that says why.
+
+    Args:
+        command: the words before the options.
+        options: options by name; with several mappings, one command follows the other.
+        untyped: what the run depends on and no command line can name; empty if there is nothing.
+    """
+    modules, script = own_modules(), _script()
+    lost = [] if script else Registry.modules().get("__main__", [])
+    first = {"import": ",".join(modules)} if modules else {}
+    text = " && ".join(command_line(command, {**first, **each}) for each in options)
+    why = [untyped] * bool(untyped) + [f"{name}, which no module registers" for name in lost]
+    return f"# no command can name {', '.join(why)}: {text}" if why else text
+
+
 def own_modules() -> tuple[str, ...]:
-    """Return the modules that registered anything in this process, which others import to know the same names."""
+    """Return the modules that the user named, and those that registered anything in this process: others import them to
+    know the same names."""
+    script = _script()
+    found = (script if module == "__main__" else module for module in Registry.modules())
+    return tuple(dict.fromkeys(filter(None, (*NAMED.get(), *found))))
+
+
+def _script() -> str | None:
+    """Return the name by which other processes can import what runs as `__main__`; None if there is no such file."""
     main = sys.modules["__main__"]
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
-    script = "__main__" if file is None else Path(str(file)).stem if spec is None else str(spec.name)
-    return tuple(dict.fromkeys(script if module == "__main__" else module for module in Registry.modules()))
-
-
-def import_option() -> dict[str, str]:
-    """Return the option that imports these modules, if there are any."""
-    modules = own_modules()
-    return {"import": ",".join(modules)} if modules else {}
+    if spec is not None or file is None:
+        return None if spec is None else str(spec.name)
+    found = PathFinder.find_spec(Path(file).stem) if Path(file).stem.isidentifier() else None
+    return Path(file).stem if found is not None and found.origin == os.path.abspath(file) else None
 
 
 @contextmanager

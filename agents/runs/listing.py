@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -123,7 +124,8 @@ def _read(path: Path, folder: Path) -> _Run:
         check(wrong is None, f"{path} has a score that is no number: {wrong!r:.60}")
     except (ValueError, OSError) as error:
         return _Run(name, "", DAMAGED, f"{DAMAGED}: {error}", {}, {})
-    kind = (*str(about.get("command", "")).split()[1:2], "")[0]
+    command = re.search(r"maze-nca-gym (\S+)", str(about.get("command")))
+    kind = command[1] if command else ""
     if about.get("finished"):
         return _Run(name, kind, "finished", "finished", options, scores)
     done = [f"{counter} {line[counter]:,.0f}" for line in lines[-1:] for counter in COUNTERS if counter in line]

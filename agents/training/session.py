@@ -23,9 +23,8 @@ from ..runs import (
     Line,
     RunFolder,
     asked_to_stop,
-    command_line,
     duration,
-    import_option,
+    recorded,
 )
 from .compiling import check_compile, compile_if_faster
 from .config import TrainingConfig, preset
@@ -143,7 +142,7 @@ def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str,
     start = config.to_json()["start_from"]
     hints = ", with guidance at every tile" if config.loss.guidance else ""
     return {
-        "command": " && ".join(command_line(["train", base], {**import_option(), **part}) for part in parts),
+        "command": recorded(["train", base], *parts),
         "continued": list(continued),
         "compiled": state.compiled,
         "preset": name,

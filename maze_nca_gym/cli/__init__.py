@@ -20,6 +20,7 @@ from maze_nca_gym.cli.output import (
     JobError,
     complain,
     complaining,
+    forgetting_names,
     importing_from_here,
 )
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from maze_nca_gym.cli.commands import COMMANDS
 
-        with complaining(), importing_from_here():
+        with complaining(), importing_from_here(), forgetting_names():
             code = COMMANDS.read(arguments, "maze-nca-gym")()
         sys.stdout.flush()  # here, where a closed pipe is still handled below
         return code

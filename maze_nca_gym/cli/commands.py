@@ -13,7 +13,7 @@ from maze_nca_gym import agents
 from maze_nca_gym.agents.policies.registry import import_own
 from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
 from maze_nca_gym.cli.reading import read_values, show_help, split_words
-from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.names import NAMED, unknown_name
 from maze_nca_gym.support.options import Option, Shown, further_options, options_of_call
 
 
@@ -113,8 +113,10 @@ def _import(modules: str = "") -> None:
         import: Python module to import first, or several with commas, for the models, tasks, losses, generators,
             families, presets and automata that they register.
     """
-    for name in modules.split(",") if modules else ():
+    named = modules.split(",") if modules else []
+    for name in named:
         import_own(name, "--import")
+    NAMED.set((*NAMED.get(), *named))
 
 
 COMMANDS = Commands(

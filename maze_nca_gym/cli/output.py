@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.names import NAMED, printable
 
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
@@ -56,6 +56,16 @@ def importing_from_here() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
+
+
+@contextmanager
+def forgetting_names() -> Iterator[None]:
+    """Forget the modules that are named within the block, which is one command."""
+    named = NAMED.set(())
+    try:
+        yield
+    finally:
+        NAMED.reset(named)
 
 
 def print_level(drawing: str) -> None:

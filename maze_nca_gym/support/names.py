@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextvars import ContextVar
 from difflib import get_close_matches
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
+
+NAMED: ContextVar[tuple[str, ...]] = ContextVar("NAMED", default=())
+"""The modules that the user named to be imported first, as by --import."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") -> str:
@@ -164,11 +168,7 @@ class Registry(dict[str, T]):
         if self._check is not None:
             self._check(name, entry)
         self[name] = entry
-        package, frame = __name__.partition(".")[0], sys._getframe(1)
-        # The entry's module is the innermost one outside of this package whose code runs.
-        while str(frame.f_globals.get("__name__")).partition(".")[0] == package and frame.f_back is not None:
-            frame = frame.f_back
-        self._modules[name] = str(frame.f_globals.get("__name__"))
+        self._modules[name] = NAMED.get()[-1] if NAMED.get() else _importing()
         return entry
 
     def find(self, name: str) -> T:
@@ -180,7 +180,22 @@ class Registry(dict[str, T]):
         return find(self.kind, name, self)
 
     @staticmethod
-    def modules() -> list[str]:
-        """Return the modules that registered the users' entries of all tables, without those that were removed."""
-        entries = ((table, *entry) for table in Registry._all for entry in table._modules.items())
-        return list({module: None for table, name, module in entries if name in table})
+    def modules() -> dict[str, list[str]]:
+        """Return the modules to import for the users' entries of all tables, with these entries; "__main__" has those
+        that no import registered."""
+        found: dict[str, list[str]] = {}
+        for table in Registry._all:
+            for name, module in table._modules.items():
+                if name in table:
+                    found.setdefault(module, []).append(f"{table.kind} {name}")
+        return found
+
+
+def _importing() -> str:
+    """Return the module whose import is going on, the innermost of several; "__main__" if there is none."""
+    package, found = __name__.partition(".")[0], "__main__"
+    for name, module in [*sys.modules.items()]:
+        # the import system marks a module's spec while it runs the module's code
+        if getattr(getattr(module, "__spec__", None), "_initializing", False) and name.partition(".")[0] != package:
+            found = name
+    return found

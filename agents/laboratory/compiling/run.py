@@ -24,7 +24,7 @@ from maze_nca_gym.support.options import (
 
 from ...policies.guarantees import Guarantees
 from ...policies.registry import MODEL_OF_RUN
-from ...runs import ProgressBar, RunFolder, check_folder, command_line
+from ...runs import ProgressBar, RunFolder, check_folder, recorded
 from .config import HintConfig, changes, find_automaton
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def learn_automaton(
         automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name, or
             module:NAME of one of your own. In Python also an `Automaton`.
         out: folder of the run.
-        threads: number of CPU threads, which torch keeps; another number can give other weights in the last digits.
+        threads: number of CPU threads; another number can give other weights in the last digits.
         overwrite: delete the run in the folder, if there is one, and start a new one.
         options: options of the configuration (`HintConfig`) that replace those of the automaton.
 
@@ -84,22 +84,22 @@ def learn_automaton(
         ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
         OSError: a file could not be written.
     """
-    import torch
-
+    from ...rollouts import threads as torch_threads
     from .learning import learn
     from .linear import separated
 
     folder = Path(out)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
-    automaton = find_automaton(automaton, options.get("order"))
+    given, automaton = automaton, find_automaton(automaton, options.get("order"))
     split = separated(automaton)
-    torch.set_num_threads(threads)
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
     run.begin(
         {
-            "command": command_line(["learn-automaton", config.automaton], changes(config, automaton)),
+            "command": recorded(
+                ["learn-automaton", config.automaton], changes(config, automaton), untyped=_untyped(given)
+            ),
             "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on "
             f"{', '.join(config.families)} levels at {sizes}: each patch of {automaton.neighbourhood} tiles once",
             "device": "cpu",
@@ -110,7 +110,7 @@ def learn_automaton(
     began, n_updates = time.monotonic(), config.n_updates + config.n_updates_again * config.n_rounds
     work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
     print(f"{printable(str(folder))}: {work}")
-    with ProgressBar("update", n_updates) as progress:
+    with torch_threads(threads), ProgressBar("update", n_updates) as progress:
 
         def log(line: Mapping[str, float]) -> None:
             run.log({**line, "seconds": time.monotonic() - began})
@@ -177,9 +177,19 @@ def compile_automaton(
     if out is not None:
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
         data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
-        run.begin({"command": command_line(["compile-automaton", name], {}), "data": data, "device": "cpu"})
+        command = recorded(["compile-automaton", name], {}, untyped=_untyped(given))
+        run.begin({"command": command, "data": data, "device": "cpu"})
     _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
     return model, certificate
+
+
+def _untyped(automaton: str | Automaton) -> str:
+    """Return what no command line can name: an automaton that is not registered."""
+    from ..automata import AUTOMATA
+
+    if isinstance(automaton, str) or (automaton.name in AUTOMATA and AUTOMATA[automaton.name] is automaton):
+        return ""
+    return f"the Automaton {automaton.name}"
 
 
 def _finish(

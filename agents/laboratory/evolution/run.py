@@ -41,7 +41,7 @@ from maze_nca_gym.support.options import (
 from maze_nca_gym.support.random_streams import rng_for
 
 from ...rollouts.levels import SIZE, generator_options
-from ...runs import ProgressBar, RunFolder, check_folder, command_line, import_option, naming_memory
+from ...runs import ProgressBar, RunFolder, check_folder, naming_memory, recorded
 
 if TYPE_CHECKING:
     from maze_nca_gym.mazes.population import LevelPopulation
@@ -125,7 +125,7 @@ def evolve(
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
     from ...evaluation.cells import on_device
-    from ...policies.policy import common_task
+    from ...policies.policy import Policy, common_task
     from ...policies.registry import named_policies
     from .measure import Regret, find_opponents
     from .record import FILES, load, note, save
@@ -135,6 +135,10 @@ def evolve(
     check(options.get("capacity", n) >= n, f"capacity must be at least n {n}, got {options.get('capacity')}")
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
+        untyped, words = "policies that are Python objects", list[str]()
+        if not isinstance(policies, Policy | Mapping):
+            policies = [policies] if isinstance(policies, str | Path) else [*policies]
+            untyped, words = "", [*map(str, policies)]
         found = on_device(named_policies(policies), device)
         task = find_task(common_task(found))
         task.check_one_channel("its levels cannot evolve")
@@ -149,10 +153,11 @@ def evolve(
         draw_levels = partial(task.generate, size=shape, generator=generator, **of_generator)
         levels = different_levels(draw_levels, seed, n, reserved)
         opponents = find_opponents(found, levels, steps)
-        configuration, command = _described(opponents, given, options, config, schedule)
+        configuration, changed = _described(opponents, given, options, config, schedule)
         run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
         population, snapshots = load(run, config)
         if population.clock <= rounds:
+            command = recorded(["evolve", *(words or found)], changed, untyped=untyped)
             run.begin({"command": command}, population.clock if len(population) else -1)
         against, shown = ", ".join(found), printable(str(out))
         if run.lines and run.lines[-1]["round"] == population.clock >= rounds and len(population) >= n:
@@ -222,8 +227,8 @@ def _described(
     options: Mapping[str, Any],
     config: PopulationConfig,
     schedule: BreedingSchedule,
-) -> tuple[dict[str, Any], str]:
-    """Return everything that determines a run's levels, JSON-serialisable, and the command that evolves the same."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return everything that determines a run's levels, JSON-serialisable, and the options that are not the usual."""
     from maze_nca_gym.support.transfer import read_back
 
     rows, cols = check_size(given["size"])
@@ -249,4 +254,4 @@ def _described(
         for name, value in {**given, "size": size, **options}.items()
         if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
     }
-    return configuration, command_line(["evolve", *opponents], {**import_option(), **changed})
+    return configuration, changed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked
 
 from ...evaluation.figure_options import FigureFormat, FigureWidth
-from ...runs import check_folder, command_line
+from ...runs import check_folder, recorded
 from ...runs.executors import EXECUTORS
 from ..sweeps.run import Launch, OnChange, Submit, run_sweep
 from .paper import ALL, SCALES, find_rows, sweep_of
@@ -71,7 +71,7 @@ def reproduce(
     check_folder("--out", folder)
     found = sweep_of(find_rows(which), trials, size)
     options = {"trials": trials, "scale": scale, "out": folder, "launcher": launcher, "device": device}
-    facts = {"command": command_line(["reproduce", *which], options)}
+    facts = {"command": recorded(["reproduce", *which], options)}
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {"scale": scale}, facts, how, on_change)
     draw(results, jobs, size, format, figure_width)

@@ -12,7 +12,7 @@ from maze_nca_gym import __version__
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked
 
 from ...evaluation.figure_options import FigureFormat, FigureWidth
-from ...runs import RunFolder, check_folder, command_line, import_option
+from ...runs import RunFolder, check_folder, recorded
 from ...runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
 from .jobs import Job
 from .series import Progress, run_all
@@ -91,9 +91,14 @@ def sweep(
         from ...training.reports import find_tensorboard
 
         find_tensorboard()
-    command = ["sweep", *([] if isinstance(what, Mapping) else [str(what)])]
-    options = {"out": folder, "launcher": launcher, "device": device, **import_option()}
-    facts = {"command": command_line(command, options), "sweep": found.content}
+    where: dict[str, Any] = {"out": folder, "device": device}
+    if not isinstance(what, Mapping):
+        command = recorded(["sweep", str(what)], {"launcher": launcher, **where})
+    elif launcher == "local" and what.keys() == {"preset", "options", "seeds"} and type(what["seeds"]) is int:
+        command = recorded(["train", name], {"seeds": what["seeds"], **what["options"], **where})
+    else:
+        command = recorded(["sweep"], where, untyped="a sweep that is described in Python")
+    facts = {"command": command, "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
     draw(results, jobs, format, figure_width)

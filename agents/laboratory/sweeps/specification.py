@@ -72,7 +72,7 @@ class Sweep:
             device: cpu, cuda, cuda:1 ... or auto.
             tensorboard: whether each run writes events for TensorBoard.
         """
-        modules = own_modules()
+        modules = tuple(dict.fromkeys((*self.content.get("modules", ()), *own_modules())))
         return [
             Job(
                 name,
