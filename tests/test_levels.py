@@ -124,6 +124,11 @@ class TestLevelSet:
         assert os.listdir(tmp_path) == ["levels.npz"]
         assert len(LevelSet.load(path)) == 2
 
+    @for_each("tiles", [SOME.tolist(), SOME.astype(np.int64)])
+    def test_its_tiles_are_uint8_whatever_it_is_made_of(self, tiles: Any) -> None:
+        assert LevelSet(tiles).tiles.dtype == np.uint8
+        np.testing.assert_array_equal(LevelSet(tiles)[1], SOME[1])
+
     @for_each("tiles", [SOME[0], SOME[:0], SOME + 64, SOME.astype(float)])
     def test_what_is_no_level_set(self, tiles: NDArray[Any]) -> None:
         with pytest.raises(ValueError, match=r"tiles must|at least one level"):
@@ -238,6 +243,7 @@ class TestLoadLevels:
         for one in (SOME[0], to_text(SOME[0]), f"\n    {to_text(SOME[0])}".replace("\n.", "\n    ."), r"S.T\n.#."):
             np.testing.assert_array_equal(load_levels(one).tiles, SOME[:1])
         np.testing.assert_array_equal(load_levels("S.T\n").tiles, [[[2, 0, 3]]])
+        np.testing.assert_array_equal(load_levels("o_x", "_#ox").tiles, [[[2, 0, 3]]])
 
     @for_each(
         ("given", "message"),

@@ -554,4 +554,5 @@ class TestCommand:
         assert "shortest-path-bfs: 1,485 weights, exact label " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
         assert max(map(len, table)) <= 80
+        assert text.splitlines()[-2:] == [str(out / name) for name in ("leaderboard.json", "leaderboard.md")]
         assert [row.set for row in Board.load(out).rows] == sets

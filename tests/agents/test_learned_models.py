@@ -224,6 +224,7 @@ def test_constructors_reject(model):
         ],
         (GAT, {"shared_weights": 1}, "shared_weights must be True or False, got 1"),
         (GCN, {"traversable_edges_only": None}, "traversable_edges_only must be True or False, got None"),
+        (GCN, {"normalise_edges": 1}, "normalise_edges must be True or False, got 1"),
         (GAT, {"edge_features": 2}, "edge_features must be True or False, got 2"),
         (MLP, {"n_nodes": 0}, "n_nodes must be an integer from 1 to 65536, got 0"),
         (MLP, {"size": 0}, "size must be an integer >= 1 or a pair .* got 0"),

@@ -79,6 +79,14 @@ def test_the_invariant_is_true_of_real_mazes(automaton):
             assert automaton.invariant(MapView({kind: tiles[None] == kind for kind in automaton.kinds}, signals)).all()
 
 
+def test_the_ghosts_of_the_diameter_are_a_flood_from_a_farthest_tile():
+    for tiles in real_mazes("diameter"):
+        ghosts = DIAMETER.theorem.ghosts(tiles)
+        for start, far in zip(np.argwhere(ghosts["ends"]), np.argwhere(ghosts["fars"]), strict=True):
+            assert distances(tiles, start).max() == distances(tiles, start)[tuple(far)]
+            np.testing.assert_array_equal(ghosts["distance"], distances(tiles, far))
+
+
 def test_in_a_tree_the_path_alone_is_kept():
     for tiles in generate(np.random.default_rng(3), 8, 7, "perfect"):
         ghosts = DEAD_ENDS.theorem.ghosts(tiles)

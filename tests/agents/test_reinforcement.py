@@ -466,6 +466,13 @@ class TestLearning:
         first, second = (learn(2048, id, **options)[0].policy.parameters_to_vector() for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
+    def test_a_curve_has_a_point_as_soon_as_it_is_due(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 4, size=4)
+        curve = LearningCurve({"other": make_path_vec(SHORTEST_PATH, 4, size=4)}, seed=1, every=16, n_episodes=4)
+        model = PPO(NCAActorCriticPolicy, env, n_steps=2, batch_size=8, seed=0, device="cpu")
+        model.learn(40, callback=curve)  # rollouts of 8 steps
+        assert [point.n_steps for point in curve.points] == [0, 16, 32, 40]
+
     def test_a_curve_of_nothing(self) -> None:
         with pytest.raises(ValueError, match="at least one kind of held-out mazes"):
             LearningCurve({}, seed=0, every=1)

@@ -9,7 +9,7 @@ from scripted_policies import exact_path
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, evaluate, load, rollout, solve
-from maze_nca_gym.agents.rollouts.scores import encode, label, score_paths
+from maze_nca_gym.agents.rollouts.scores import ERROR, encode, label, score_paths
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.mazes.generation import generate
@@ -63,6 +63,8 @@ def test_scores_of_a_drawing(drawn, on_a_wall, loss, accuracy, complete):
     path[0, 0, 0] = on_a_wall
     row = score_paths(policy, levels, path)[0]
     assert row.tolist() == pytest.approx([loss, accuracy, complete, complete, 16 * loss, 4])
+    beyond = score_paths(policy, levels, np.where(path == 1, 3, path))[0]
+    assert beyond[:ERROR].tolist() == row[:ERROR].tolist(), "above 1 is as 1"
 
 
 def test_what_is_coming_is_said_and_how_far_it_is_without_a_terminal(capsys, monkeypatch):

@@ -139,6 +139,13 @@ def described(**changes: object) -> str:
         (described(**{"class": "os.system"}), "asks for a model of class 'os.system'; known: .*NCA"),
         (described(**{"class": ["NCA"]}), "asks for a model of class"),
         (described(arguments=[4, 5]), r"its arguments must be named, got \[4, 5\]"),
+        *[
+            (
+                described(**{"class": "PathActor", "arguments": {"n_tiles": 4, "network": network}}),
+                "a network needs a class and arguments, got",
+            )
+            for network in ({"class": "NCA"}, {"class": "NCA", "arguments": [4, 5]}, {"arguments": {"n_tiles": 4}})
+        ],
         ('{"class": "NCA", "sha256": "", "arguments": ' + "[" * 100_000, "not a readable model file"),
     ],
 )

@@ -171,6 +171,10 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"evolve": True, "evolve_every": 0}, "evolve_every must be"),
         ({"edge_features": True}, "a model of class NCA has no option edge_features; its options: kernel_size, cut_"),
         ({"kernel_size": 4}, "kernel_size must be odd, got 4"),
+        (
+            {"model": "PathActor", "initialisation": "paper"},
+            "a model of class PathActor has no initialisation paper: the paper has no such model",
+        ),
     ],
 )
 def test_values_that_are_refused(changes, message):

@@ -40,7 +40,12 @@ def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("order", ["ULDR", "DLRU", "RULD"])
 @pytest.mark.parametrize(
     ("generator", "options", "size"),
-    [("random", {"wall_probability": 0.2}, 6), ("random", {}, 9), ("perfect", {}, 7), ("perfect", {}, (4, 9))],
+    [
+        ("random", {"wall_probability": 0.2}, 6),
+        ("random", {"border": False}, 9),
+        ("perfect", {}, 7),
+        ("perfect", {"border": False}, (4, 9)),
+    ],
 )
 def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, size, order):
     levels = generate(np.random.default_rng(0), 4, size, generator, endpoints=True, **options)
