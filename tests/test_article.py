@@ -95,7 +95,7 @@ def test_its_numbers_are_those_of_the_cards():
     }
     lenient = {row["levels"]: row for row in card("nca-diameter-lenient")["evaluation"]}["random-16"]
     extrapolated = (ROOT / "experiments" / "EXTRAPOLATION.md").read_text(encoding="utf-8")
-    small = dict(re.findall(r"nca-shortest-path-small \| random-(\d+) \| \d+ \| \d+ \| ([\d.]+)", extrapolated))
+    small = dict(re.findall(r"nca-shortest-path-small \| random-(\d+) \|(?:[^|]*\|){3} ([\d.]+)", extrapolated))
     share = {name: 100 * edit["continued"]["complete"]["value"] for name, edit in opened.items()}
     lemmas = re.search(r"in (\d+) lemmas", hinted["certificate"]["automaton"])
     for phrase in (
@@ -105,7 +105,8 @@ def test_its_numbers_are_those_of_the_cards():
         f"in {healing['made_in']['seconds'] / 60:.0f} minutes",
         f"{100 * complete['random-16']['metrics']['complete']['value']:.2f} % of random",
         f"{share['random-16']:.0f} % of random mazes, but in only {share['perfect-16']:.0f} %",
-        f"32 x 32 it solves {small['32']} %, at 64 x 64 {small['64']} %, at 128 x 128 {float(small['128']):.0f} %",
+        f"32 x 32 it finds a shortest path in {small['32']} %, at 64 x 64 in {small['64']} %",
+        f"at 128 x 128 in {float(small['128']):.0f} %",
         f"{hinted['certificate']['n_patches']} of them",
         f"takes {lemmas[1]} such lemmas",
         f"{100 * lenient['metrics']['optimal']['value']:.0f} % of random mazes",
@@ -130,14 +131,13 @@ def test_the_prover_refuses_each_sabotage_for_the_reason_that_is_shown(name):
 class TestNode:
     def run(self, script, *further):
         """The JSON that a script prints, after those of the article."""
-        loading = "globalThis.MazePlay = {loaded: {}, addPolicy(policy) { this.loaded[policy.name] = policy; }};"
         texts = [(ARTICLE / path).read_text(encoding="utf-8") for path in (*SCRIPTS, *further) if "picture" not in path]
         tools = """
             const {levels, Automaton, theorem, loaded} = MazePlay;
             const levelOf = (text) => { const rows = text.split('\\n');
               return {height: rows.length, width: rows[0].length, tiles: Uint8Array.from(rows.join(''), Number)}; };
         """
-        whole = "\n".join([loading, *texts, tools, script])
+        whole = "\n".join([*texts, tools, script])
         return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
 
     def mazes(self):
@@ -266,11 +266,15 @@ class TestNode:
 @needs_chromium
 @pytest.mark.slow
 class TestChromium:
-    def dump(self, tmp_path, text):
-        """The document of a page whose figures all begin at once, since no observer says where they are."""
-        here = f'<head><base href="{ARTICLE.as_uri()}/"><script>delete globalThis.IntersectionObserver;</script>'
+    def page(self, tmp_path, text=TEXT, script=""):
+        """A file with the page, whose figures all begin at once, since no observer says where they are."""
+        begins = f"delete globalThis.IntersectionObserver; {script}"
+        here = f'<head><base href="{ARTICLE.as_uri()}/"><script>{begins}</script>'
         (tmp_path / "index.html").write_text(text.replace("<head>", here), encoding="utf-8")
-        return serve.dump_page((tmp_path / "index.html").as_uri(), tmp_path / "profile")
+        return tmp_path / "index.html"
+
+    def dump(self, tmp_path, text):
+        return serve.dump_page(self.page(tmp_path, text).as_uri(), tmp_path / "profile")
 
     def test_all_figures_are_alive_when_it_is_opened_from_a_file(self, tmp_path):
         page = self.dump(tmp_path, TEXT)
@@ -281,3 +285,56 @@ class TestChromium:
         page = self.dump(tmp_path, TEXT.replace('src="data/automata.js"', 'src="data/none.js"'))
         assert page.count("This figure stands still. The file data/automata.js is missing or damaged.") >= 4
         assert page.count('class="still"') >= 4
+
+    @pytest.mark.parametrize(
+        ("before", "is_employed", "is_slow"),
+        [
+            ("", True, False),
+            ("delete globalThis.Worker", False, False),
+            ("globalThis.Worker = class { constructor() { setTimeout(() => this.onerror({})); } }", False, False),
+            ("delete globalThis.Worker; delete globalThis.WebAssembly", False, True),
+        ],
+    )
+    def test_large_mazes_run_in_a_worker_or_without_one(self, before, is_employed, is_slow, tmp_path):
+        """Where there is no WebAssembly, the page says so of networks that would be faster with it."""
+        counting = (
+            "globalThis.n = 0; Worker.prototype.postMessage = function (...given) { n++; post.apply(this, given); }"
+        )
+        page = self.page(tmp_path, script=f"const post = Worker.prototype.postMessage; {counting}; {before}")
+        script = """
+            const [words, slow] = all("#size .verdict"), list = find("#size select"), said = [];
+            const isRight = () => words.textContent.includes("✓");
+            for (const name of ["compiled", "nca-shortest-path"]) {
+              await until(isRight);
+              list.value = name;
+              list.onchange();
+              await until(() => !isRight());
+              await until(isRight);
+              said.push(slow.textContent.includes("no WebAssembly"));
+            }
+            return [...said, n > 0];
+        """
+        assert serve.ask_page(page, script, tmp_path / "profile") == [False, is_slow, is_employed]
+
+    def test_a_network_is_not_wrong_before_it_had_its_time(self, tmp_path):
+        calm = "globalThis.matchMedia = (query) => ({ matches: query.includes('reduce') })"
+        script = """
+            await until(() => find("#size .verdict"));
+            return all("#size .verdict").map((each) => each.textContent + each.className);
+        """
+        said, _ = serve.ask_page(self.page(tmp_path, script=calm), script, tmp_path / "profile")
+        assert re.search(r"iteration 0 of at most \d+: no route yet.verdict$", said)
+
+    def test_of_two_tests_at_once_the_last_goes_on(self, tmp_path):
+        script = """
+            const press = (words) => all("#proof button").find((each) => each.textContent.includes(words)).click();
+            const tests = all("#proof .verdict")[1];
+            press("without loops");
+            press("of random walls");
+            for (const said = []; ; await wait(5)) {
+              said.push(tests.textContent);
+              if (tests.textContent.startsWith("200 ")) return said;
+            }
+        """
+        said = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
+        assert {each.partition(" mazes ")[2].partition(":")[0] for each in said} == {"of random walls"}

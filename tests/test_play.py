@@ -41,7 +41,7 @@ make_play = load_file("make_play", ROOT / "docs" / "make_play.py")
 serve = load_file("serve", HARNESS / "serve.py")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 needs_chromium = pytest.mark.skipif(serve.CHROMIUM is None, reason="there is no Chromium")
-SCRIPTS = ("levels.js", "rules.js", "kernel.js", "automaton.js")
+SCRIPTS = ("parts.js", "levels.js", "rules.js", "kernel.js", "automaton.js")
 
 
 def test_its_policies_are_those_of_the_package():
@@ -175,8 +175,8 @@ class TestNode:
     def run(self, script):
         """The JSON that a script prints, after those of the page."""
         texts = [(PAGE / name).read_text() for name in (*SCRIPTS, "policies/nca-shortest-path-healing-hinted.js")]
-        loading = "globalThis.MazePlay = {addPolicy(policy) { this.policy = policy; }};"
-        whole = "\n".join([loading, *texts, "const {levels, Automaton, policy} = MazePlay;", script])
+        named = "const {levels, Automaton} = MazePlay, [policy] = Object.values(MazePlay.loaded);"
+        whole = "\n".join([*texts, named, script])
         return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
 
     def test_levels_of_all_families_are_solvable(self):
@@ -194,6 +194,15 @@ class TestNode:
             assert (tiles[:, [0, -1]] == 1).all()
             assert [(tiles == kind).sum() for kind in (2, 3)] == [1, 1]
             assert canonical_shortest_path(tiles) is not None
+
+    def test_large_levels_take_no_seconds(self):
+        """Components were once found in a time that was quadratic in the number of tiles."""
+        took = self.run("""
+            const begin = performance.now();
+            levels.generate("random", 201, 5);
+            console.log(performance.now() - begin);
+        """)
+        assert took < 1000  # ms; it takes some 50, and took 2,200
 
     def test_a_link_holds_the_level(self):
         level = "levels.generate('caves', 13, 5)"
@@ -377,12 +386,11 @@ class TestChromium:
         case = Case(name, 1000)
         scripts = [*SCRIPTS, f"policies/{name}.js"]
         tags = "".join(f'<script src="/{script}"></script>' for script in [*scripts, "run_levels.js"])
-        loading = "<script>globalThis.MazePlay = {addPolicy(policy) { this.policy = policy; }};</script>"
-        running = f"const body = runLevels({{...{case.json()}, policy: MazePlay.policy}});"
+        running = f"const body = runLevels({{...{case.json()}, policy: Object.values(MazePlay.loaded)[0]}});"
         running += " fetch('/', {method: 'POST', body});"
         files = {f"/{script}": (PAGE / script).read_bytes() for script in scripts}
         files["/run_levels.js"] = (HARNESS / "run_levels.js").read_bytes()
-        files["/test.html"] = f"<!DOCTYPE html><meta charset='utf-8'>{loading}{tags}<script>{running}</script>".encode()
+        files["/test.html"] = f"<!DOCTYPE html><meta charset='utf-8'>{tags}<script>{running}</script>".encode()
         answer = serve.Answer(files)
         with serve.browser(f"{answer.url}/test.html", tmp_path):
             difference = case.check(answer.wait(900))

@@ -2,7 +2,7 @@
 // The six figures. Each one has in the page a caption, and a still picture for browsers without scripts.
 
 (() => {
-  const { levels, answers, Automaton, theorem, article } = globalThis.MazePlay;
+  const { levels, answers, Automaton, Runner, theorem, tint, flood, article } = globalThis.MazePlay;
   const { make, choice, selection, plus, Board, Figure, TimeFigure } = article;
   const KINDS = ["free", "wall", "source", "target"], SIDES = { U: "above", L: "to the left", C: "itself", D: "below", R: "to the right" };
   const TAPS = { "-1,0": "U", "0,-1": "L", "0,0": "C", "0,1": "R", "1,0": "D" };
@@ -27,17 +27,10 @@
     return { PATH: "answer", FLOOD: "wet", NEAR: "arrow", ENTER: "enters" }[kind] + (marks[towards] || "");
   }
 
-  /** Return a tint for boards: some share of 1 where a number is above 0. Walls have the largest value, which sets the scale. */
-  const tint = ({ level }, share, value) => (tile) => (level.tiles[tile] === levels.WALL ? 1 : share * Math.max(0, value(tile)));
-
-  /** Draw a maze with its path, tinted where it is wet; what a network learned from answers has no such signal, so it is tinted by the
-   * channel that its file highlights. */
-  function drawFlood(picture, automaton) {
-    const { channels } = automaton.policy, [low, high] = ["flood_low", "flood_high"].map((name) => channels.indexOf(name)), shown = automaton.highlight();
-    if (high >= 0) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(low, tile) - automaton.value(high, tile)));
-    else if (automaton.booleans) picture.drawTiles(automaton, tint(automaton, 0.6, (tile) => automaton.value(shown, tile)));
-    else picture.drawTiles(automaton, (tile) => automaton.value(shown, tile));
-    picture.drawPath(automaton.level, automaton.path(), 0);
+  /** Draw a maze with its path, tinted by `value`. */
+  function drawMaze(picture, automaton, value, path) {
+    picture.drawTiles(automaton, value);
+    picture.drawPath(automaton.level, path, 0);
     picture.drawEnds(automaton.level);
   }
 
@@ -351,7 +344,7 @@
       this.withPolicies([[DATA, "compiled-healing"], [PLAY, "nca-shortest-path-healing"]], () => {
         this.rate = 30;
         this.runners = [
-          [loaded("rules-healing"), "Rules, written by hand"], [loaded("compiled-healing"), "The rules, as weights"], [loaded("nca-shortest-path-healing"), "Learned from answers"],
+          [loaded("rules-healing"), "Rules, written by hand"], [loaded("compiled-healing"), "The rules, as weights"], [loaded("nca-shortest-path-healing"), "Learned from answers and first moves"],
         ].map(([policy, title]) => ({ policy, title, words: make("p", { class: "verdict" }) }));
         this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
         this.same = make("p", { class: "same" });
@@ -455,7 +448,7 @@
 
     paint(board, { automaton }) {
       const { picture } = board;
-      drawFlood(picture, automaton);
+      drawMaze(picture, automaton, flood(automaton), automaton.path());
       if (board.at && document.activeElement === board.canvas) board.picture.drawCursor([...board.at, this.tool === "damage" ? 2 : 0], board.picture.cell);
     }
 
@@ -478,58 +471,81 @@
       ];
       this.size = 16;
       this.name = "nca-shortest-path-small";
+      this.seed = 5;
+      this.run = 0;
+      this.done = done;
       this.words = make("p", { class: "verdict", role: "status" });
+      this.slow = make("p", { class: "verdict" });
       this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
-      this.host = { tool: "ask", paint: (board) => this.paint(board), edit: () => {}, ask: () => {}, damaged: () => {} };
-      Object.defineProperty(this.host, "automaton", { get: () => this.automaton });
-      this.board = new Board(this.host, "A maze of the chosen size, for looking only", 612);
+      const host = { tool: "ask", paint: (board) => this.paint(board), edit: () => {}, ask: () => {}, damaged: () => {} };
+      Object.defineProperty(host, "automaton", { get: () => this.shown });
+      this.board = new Board(host, "A maze of the chosen size, for looking only", 612);
       this.boards = [this.board];
       const sizes = choice("Size", [16, 32, 64, 101, 201].map((size) => [size, `${size}`]), 16, (size) => { this.size = size; this.renew(); });
       const names = selection("Network", this.names.map(([name, words]) => [name, words]), (name) => { this.name = name; this.renew(); });
-      this.show(this.board.element, this.words, make("div", { class: "tools" }, this.playButton, sizes, names, make("button", { type: "button", onclick: () => { this.seed++; this.renew(); } }, "Another maze")));
-      this.seed = 5;
-      this.renew(done);
+      this.show(this.board.element, this.words, this.slow, make("div", { class: "tools" }, this.playButton, sizes, names, make("button", { type: "button", onclick: () => { this.seed++; this.renew(); } }, "Another maze")));
+      this.employ();
+      this.renew();
     }
 
-    renew(done = () => {}) {
-      const [name, , folder] = this.names.find(([each]) => each === this.name);
+    /** Begin to send messages to a runner: in a worker, or where the browser has none, on this page. */
+    employ() {
+      const here = () => (this.runner = new Runner((news) => this.take(news)));
+      try {
+        const worker = globalThis.MazePlay.worker(() => {
+          const runner = new globalThis.MazePlay.Runner((news) => postMessage(news));
+          globalThis.onmessage = ({ data }) => runner.take(data);
+        });
+        worker.onmessage = ({ data }) => this.take(data);
+        worker.onerror = () => { here(); this.renew(); };
+        this.runner = { take: (message) => worker.postMessage(message) };
+      } catch {
+        here();
+      }
+    }
+
+    renew() {
+      const { name } = this, [, , folder] = this.names.find(([each]) => each === name);
       this.withPolicies([[folder, name]], () => {
-        this.level = levels.generate("random", this.size, this.seed);
-        this.automaton = new Automaton(loaded(name), this.level, 0);
-        this.known = theorem.ghosts(this.level);
-        this.answer = answers.solve(this.level, this.automaton.policy);
-        this.limit = this.automaton.policy.exact ? this.known.bound : 3 * this.known.length + 60;
-        this.right = false;
-        this.board.fit();
-        this.play(this.ready || !article.calm);
-        done();
+        if (name !== this.name) return; // another has been chosen while it was loaded
+        this.policy = loaded(name);
+        this.run++;
+        const playing = this.ready || !article.calm;
+        this.runner.take({ begin: { run: this.run, policy: this.policy, size: this.size, seed: this.seed }, playing, awake: this.inSight });
+        super.play(playing);
       });
     }
 
-    advance() {
-      // in about five seconds, if the processor is fast enough; a large map is computed in parts, so that the page can be scrolled
-      const perFrame = Math.max(1, Math.round(this.limit / 300)), end = performance.now() + 9;
-      for (let done = 0; done < perFrame && performance.now() < end;) {
-        if (this.automaton.work(512) < 0) continue;
-        done++;
-        if (this.automaton.iteration >= this.limit) break;
-      }
-      if (this.automaton.iteration !== this.shown) {
-        this.shown = this.automaton.iteration;
-        this.right = answers.isRight(this.level, this.automaton.policy, this.answer, [this.automaton.path()]);
-        this.touch();
-      }
-      if (this.automaton.iteration >= this.limit || (this.right && this.automaton.iteration > 2 * this.known.length + 40)) this.play(false);
+    /** Show what the runner has computed. */
+    take(news) {
+      if (news.error) this.fail(new Error(news.error));
+      if (news.run !== this.run) return;
+      const isFirst = !this.shown;
+      this.shown = { ...news, policy: this.policy };
+      super.play(news.playing);
+      if (isFirst) this.done();
     }
 
+    advance() {} // the runner keeps the time
+
     play(playing) {
-      if (playing && this.automaton.iteration >= this.limit) this.automaton.restart();
       super.play(playing);
+      this.runner.take({ playing });
+    }
+
+    see(inSight) {
+      super.see(inSight);
+      if (this.run) this.runner.take({ awake: inSight });
+    }
+
+    redraw() {
+      super.redraw();
+      this.runner.take({ shown: true });
     }
 
     paint(board) {
-      const { picture } = board, { tiles } = this.level;
-      drawFlood(picture, this.automaton);
+      const { picture } = board, { level: { tiles }, tints, path } = this.shown;
+      drawMaze(picture, this.shown, (tile) => tints[tile], path);
       if (picture.cell > 8) return;
       for (const [kind, colour] of [[levels.SOURCE, picture.colours.source], [levels.TARGET, picture.colours.target]]) { // so small a tile would be overlooked
         picture.context.fillStyle = colour;
@@ -543,12 +559,13 @@
     }
 
     describe() {
-      const path = this.automaton.path().reduce((sum, on) => sum + on, 0), { length } = this.known, t = this.automaton.iteration;
-      const goes = `${number(this.level.height * this.level.width)} tiles, a route of ${number(length)} moves, iteration ${number(t)} of at most ${number(this.limit)}`;
-      const found = this.right ? `✓ a shortest route is drawn.` : this.playing ? "no route yet." : `✗ wrong: ${plural(path, "tile")} drawn, ${number(length + 1)} in a shortest route.`;
+      const { level, length, limit, iteration, path, right, isSlow } = this.shown, isOver = !right && iteration >= limit;
+      const goes = `${number(level.height * level.width)} tiles, a route of ${number(length)} moves, iteration ${number(iteration)} of at most ${number(limit)}`;
+      const found = right ? "✓ a shortest route is drawn." : isOver ? `✗ wrong: ${plural(path.reduce((sum, on) => sum + on, 0), "tile")} drawn, ${number(length + 1)} in a shortest route.` : "no route yet.";
       this.words.textContent = `${goes}: ${found}`;
-      this.words.classList.toggle("good", this.right);
-      this.words.classList.toggle("bad", !this.right && !this.playing && t >= this.limit);
+      this.words.classList.toggle("good", right);
+      this.words.classList.toggle("bad", isOver);
+      this.slow.textContent = isSlow ? "This browser has no WebAssembly with vectors, or has it switched off. With it, this network would be some twenty times as fast." : "";
     }
   }
 
@@ -561,7 +578,7 @@
       this.verdict = make("p", { class: "verdict", role: "status" });
       this.tests = make("p", { class: "verdict", role: "status" });
       this.asked = make("div", { class: "panel" });
-      const rules = selection("Check", RULES, (name) => { this.tests.textContent = ""; this.renew(this.automaton.level, loaded(name)); this.jump(); });
+      const rules = selection("Check", RULES, (name) => { this.turn = null; this.tests.textContent = ""; this.renew(this.automaton.level, loaded(name)); this.jump(); });
       const trial = (family, words) => make("button", { type: "button", onclick: () => this.tryMazes(family) }, words);
       this.begin(loaded("rules"), maze("proof"), MAZE);
       this.show(
@@ -632,40 +649,40 @@
       return `${super.spoken(tile)}. ${found.length ? `False: ${found.map(title).join(", ")}` : "All statements about it are true."}`;
     }
 
-    /** Try small random mazes, a few at a time, until a statement is false of one, and show that. */
-    hunt() {
-      const policy = this.policy;
-      let n = 0;
-      const some = () => {
-        if (this.policy !== policy) return;
-        for (const end = performance.now() + 12; n < 1000 && performance.now() < end; n++) {
-          const level = levels.generate("random", 5, n), known = theorem.ghosts(level);
-          if (!theorem.checkAll(policy, level, known).mistake) continue;
-          this.tests.textContent = `This is random maze number ${n + 1}.`;
-          this.renew(level);
-          this.jump();
-          return;
-        }
-        this.tests.textContent = n < 1000 ? `Tried ${n} small random mazes …` : "1,000 small random mazes, and every statement is true of all of them.";
-        if (n < 1000) requestAnimationFrame(some);
-      };
-      some();
+    /** Try one thing after another, a few milliseconds a frame, until one returns true or the reader begins something else. */
+    inTurns(tryNext) {
+      const turn = (this.turn = () => {
+        for (const end = performance.now() + 12; performance.now() < end;) if (this.turn !== turn || tryNext()) return;
+        requestAnimationFrame(turn);
+      });
+      turn();
     }
 
-    /** Test the automaton on random mazes, a few at a time: how often the answer is wrong, and how often a statement. */
-    tryMazes(family) {
-      const policy = this.policy, words = { perfect: "without loops", loops: "with loops", random: "of random walls" }[family], found = { n: 0, wrong: 0, false: 0 };
-      const some = () => {
-        if (this.policy !== policy) return;
-        for (const end = performance.now() + 12; found.n < 200 && performance.now() < end; found.n++) {
-          const level = levels.generate(family, 9, 1000 + found.n), result = theorem.checkAll(policy, level, theorem.ghosts(level));
-          found.wrong += !result.right;
-          found.false += result.mistake !== null;
+    /** Try small random mazes until a statement is false of one, and show that. */
+    hunt() {
+      let n = 0;
+      this.inTurns(() => {
+        const level = levels.generate("random", 5, n++), found = theorem.checkAll(this.policy, level, theorem.ghosts(level)).mistake !== null;
+        this.tests.textContent = found ? `This is random maze number ${n}.` : n < 1000 ? `Tried ${n} small random mazes …` : "1,000 small random mazes, and every statement is true of all of them.";
+        if (found) {
+          this.renew(level);
+          this.jump();
         }
-        this.tests.textContent = `${found.n} random mazes ${words}: the answer was wrong on ${found.wrong}, some statement was false on ${found.false}.`;
-        if (found.n < 200) requestAnimationFrame(some);
-      };
-      some();
+        return found || n === 1000;
+      });
+    }
+
+    /** Test the automaton on random mazes: how often the answer is wrong, and how often a statement. */
+    tryMazes(family) {
+      const words = { perfect: "without loops", loops: "with loops", random: "of random walls" }[family];
+      let n = 0, wrong = 0, untrue = 0;
+      this.inTurns(() => {
+        const level = levels.generate(family, 9, 1000 + n++), { right, mistake } = theorem.checkAll(this.policy, level, theorem.ghosts(level));
+        wrong += !right;
+        untrue += mistake !== null;
+        this.tests.textContent = `${n} random mazes ${words}: the answer was wrong on ${wrong}, some statement was false on ${untrue}.`;
+        return n === 200;
+      });
     }
   }
 

@@ -2,7 +2,7 @@
 // What each signal of the automaton "shortest-path" means after t iterations: the theorem that is guessed and proven by
 // agents/laboratory/automata/proof.py, as statements about one tile, and a check of them on a real maze.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const { levels } = globalThis.MazePlay;
   const STEPS = { U: [-1, 0], L: [0, -1], D: [1, 0], R: [0, 1] };
   const WORDS = { U: "up", L: "left", D: "down", R: "right" };
@@ -90,4 +90,4 @@
   }
 
   globalThis.MazePlay.theorem = { STEPS, WORDS, neighbour, nearer, ghosts, says, inWords, check, checkAll };
-})();
+});

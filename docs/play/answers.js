@@ -2,7 +2,7 @@
 // What a policy's path is measured against: exact solutions, found by search. The solver of a task of somebody's own is no part
 // of this page, which knows only the answers that came with the policy, to levels as they came.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const { levels } = globalThis.MazePlay;
 
   /** Return what verdicts need; compute it again after every edit of the level. */
@@ -71,4 +71,4 @@
   }
 
   globalThis.MazePlay.answers = { solve, isRight, difference, tileToBlock };
-})();
+});

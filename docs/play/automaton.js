@@ -5,7 +5,7 @@
 // below the map, and `reach` columns between its rows, so that every neighbour is one shift away, as in the kernels in
 // Python. An iteration computes only the tiles that read something which has changed: all others would come out the same.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const { WALL } = globalThis.MazePlay.levels;
   const KIND = "maze_nca_gym automaton 2";
   const NEEDED = ["name", "task", "found", "answers", "kinds", "rule", "inputs", "channels", "taps"];
@@ -88,6 +88,7 @@
       const { taps, weights, bias, rule, state_limit: stateLimit } = this.policy;
       this.readers = Int32Array.from(taps, ([down, right]) => -(down * this.stride + right));
       this.kernel = null;
+      this.isSlow = false; // whether it would be many times as fast with WebAssembly
       this.booleans = rule === "booleans" ? globalThis.MazePlay.compileBooleans(this) : null;
       this.everywhere = rule !== "relu" && !this.booleans; // the other rules take maxima over the map, and cost little
       if (this.booleans) return;
@@ -100,6 +101,7 @@
       })));
       const isDense = found.length > FEW * this.C * this.size * taps.length;
       this.kernel = isDense && !this.everywhere ? this.compileDense(found) : null;
+      this.isSlow = isDense && !this.everywhere && this.kernel === null;
       if (this.kernel) ({ cells: this.cells, next: this.next, row: this.row } = this.kernel);
       else this.compileSparse(found);
     }
@@ -347,4 +349,4 @@
 
   globalThis.MazePlay.Automaton = Automaton;
   globalThis.MazePlay.checkPolicy = checkPolicy;
-})();
+});

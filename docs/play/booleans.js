@@ -5,7 +5,7 @@
 // ["see", channel, [down, right]], ["tile", kind, [down, right]], ["&", i, j], ["|", i, j] and ["~", i]; `roots` has for
 // each channel the node that is its next value. In Python, docs/make_play.py makes them.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const SEE = 0, AND = 1, OR = 2, NOT = 3;
   const CODES = { see: SEE, tile: SEE, "&": AND, "|": OR, "~": NOT };
 
@@ -32,4 +32,4 @@
   }
 
   globalThis.MazePlay.compileBooleans = compileBooleans;
-})();
+});

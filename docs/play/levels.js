@@ -4,7 +4,7 @@
 // A policy's file has the kinds of tile of its task, {name, letter, colour}; the first two are always empty and wall. Where a
 // function takes a policy, none means the shortest path's kinds. A policy with `levels` is of a task of somebody's own.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const EMPTY = 0, WALL = 1, SOURCE = 2, TARGET = 3;
   const SHORTEST_PATH = { kinds: [
     { name: "empty", letter: "." }, { name: "wall", letter: "#" }, { name: "source", letter: "S" }, { name: "target", letter: "T" },
@@ -58,14 +58,19 @@
   function largestComponent(level) {
     const seen = new Uint8Array(level.tiles.length);
     let largest = [];
-    for (let tile = 0; tile < seen.length; tile++) {
-      if (seen[tile] || level.tiles[tile] === WALL) continue;
-      const component = [];
-      distances(level, tile).forEach((moves, other) => moves >= 0 && component.push(other));
-      component.forEach((other) => (seen[other] = 1));
+    level.tiles.forEach((kind, start) => {
+      if (seen[start] || kind === WALL) return;
+      const component = [start];
+      seen[start] = 1;
+      for (const tile of component) { // which grows meanwhile
+        for (const next of neighbours(level, tile)) {
+          if (!seen[next]) component.push(next);
+          seen[next] = 1;
+        }
+      }
       if (component.length > largest.length) largest = component;
-    }
-    return largest;
+    });
+    return largest.sort((a, b) => a - b);
   }
 
   /** Return a source of numbers in [0, 1) that a seed determines (mulberry32). */
@@ -342,9 +347,8 @@
     return free.reduce((most, tile) => Math.max(most, distances(level, tile).reduce((a, b) => Math.max(a, b), 0)), 0);
   }
 
-  globalThis.MazePlay = globalThis.MazePlay || {};
   globalThis.MazePlay.levels = {
     EMPTY, WALL, SOURCE, TARGET, LARGEST_SIDE, GENERATORS,
     kindsOf, hasEnds, filled, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
   };
-})();
+});

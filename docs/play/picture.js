@@ -1,7 +1,7 @@
 "use strict";
 // The maze on a canvas: tiles tinted by a channel, the path on top.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const { WALL, SOURCE, TARGET, hasEnds } = globalThis.MazePlay.levels;
   const SHADES = 256;
   const FADE = 6; // iterations in which the glow of a tile that the front has just reached fades
@@ -26,10 +26,10 @@
     };
   }
 
-  /** Return the largest magnitude of a function of the tiles, at least a little. */
-  function scaleOf(automaton, value) {
+  /** Return the largest magnitude of a function of n tiles, at least a little. */
+  function scaleOf(n, value) {
     let most = 1e-6;
-    for (let tile = 0, n = automaton.cellOf.length; tile < n; tile++) {
+    for (let tile = 0; tile < n; tile++) {
       const here = Math.abs(value(tile));
       if (here > most) most = here;
     }
@@ -38,7 +38,7 @@
 
   /** Fill RGBA pixels with the tiles, tinted by a function of the tiles on a scale of its own; return the scale. */
   function paintTiles(automaton, value, colours, pixels, glows) {
-    const scale = scaleOf(automaton, value), { tiles } = automaton.level, { policy } = automaton, hidden = hasEnds(policy) ? TARGET : WALL;
+    const { policy, level: { tiles } } = automaton, scale = scaleOf(tiles.length, value), hidden = hasEnds(policy) ? TARGET : WALL;
     const own = policy.kinds.map((kind, i) => (i > hidden ? rgb(kind.colour) : null));
     for (let tile = 0, at = 0; tile < tiles.length; tile++, at += 4) {
       const tint = Math.min(1, Math.abs(value(tile)) / scale), shade = colours.ramp[Math.round(tint * (SHADES - 1))];
@@ -193,4 +193,4 @@
   }
 
   Object.assign(globalThis.MazePlay, { Picture, drawThumbnail, withPolicy, FURTHER });
-})();
+});

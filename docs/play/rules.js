@@ -4,7 +4,7 @@
 // Each rule gets {n, C, conv, state, statics, nTiles} for all tiles of the map: `conv` and `state` hold C numbers a tile,
 // one tile after the other, `statics` the static channels. Python has the same in maze_nca_gym/agents/handcoded.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const step = (x) => (x <= 0 ? 0 : x >= 1 ? 1 : x);
   const relu = (x) => (x > 0 ? x : 0);
   const sawtooth = (x, peak) => relu(1 - Math.abs(x - peak));
@@ -135,6 +135,5 @@
     }
   }
 
-  globalThis.MazePlay = globalThis.MazePlay || {};
   globalThis.MazePlay.rules = { canonical, bidirectional, "depth-first": depthFirst, diameter };
-})();
+});

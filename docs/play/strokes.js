@@ -1,7 +1,7 @@
 "use strict";
 // What a stroke does that begins at a tile: it draws walls or other kinds of tile, moves an end, or damages states.
 
-(() => {
+globalThis.MazePlay.part(() => {
   const { EMPTY, WALL, SOURCE, TARGET, hasEnds } = globalThis.MazePlay.levels;
   const DAMAGE_RADIUS = 2;
 
@@ -61,4 +61,4 @@
   }
 
   globalThis.MazePlay.strokes = { strokeFrom, isEnd, DAMAGE_RADIUS };
-})();
+});

@@ -23,6 +23,6 @@ if (typeof require === "function") {
   const fs = require("fs"), path = require("path");
   const [page, given, out] = process.argv.slice(2);
   const run = (name) => (0, eval)(fs.readFileSync(path.join(page, name), "utf8"));
-  ["levels.js", "rules.js", "kernel.js", "automaton.js"].forEach(run);
+  ["parts.js", "levels.js", "rules.js", "kernel.js", "automaton.js"].forEach(run);
   fs.writeFileSync(out, Buffer.from(runLevels(JSON.parse(fs.readFileSync(given, "utf8"))).buffer));
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -77,3 +79,22 @@ class Answer:
         self._server.server_close()
         assert self.posted is not None
         return self.posted
+
+
+def ask_page(page: Path, script: str, profile: Path, seconds: float = 60) -> Any:
+    """Return what a script returns, as JSON, that runs a second after a page on the disk has been opened.
+
+    It may use `all(selector)`, `find(selector)` and `await until(condition)`.
+    """
+    answer = Answer({})
+    running = f"""
+        const all = (selector) => [...document.querySelectorAll(selector)], find = (selector) => all(selector)[0];
+        const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+        const until = async (holds) => {{ while (!holds()) await wait(20); }};
+        wait(1000).then(async () => {{{script}}}).catch((error) => error.stack).then((said) =>
+          fetch("{answer.url}", {{method: "POST", mode: "no-cors", body: JSON.stringify(said)}}));
+    """
+    text = page.read_text(encoding="utf-8").replace("</body>", f"<script>{{{running}}}</script></body>")
+    page.write_text(text, encoding="utf-8")
+    with browser(page.as_uri(), profile):
+        return json.loads(answer.wait(seconds))
