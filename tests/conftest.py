@@ -76,15 +76,15 @@ def _one_thread() -> None:
 @pytest.fixture
 def forgotten() -> Iterator[None]:
     """What is registered meanwhile is no part of other tests; a module that did it is imported anew by the next."""
-    tables: list[dict[str, Any]] = [*Registry._all, ENVIRONMENTS, gym.registry]
-    before = [set(table) for table in tables]
+    tables: list[dict[str, Any]] = [ENVIRONMENTS, gym.registry]
+    before = [set(table) for table in (*Registry._all, *tables)]
     modules = set(sys.modules)
     yield
     for name in set(Registry.modules()) - modules:
         sys.modules.pop(name, None)
-    for table, names in zip(tables, before, strict=True):
+    for table, names in zip((*Registry._all, *tables), before, strict=True):
         for name in set(table) - names:
-            del table[name]
+            table.remove(name) if isinstance(table, Registry) else table.pop(name)
 
 
 @pytest.fixture

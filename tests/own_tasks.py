@@ -33,7 +33,8 @@ def registered(task: Task, id: str) -> Iterator[None]:
     register_task(task)
     maze_nca_gym.register_environment(id, task.name, max_episode_steps=8)
     yield
-    del TASKS[task.name], maze_nca_gym.ENVIRONMENTS[id], gym.registry[id]
+    TASKS.remove(task.name)
+    del maze_nca_gym.ENVIRONMENTS[id], gym.registry[id]
 
 
 @contextmanager
@@ -47,4 +48,5 @@ def own_tasks(folder: Path) -> Iterator[dict[str, Any]]:
     yield {task: import_module(name) for task, name in names.items()}
     sys.path.remove(str(folder))
     for task, name in names.items():
-        del sys.modules[name], TASKS[task], maze_nca_gym.ENVIRONMENTS[IDS[task]], gym.registry[IDS[task]]
+        TASKS.remove(task)
+        del sys.modules[name], maze_nca_gym.ENVIRONMENTS[IDS[task]], gym.registry[IDS[task]]

@@ -238,7 +238,7 @@ class TestWhatAPolicyMayBe:
 
         with torch.no_grad():
             path = save_model(Unregistered(4, 4, n_iterations=2), "own")
-        del MODELS["Unregistered"]
+        MODELS.remove("Unregistered")
         with pytest.raises(ValueError, match=r"of class 'Unregistered'; .* registers it \(--import MODULE\)"):
             load_model(path)
 

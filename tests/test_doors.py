@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,7 +139,8 @@ DOORS = {
 def door(request: pytest.FixtureRequest) -> Iterator[Door]:
     found = DOORS[request.param]
     yield found
-    found.registry.pop("mine", None)
+    if "mine" in found.registry:
+        found.registry.remove("mine")
 
 
 def test_what_is_registered_is_found_by_name_and_may_be_replaced(door: Door) -> None:
@@ -151,8 +151,19 @@ def test_what_is_registered_is_found_by_name_and_may_be_replaced(door: Door) -> 
         assert not door.registry.ships("mine")
         assert f"{door.registry.kind} mine" in Registry.modules()["__main__"]
         assert door.registry.find("mine") is door.registry["mine"]
-    door.registry.pop("mine")
+    door.registry.remove("mine")
     assert f"{door.registry.kind} mine" not in Registry.modules().get("__main__", [])
+
+
+def test_a_table_changes_through_its_door_alone(door: Door) -> None:
+    before = dict(door.registry)
+    assert not isinstance(door.registry, MutableMapping)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        door.registry["mine"] = door.good  # type: ignore[index]
+    for name in (door.ours, "nine"):
+        with pytest.raises(ValueError, match=f"unknown {door.registry.kind} '{name}'"):
+            door.registry.remove(name)
+    assert dict(door.registry) == before
 
 
 def test_names_that_are_refused(door: Door) -> None:
@@ -206,16 +217,11 @@ register_preset("small", "fast", model="Mine", task="my-path", loss="absolute", 
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgotten: None) -> str:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("all_of_mine.py").write_text(MODULE)
-    yield "all_of_mine"
-    sys.modules.pop("all_of_mine", None)
-    own = ("Mine", "stripes", "striped", "absolute", "my-path", "my-automaton", "small")
-    for door in DOORS.values():
-        for name in own:
-            door.registry.pop(name, None)
+    return "all_of_mine"
 
 
 def test_a_run_in_which_everything_is_ones_own(module: str, capsys: pytest.CaptureFixture[str]) -> None:

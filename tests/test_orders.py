@@ -113,7 +113,7 @@ class TestTasks:
             with pytest.raises(ValueError, match="the task 'own' has one order of directions only: its solve takes no"):
                 find_task("own-DLRU")
         finally:
-            del TASKS["own"]
+            TASKS.remove("own")
 
     def test_what_is_refused(self) -> None:
         for order in ("", "DLR", "dlru", 7):

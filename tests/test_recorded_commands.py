@@ -87,8 +87,9 @@ def own_module():
 
 
 def forget():
-    MODELS.pop("Mine", None)
-    TASKS.pop("mine", None)
+    for table, name in ((MODELS, "Mine"), (TASKS, "mine"), (PRESETS, "tiny")):
+        if name in table:
+            table.remove(name)
     sys.modules.pop("mine_to_record", None)
 
 
@@ -288,4 +289,3 @@ def test_a_preset_of_ones_own(capsys):
         assert configuration(there["command"]).to_json() == there["configuration"]
     finally:
         forget()
-        PRESETS.pop("tiny", None)

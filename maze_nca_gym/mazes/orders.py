@@ -64,14 +64,14 @@ def split_order(name: str) -> tuple[str, str]:
 class OrderedRegistry(Registry[T]):
     """A registry that also has its entries in all other orders of directions, but lists the usual one alone."""
 
-    def __missing__(self, name: str) -> T:
+    def __getitem__(self, name: str) -> T:
+        if name in self._entries:
+            return self._entries[name]
         usual, order = split_order(name)
-        if order == USUAL_ORDER or usual not in self:
-            raise KeyError(name)
-        return self[usual].ordered(order)
+        return self._entries[usual].ordered(order)
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and super().__contains__(split_order(name)[0]))
+        return isinstance(name, str) and (name in self._entries or split_order(name)[0] in self._entries)
 
     def ships(self, name: str) -> bool:
         """Return whether a name is one of the package's own, in whatever order."""

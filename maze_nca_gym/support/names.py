@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from difflib import get_close_matches
 from numbers import Integral
@@ -123,9 +123,14 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-class Registry(dict[str, T]):
-    """A table by name: the entries of this package, which stay, and those that users register."""
+class Registry(Mapping[str, T]):
+    """A table by name: the entries of this package, which stay, and those that users register.
 
+    Attributes:
+        version: the number of changes of all tables so far. What is remembered by a name holds for one version.
+    """
+
+    version: ClassVar[int] = 0
     _all: ClassVar[list[Registry[Any]]] = []
 
     def __init__(
@@ -138,17 +143,32 @@ class Registry(dict[str, T]):
             own: the entries of this package; `ship` adds to them.
             check: raises ValueError for a name and an entry that cannot be used; the package's own are not tried.
         """
-        super().__init__(own)
         self.kind = kind
+        self._entries = dict(own)
         self._own = set(own)
         self._check = check
         self._modules: dict[str, str] = {}
         Registry._all.append(self)
 
+    def __getitem__(self, name: str) -> T:
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.kind}: {', '.join(self)})"
+
     def ship(self, name: str, entry: T) -> None:
         """Add an entry of this package."""
-        self[name] = entry
         self._own.add(name)
+        self._change(self._entries | {name: entry})
 
     def ships(self, name: str) -> bool:
         """Return whether a name is one of the package's own."""
@@ -167,9 +187,23 @@ class Registry(dict[str, T]):
             raise ValueError(f"the {self.kind} {name} is this package's own: choose another name")
         if self._check is not None:
             self._check(name, entry)
-        self[name] = entry
+        self._change(self._entries | {name: entry})
         self._modules[name] = NAMED.get()[-1] if NAMED.get() else _importing()
         return entry
+
+    def remove(self, name: str) -> None:
+        """Remove a user's entry.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        find(self.kind, name, {each: None for each in self._entries if not self.ships(each)})
+        self._change({each: entry for each, entry in self._entries.items() if each != name})
+        self._modules.pop(name, None)
+
+    def _change(self, entries: dict[str, T]) -> None:
+        self._entries = entries
+        Registry.version += 1
 
     def find(self, name: str) -> T:
         """Return the entry of that name.
@@ -186,8 +220,7 @@ class Registry(dict[str, T]):
         found: dict[str, list[str]] = {}
         for table in Registry._all:
             for name, module in table._modules.items():
-                if name in table:
-                    found.setdefault(module, []).append(f"{table.kind} {name}")
+                found.setdefault(module, []).append(f"{table.kind} {name}")
         return found
 
 

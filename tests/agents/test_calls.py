@@ -12,7 +12,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, train
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.policies.weights import MODELS, load_model
+from maze_nca_gym.agents.policies.weights import load_model, register_model
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.levels import LevelSet, parse
@@ -36,11 +36,12 @@ class TestTrain:
         assert capsys.readouterr().out.startswith("mine: NCA of 300 weights, 4 updates of 8 levels on ")
         assert torch.get_num_threads() == n_threads
 
-    def test_a_configuration_of_a_class_of_ones_own(self, monkeypatch):
+    @pytest.mark.usefixtures("forgotten")
+    def test_a_configuration_of_a_class_of_ones_own(self):
         class MyNCA(NCA):
             """An NCA under another name."""
 
-        monkeypatch.setitem(MODELS, "MyNCA", MyNCA)
+        register_model(MyNCA)
         config = changed(
             TrainingConfig(), model="MyNCA", n_channels=6, n_iterations=4, sizes=(6,), n_updates=1, batch_size=8
         )

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from maze_nca_gym.agents import sweep, train
 from maze_nca_gym.agents.policies import learned
 from maze_nca_gym.agents.policies.policy import Policy
-from maze_nca_gym.agents.policies.weights import MODELS, register_model
+from maze_nca_gym.agents.policies.weights import register_model
 from maze_nca_gym.agents.rollouts.cuda_graphs import CudaGraphs
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
@@ -111,10 +111,8 @@ class Leaky(Policy):
 
 
 @pytest.fixture
-def leaky(monkeypatch, tmp_path, without_pictures):
+def leaky(monkeypatch, tmp_path, without_pictures, forgotten):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(MODELS, "Leaky", "")
-    MODELS.pop("Leaky")
     register_model(Leaky)
 
 

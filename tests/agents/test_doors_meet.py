@@ -168,7 +168,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = list(MODELS)
     yield
     for name in MODELS.keys() - before:
-        del MODELS[name]
+        MODELS.remove(name)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -287,7 +287,7 @@ def test_an_automaton_reads_the_kinds_of_tile_of_its_task_alone() -> None:
         with pytest.raises(ValueError, match=r"the kind of tile 2, source, but the task three-kinds has .* 2 gate"):
             replace(AUTOMATON, task="three-kinds")
     finally:
-        del TASKS["three-kinds"]
+        TASKS.remove("three-kinds")
 
 
 ARCHITECTURES: dict[str, str | type[Policy]] = {
@@ -340,7 +340,8 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
     yield
     monkeypatch.undo()
     for name, task in own.items():
-        del TASKS[task], maze_nca_gym.ENVIRONMENTS[name], gym.registry[name]
+        TASKS.remove(task)
+        del maze_nca_gym.ENVIRONMENTS[name], gym.registry[name]
 
 
 @pytest.mark.usefixtures("without_pictures", "further_tasks")

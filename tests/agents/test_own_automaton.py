@@ -95,7 +95,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(DeadEnds, "arguments", {}, raising=False)
     register_model(DeadEnds)
     yield
-    del MODELS["DeadEnds"]
+    MODELS.remove("DeadEnds")
 
 
 @pytest.mark.usefixtures("registered")

@@ -82,7 +82,7 @@ def test_the_command_takes_it_by_module_and_name(tmp_path: Path, monkeypatch: py
 def registered() -> Iterator[None]:
     register_automaton(REACH)
     yield
-    del AUTOMATA["reach"]
+    AUTOMATA.remove("reach")
 
 
 @pytest.mark.usefixtures("registered")

@@ -25,7 +25,7 @@ from maze_nca_gym.agents.rollouts.symmetrised import EachOrientation
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
-from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, find_task
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, find_task, register_task
 
 TURNS = [partial(np.rot90, k=k, axes=(-2, -1)) for k in range(4)]
 EIGHT = {
@@ -194,11 +194,12 @@ def test_what_cannot_be_symmetrised(make, message):
         make()
 
 
-def test_a_task_must_rank_paths(monkeypatch):
-    monkeypatch.setitem(TASKS, "own", replace(SHORTEST_PATH, name="own", rank=None))
+@pytest.mark.usefixtures("forgotten")
+def test_a_task_must_rank_paths():
+    register_task(replace(SHORTEST_PATH, name="own", rank=None))
     with pytest.raises(ValueError, match="the task 'own' has no `rank`"):
         Symmetrised(NCA(4, 2, task="own"))
-    monkeypatch.setitem(TASKS, "own", replace(SHORTEST_PATH, name="own"))
+    register_task(replace(SHORTEST_PATH, name="own"))
     assert Symmetrised(NCA(4, 2, task="own")).task == "own"
 
 

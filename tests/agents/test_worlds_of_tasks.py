@@ -174,7 +174,7 @@ def test_registered_it_is_found_by_its_channels(automaton: Automaton) -> None:
         assert certify(model) == certificate
         assert own.kinds == range(find_task(automaton.task).n_tiles)
     finally:
-        del AUTOMATA["own-world"]
+        AUTOMATA.remove("own-world")
 
 
 class Wrong(IntEnum):

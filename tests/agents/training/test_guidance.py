@@ -16,7 +16,7 @@ from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.guidance import STEPS, branches, first_steps
 from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot
 from maze_nca_gym.mazes.solvers import distances, eccentricities, is_optimal, shortest_path
-from maze_nca_gym.mazes.tasks import DIAMETER, TASKS
+from maze_nca_gym.mazes.tasks import DIAMETER, register_task
 
 
 def with_source_at(tiles: Tiles, tile: tuple[int, int]) -> Tiles:
@@ -121,7 +121,8 @@ def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
     assert guided == pytest.approx(plain + weight * added, rel=1e-4)
 
 
-def test_a_task_of_ones_own_brings_its_guidance(monkeypatch):
+@pytest.mark.usefixtures("forgotten")
+def test_a_task_of_ones_own_brings_its_guidance():
     """Two channels, known from the start, of a task that the package does not have."""
     kinds = replace(
         DIAMETER,
@@ -129,7 +130,7 @@ def test_a_task_of_ones_own_brings_its_guidance(monkeypatch):
         guided=("wall", "free"),
         guidance=lambda tiles: np.stack([tiles == Tile.WALL, tiles != Tile.WALL], axis=1),
     )
-    monkeypatch.setitem(TASKS, "kinds", kinds)
+    register_task(kinds)
     options = {"task": "kinds", "n_iterations": 4, "n_channels": 5, "sizes": (6,)}
     ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (1.0, 0.0))
     state = started(**options, guidance=1.0)

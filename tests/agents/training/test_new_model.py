@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from training_runs import CPU, POOL, loaded, tiny, train_in
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policies.constructors import CLASSES, constructor
-from maze_nca_gym.agents.policies.weights import MODELS, model_class
+from maze_nca_gym.agents.policies.weights import model_class, register_model
 from maze_nca_gym.agents.training import (
     MODEL,
     Intervals,
@@ -48,14 +47,10 @@ class TwoLayerNCA(Policy):
 
 
 @pytest.fixture(autouse=True)
-def registered(tmp_path, monkeypatch):
+def registered(tmp_path, monkeypatch, forgotten):
     (tmp_path / "two_layers.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
-    for name in list(MODELS):
-        monkeypatch.setitem(MODELS, name, MODELS[name])
-    yield __import__("two_layers").TwoLayerNCA
-    MODELS.pop("TwoLayerNCA")
-    sys.modules.pop("two_layers")
+    return __import__("two_layers").TwoLayerNCA
 
 
 def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(registered, tmp_path):
@@ -108,7 +103,7 @@ def test_its_options_are_checked():
     assert changed(tiny(model="TwoLayerNCA", hidden=12), model="NCA").model.options == {}
 
 
-def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(registered, monkeypatch):
+def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(registered):
     assert changed(tiny(model="TwoLayerNCA", hidden=12), hidden=None).model.options == {}
     assert changed(tiny(model="NCA", kernel_size=5), kernel_size=None, state_limit=None).model.options == {}
 
@@ -117,7 +112,7 @@ def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(
             super().__init__(n_tiles, n_channels)
             self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "limit": limit}
 
-    monkeypatch.setitem(MODELS, "Bounded", Bounded)
+    register_model(Bounded)
     assert tiny(model="Bounded").model.options == {}
     for limit in (None, 2.0):
         config = tiny(model="Bounded", limit=limit)
