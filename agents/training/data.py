@@ -6,17 +6,16 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.benchmark_sets import held_out_levels
+from maze_nca_gym.mazes.benchmark_sets import held_out
 from maze_nca_gym.mazes.families import (
     FAMILIES,
     is_reserved,
     most_levels,
-    reserved_hashes,
     validation_levels,
 )
 from maze_nca_gym.mazes.levels import Tiles, level_hashes
@@ -178,13 +177,6 @@ def with_solutions(tiles: Tiles, task: str) -> Batch:
 def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
     """Return which of (N, S, S) levels no training may use, (N,) bool."""
     return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
-
-
-@cache
-def held_out(size: int, task: str, validated: bool = True) -> NDArray[np.uint64]:
-    """Return hashes of the levels of a size that are in test sets, with or without those to validate on."""
-    sets = held_out_levels([size], task)
-    return reserved_hashes(levels for levels in sets if validated or levels.config.get("set") != "validation")
 
 
 def validation_batch(config: TrainingConfig) -> Batch:

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from maze_nca_gym.mazes.benchmark_sets import held_out
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.mazes.population.members import measure
 from maze_nca_gym.mazes.tasks import find_task
@@ -26,7 +27,7 @@ from ..policies.policy import PATH, Policy
 from ..policies.precision import tf32
 from ..rollouts import Batch, rollout
 from .config import TrainingConfig
-from .data import LevelStream, concatenate, held_out
+from .data import LevelStream, concatenate
 from .device_batch import DeviceBatch
 from .processes import Workers
 

@@ -19,8 +19,9 @@ from maze_nca_gym.agents.laboratory.automata.rules import around
 from maze_nca_gym.agents.laboratory.compiling.certificate import certify
 from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton, learn_automaton
 from maze_nca_gym.cli import main
+from maze_nca_gym.mazes import tasks
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.levels import Tile, one_hot
+from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot
 from maze_nca_gym.mazes.solvers import distances
 
 
@@ -144,3 +145,13 @@ WRONG: list[tuple[dict[str, object], str]] = [
 def test_what_does_not_fit_is_named(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(REACH, **wrong)
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_nothing_is_proven_of_kinds_that_its_task_got_later(tmp_path: Path) -> None:
+    task = tasks.register_task(replace(tasks.SHORTEST_PATH, name="mine"))
+    automaton = replace(SHORTEST_PATH, name="mine", task="mine", also={})
+    assert compile_automaton(automaton, out=tmp_path)[1].holds
+    tasks.register_task(replace(task, kinds=(*KINDS, Kind("mud", "m", "#aa8855"))))
+    with pytest.raises(ValueError, match="n_tiles must be at least 5 for the task mine, got 4"):
+        compile_automaton(automaton, out=tmp_path, overwrite=True)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -151,7 +152,7 @@ class Automaton:
         """The tasks that it solves."""
         return self.task, *self.also
 
-    @property
+    @cached_property  # as its worlds, which are kept too: another task may get the name
     def kinds(self) -> range:
         """The kinds of tile of the task, as numbers."""
         return range(find_task(self.task).n_tiles)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.benchmark_sets import held_out_levels
-from maze_nca_gym.mazes.families import LEAST_SIZE, is_reserved, reserved_hashes
+from maze_nca_gym.mazes.benchmark_sets import held_out
+from maze_nca_gym.mazes.families import LEAST_SIZE, is_reserved
 from maze_nca_gym.mazes.generation import GENERATORS, check_size
 from maze_nca_gym.mazes.levels import Tiles, level_hashes
 from maze_nca_gym.mazes.mutation import MUTATIONS
@@ -149,7 +149,8 @@ def evolve(
         schedule = BreedingSchedule(**of_rounds)
         config = PopulationConfig(**{"capacity": n, **own, "task": task.name, "mutation_options": of_mutation})
         shape = check_size(size)
-        reserved = _reserved((shape[0],) if shape[0] == shape[1] >= LEAST_SIZE else (), task.name)
+        has_sets = shape[0] == shape[1] >= LEAST_SIZE
+        reserved = held_out(shape[0], task.name) if has_sets else np.empty(0, np.uint64)
         draw_levels = partial(task.generate, size=shape, generator=generator, **of_generator)
         levels = different_levels(draw_levels, seed, n, reserved)
         opponents = find_opponents(found, levels, steps)
@@ -188,11 +189,6 @@ def evolve(
 
         draw(run, snapshots, task, f"evolved against {against}")
         return population
-
-
-@cache
-def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
-    return reserved_hashes(held_out_levels(sizes, task))
 
 
 def different_levels(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.benchmark_sets import hard, original, prim, streams, unique
 from maze_nca_gym.mazes.benchmark_sets.cells import draw_mazes, from_every_tile, news_levels, rngs
 from maze_nca_gym.mazes.benchmark_sets.streams import STREAM, stream_levels
-from maze_nca_gym.mazes.families import FAMILIES, number_of, test_levels, validation_levels
+from maze_nca_gym.mazes.families import FAMILIES, number_of, reserved_hashes, test_levels, validation_levels
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import find_task
-from maze_nca_gym.support.names import find
+from maze_nca_gym.support.names import Registry, find
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +225,27 @@ def find_benchmark_set(name: str) -> BenchmarkSet:
         ValueError: unknown name; the message lists the known ones.
     """
     return find("benchmark set", name, BENCHMARK_SETS)
+
+
+def held_out(size: int, task: str, validated: bool = True) -> NDArray[np.uint64]:
+    """Return hashes of the levels that training at a size must not see, (K,) uint64 for `families.is_reserved`.
+
+    Args:
+        size: inner size, see `held_out_levels`.
+        task: the task's name.
+        validated: whether the levels on which training is validated are among them.
+
+    Raises:
+        ValueError: an unknown task, or a size that some generator cannot fill.
+    """
+    return _held_out(size, task, validated, Registry.version)
+
+
+@lru_cache(maxsize=64)
+def _held_out(size: int, task: str, validated: bool, version: int) -> NDArray[np.uint64]:
+    """Return the hashes that hold for a version of the registries, since a name may mean something else in another."""
+    sets = held_out_levels([size], task)
+    return reserved_hashes(each for each in sets if validated or each.config["set"] != "validation")
 
 
 def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:

@@ -4,6 +4,8 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -13,15 +15,18 @@ import pytest
 from tables import for_each
 from training_runs import POOL, tiny
 
-from maze_nca_gym.agents import train
+from maze_nca_gym.agents import evolve, train
+from maze_nca_gym.agents.laboratory.evolution import run as evolution
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed, data
 from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead, validation_batch
 from maze_nca_gym.mazes import levels, solvers
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, held_out_levels
-from maze_nca_gym.mazes.families import FAMILIES, test_levels, validation_levels
+from maze_nca_gym.mazes.families import FAMILIES, Family, is_reserved, register_family, test_levels, validation_levels
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, register_task
 
 
 def contents(batch: Batch) -> list[bytes]:
@@ -284,6 +289,33 @@ def test_levels_of_benchmarks_are_held_out():
         tiles = BENCHMARK_SETS[name].levels(40).tiles
         assert data.is_held_out(tiles, "shortest-path").all()
         assert not data.is_held_out(tiles[:, ::-1].copy(), "shortest-path").any()
+
+
+@pytest.mark.usefixtures("forgotten")
+@for_each("door", ["training", "evolution"])
+def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
+    """A notebook's cell runs again with other marks, and a family is registered after a first training."""
+
+    def held_out(tiles):
+        if door == "training":
+            return is_held_out(tiles, "mine")
+        seen = []
+        monkeypatch.setattr(evolution, "different_levels", lambda *given: seen.append(given[-1]) or tiles)
+        evolve(NCA(4, 2, n_iterations=1, task="mine"), out=tmp_path, overwrite=True, n=len(tiles), rounds=0, size=6)
+        return is_reserved(tiles, *seen)
+
+    for turns in range(2):
+        mark = partial(lambda rng, tiles, turns: np.rot90(tiles, turns, (1, 2)).copy(), turns=turns)
+        register_task(replace(SHORTEST_PATH, name="mine", mark=mark))
+        assert held_out(test_levels("perfect", 6, "mine", 40).tiles).all()
+    register_family("own", Family("random", "open space", ({"wall_probability": 0.1},)))
+    own = test_levels("own", 6, "mine", 40)
+    assert held_out(own.tiles).all()
+    own.save(tmp_path / "own.npz")
+    with pytest.raises(ValueError, match=r"40 of 40 levels of .* are in test sets"):
+        LevelStream(tiny(task="mine", sizes=(6,), level_set=str(tmp_path / "own.npz")))
+    FAMILIES.remove("own")
+    assert not held_out(own.tiles).any()
 
 
 def test_training_sees_nothing_that_is_held_out(monkeypatch):
