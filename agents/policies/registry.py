@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.names import NAMED, unknown_name
-from maze_nca_gym.support.options import check
+from maze_nca_gym.support.options import ReadOnly, check
 
 from . import environments
 from .pretrained import cards
@@ -75,9 +75,9 @@ class PolicyInfo:
     task: str
     description: str
     constructor: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=ReadOnly)
     exact: bool = False
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=ReadOnly)
     role: str = MAIN
     when: str = ""
     family: str | None = None
@@ -95,7 +95,7 @@ _POLICIES = {
         task="shortest-path",
         description="floods from both ends, then all shortest paths at once, as in the paper; exact",
         constructor=".handcoded:ShortestPathNCA",
-        options={"ties": "all"},
+        options=ReadOnly(ties="all"),
         exact=True,
         role="variant",
     ),
@@ -118,9 +118,9 @@ _POLICIES = {
             task=card["task"],
             description=card["description"],
             constructor=".pretrained:load_pretrained",
-            options={"name": name},
+            options=ReadOnly(name=name),
             exact=card["guarantees"]["exact"],
-            scores=card.get("metrics", {}),  # none yet while a model is being published
+            scores=ReadOnly(card.get("metrics", {})),  # none yet while a model is being published
             role=card.get("role", MAIN),
             when=card.get("when", ""),
             family=card["guarantees"].get("family"),

@@ -21,6 +21,7 @@ from maze_nca_gym.support.options import (
     Between,
     OneOf,
     Option,
+    ReadOnly,
     check,
     check_known,
     check_options,
@@ -355,4 +356,5 @@ def register_preset(name: str, base: str | None = None, **options: Any) -> None:
     inherited = {} if base is None else PRESETS.find(base)
     known = {**options_of_model({**inherited, **options}.get("model", ModelConfig.model)), **OPTIONS}
     check_known(options, known, f"the preset {name}")
-    PRESETS.register(name, inherited | {key: known[key].check(value) for key, value in options.items()})
+    given = {key: known[key].check(value) for key, value in options.items()}
+    PRESETS.register(name, ReadOnly({**inherited, **given}))

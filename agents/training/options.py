@@ -20,6 +20,7 @@ from maze_nca_gym.support.options import (
     Further,
     OneOf,
     Option,
+    ReadOnly,
     Shown,
     check,
     check_options,
@@ -114,7 +115,7 @@ class ModelConfig:
             if checked is not None or known[name].default is not None:
                 check(name in own, message)
                 given[name] = checked
-        object.__setattr__(self, "options", given)
+        object.__setattr__(self, "options", ReadOnly(given))
         lacking = [name for name, option in own.items() if option.default is REQUIRED and name not in given]
         check(not lacking, f"a model of class {self.model} needs {', '.join(lacking)}")
         if self.initialisation != "usual":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from maze_nca_gym.support.names import Registry
+from maze_nca_gym.support.options import ReadOnly
 
 _PUBLISHED: dict[str, dict[str, Any]] = {
     "NCA": {"learning_rate": 5e-5, "pool_before_activation": True},
@@ -139,5 +140,5 @@ others of its networks are better (98.32 % with max-pooling; 71.82 % with cut co
 the paper and its code (`published_recipe`). The others are our own: `fast` and `fast-diameter` for one size,
 `extrapolate`, `extrapolate-diameter`, `guided` and `healing` for several sizes and families.
 """
-PRESETS = Registry("preset", _OWN)
+PRESETS = Registry("preset", {name: ReadOnly(options) for name, options in _OWN.items()})
 """Options by name of a preset; `register_preset` adds to them."""

@@ -19,6 +19,7 @@ from maze_nca_gym.mazes.generation import check_size, generate
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, level_hashes
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.names import Registry, is_integer
+from maze_nca_gym.support.options import ReadOnly
 
 CHUNK = 256
 """Largest number of levels drawn from one seed."""
@@ -43,6 +44,9 @@ class Family:
     generator: str
     stands_for: str
     variants: tuple[Mapping[str, Any], ...] = ({},)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variants", tuple(map(ReadOnly, self.variants)))
 
 
 _OWN = {

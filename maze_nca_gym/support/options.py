@@ -32,6 +32,7 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
+    NoReturn,
     ParamSpec,
     Protocol,
     TypeVar,
@@ -64,6 +65,18 @@ REQUIRED: Any = inspect.Parameter.empty
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class ReadOnly(dict[Any, Any]):
+    """A mapping of values that were checked together. It has its own copy, and nothing can change it."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("these values were checked together, and none can be changed alone: make a new mapping of all")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[type[ReadOnly], tuple[dict[Any, Any]]]:
+        return ReadOnly, (dict(self),)
 
 
 class Condition(Protocol):
@@ -216,8 +229,8 @@ class Option:
     def check(self, value: Any) -> Any:
         """Return a value in the form in which it is stored.
 
-        NumPy numbers become Python numbers, and lists become tuples. A single item becomes a tuple if several are
-        allowed, and an integer a float if a float is asked for.
+        NumPy numbers become Python numbers, lists become tuples, and mappings `ReadOnly`. A single item becomes a tuple
+        if several are allowed, and an integer a float if a float is asked for.
 
         Raises:
             ValueError: it is of another type, or breaks a rule.
@@ -530,6 +543,8 @@ def _stored(value: Any, hint: Any) -> Any:
             return math.inf if value > 0 else -math.inf  # an integer of more than 308 digits
     if origin is Literal:
         return value if value in get_args(hint) else _WRONG
+    if origin is Mapping and isinstance(value, Mapping):
+        return ReadOnly({name: _stored(each, Any) for name, each in value.items()})
     if origin is not tuple:
         return value if isinstance(value, origin or (type(None) if hint is None else hint)) else _WRONG
     items = get_args(hint)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-import numpy as np
-
 from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.mazes.population.selection import PRIORITISATIONS
 from maze_nca_gym.mazes.tasks import TASKS
@@ -64,8 +62,6 @@ class PopulationConfig:
     def __post_init__(self) -> None:
         check_options(self)
         find_mutation(self.mutation, self.mutation_options)
-        options = {name: v.item() if isinstance(v, np.generic) else v for name, v in self.mutation_options.items()}
-        object.__setattr__(self, "mutation_options", options)
 
     @property
     def measure(self) -> str:

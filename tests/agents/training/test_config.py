@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from dataclasses import replace
 
 import pytest
 import torch
 from tables import for_each
 
+from maze_nca_gym.agents import find_policy
+from maze_nca_gym.agents.laboratory.automata import HEALING
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.training import (
     PRESETS,
@@ -21,6 +24,7 @@ from maze_nca_gym.agents.training import (
 )
 from maze_nca_gym.agents.training.config import OPTIONS
 from maze_nca_gym.agents.training.presets import published_recipe
+from maze_nca_gym.mazes.families import FAMILIES, Family
 from maze_nca_gym.support.options import type_name
 
 POOL = {"pool_size": 64, "n_iterations": None}
@@ -284,6 +288,50 @@ def test_flat_options_are_refused_with_the_call_that_takes_them():
         TrainingConfig(seed=3, n_channels=6, sizes=(8,))
     config = changed(TrainingConfig(seed=3), n_channels=6, sizes=(8,))
     assert copy.deepcopy(config) == replace(config) == config
+
+
+WIDE = changed("fast", kernel_size=5)
+
+
+@for_each(
+    "values",
+    [
+        PRESETS["fast"],
+        WIDE.model.options,
+        WIDE.population.mutation_options,
+        FAMILIES["loops"].variants[0],
+        find_policy("all-shortest-paths").options,
+        HEALING.rules,
+    ],
+)
+@for_each(
+    "change",
+    [
+        lambda values: values.update(n_channels=7),
+        lambda values: values.__setitem__("n_channels", 7),
+        lambda values: values.__ior__({"n_channels": 7}),
+        lambda values: values.setdefault("own", 7),
+        lambda values: values.pop(next(iter(values))),
+        lambda values: values.popitem(),
+        lambda values: values.clear(),
+        lambda values: values.__delitem__(next(iter(values))),
+    ],
+)
+def test_values_that_were_checked_stay(values, change):
+    before = dict(values)
+    with pytest.raises(TypeError, match="were checked together"):
+        change(values)
+    assert values == before == copy.copy(values)
+    assert {**values, "own": 7} == values | {"own": 7} != before
+
+
+def test_values_are_a_copy_of_what_was_given():
+    options, variant = {"kernel_size": 5}, {"loop_fraction": 0.2}
+    config, family = replace(WIDE.model, options=options), Family("loops", "mine", (variant,))
+    options["kernel_size"] = variant["loop_fraction"] = 4
+    assert (config.options, family.variants) == ({"kernel_size": 5}, ({"loop_fraction": 0.2},))
+    assert pickle.loads(pickle.dumps(config)) == copy.deepcopy(config) == config
+    assert type(copy.deepcopy(config).options) is type(config.options)
 
 
 @for_each(
