@@ -143,6 +143,20 @@ REFUSED = {
 
 
 MAZES = {
+    "opening": """
+        #############################################
+        #...#...............#...........#........T..#
+        #.#.#.#.###.###.###.#.#######.#.###.###.###.#
+        #.#.#.........#.#...#.#.....#.....#.#.#.#...#
+        #.#.#.#.#####.#.#####.#.#.#.#.#.#.#.#.#.#.###
+        #.#.#.#...#...#.#.....#...#.#.#.......#.#...#
+        #.###.#.###.#.#.#.#######.#.#.#.#####.#.###.#
+        #.......#...#.#.#.............#.....#.#.#...#
+        ###.#.#.#.#.###.#####.#.#########.#.###.###.#
+        #...#...#.#.#.....#...#...#.#.....#...#...#.#
+        #S###.###.#.#.#####.#####.#.#.###.###.###.#.#
+        #.........#.#.........#...#.....#.........#.#
+        #############################################""",
     "flood": """
         #######################
         #..........#..........#
@@ -321,6 +335,7 @@ def stills(compiled: NCA) -> dict[str, str]:
     walk = _maze(tiles["walk"], shade=0.5 * last[S.FLOOD], path=last[S.PATH], arrows=arrows)
     known = distances(tiles["proof"], tuple(np.argwhere(tiles["proof"] == Tile.TARGET)[0]))
     proof = signals["proof"][-1]
+    opening = _maze(tiles["opening"], path=shortest_path(tiles["opening"][None])[0])
     large = generate(np.random.default_rng(5), 1, 64, "loops")[0]
     drawn = {
         name: rollout(
@@ -346,6 +361,7 @@ def stills(compiled: NCA) -> dict[str, str]:
         for i, (name, row) in enumerate(shown)
     )
     return {
+        "opening": _svg(opening, tiles["opening"]),
         "flood": _svg(flood, tiles["flood"]),
         "walk": _svg(walk, tiles["walk"]),
         "weights": _picture(pluses, 120 * len(shown) + 10, 132),

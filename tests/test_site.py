@@ -133,6 +133,8 @@ class TestTheBuiltSite:
         files = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs" / folder).rglob("*") if path.is_file()}
         assert [path for path in files if not (site / path).is_file()] == []
         assert list(site.rglob("*.py")) == [], "no source is published"
+        links = re.findall(r'<a href="([^#:"]+)"', text_of(site / folder / "index.html"))
+        assert [link for link in links if not link.endswith(".html") or not (site / folder / link).is_file()] == []
         assert 'href="article/index.html"' in text_of(site / "index.html")
 
 

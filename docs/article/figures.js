@@ -1,5 +1,5 @@
 "use strict";
-// The six figures. Each one has in the page a caption, and a still picture for browsers without scripts.
+// The opening and the six figures. Each one has in the page a still picture for browsers without scripts.
 
 (() => {
   const { levels, answers, Automaton, Runner, theorem, tint, flood, article } = globalThis.MazePlay;
@@ -36,6 +36,72 @@
 
   /** Return a tile's place in words. */
   const place = ({ width }, tile) => `row ${Math.floor(tile / width)}, column ${tile % width}`;
+
+  // ---- at the top: a maze that is solved, walled up and solved again, until somebody draws on it
+
+  class Opening extends Figure {
+    build(done) {
+      this.rate = 60;
+      this.seed = 0;
+      this.isDemo = true;
+      this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
+      this.board = new Board(this, MAZE, 992);
+      this.boards = [this.board];
+      this.begin(levels.parse(maze("opening"), 0));
+      while (article.calm && !this.rightFor) this.iterate();
+      this.show(this.board.element, this.playButton);
+      this.play(!article.calm);
+      done();
+    }
+
+    begin(level) {
+      this.automaton = new Automaton(loaded("rules-healing"), level, 0);
+      this.walls = 0;
+      this.changed();
+    }
+
+    changed() {
+      this.answer = answers.solve(this.automaton.level, this.automaton.policy);
+      this.rightFor = 0;
+      this.touch();
+    }
+
+    edit(changes) {
+      this.automaton.edit(changes);
+      this.changed();
+    }
+
+    ask(tile, byKey) {
+      this.touch();
+      if (byKey) this.said.textContent = `Row ${this.board.at[0]}, column ${this.board.at[1]}: ${KINDS[this.automaton.level.tiles[tile]]}`;
+    }
+
+    damaged() {
+      this.isDemo = false;
+      this.play(true);
+    }
+
+    iterate() {
+      const { level, policy } = this.automaton;
+      this.automaton.step();
+      this.rightFor = answers.isRight(level, policy, this.answer, [this.automaton.path()]) ? this.rightFor + 1 : 0;
+      if (!this.isDemo || this.rightFor < 1.2 * this.rate) return;
+      const tile = this.walls < 3 ? answers.tileToBlock(level, this.automaton.path()) : -1;
+      this.walls++;
+      if (tile >= 0) this.edit([[tile, levels.WALL]]);
+      else this.begin(levels.generate("loops", [level.height - 2, level.width - 2], ++this.seed));
+    }
+
+    advance(now) {
+      for (let n = Math.min(4, this.due(now, this.rate)); n > 0; n--) this.iterate();
+      this.touch();
+    }
+
+    paint(board) {
+      drawMaze(board.picture, this.automaton, flood(this.automaton), this.automaton.path());
+      if (board.at && document.activeElement === board.canvas) board.picture.drawCursor([...board.at, 0], board.picture.cell);
+    }
+  }
 
   // ---- 1: a flood
 
@@ -192,11 +258,11 @@
       const signals = choice("Signal", [...names, "PATH"].map((name) => [name, title(name)]), "FLOOD", (name) => { this.signal = name; this.showKernel(); this.touch(); });
       const mend = make("button", { type: "button", onclick: () => { this.broken.clear(); this.rebuild(); this.showKernel(); } }, "Mend all weights");
       this.begin(this.intact, maze("weights"), MAZE);
-      this.board.largest = 380;
+      this.board.largest = matchMedia("(max-width: 760px)").matches ? 250 : 380; // so that weights, sentence and maze are seen at once
       this.tool = "ask";
       this.tools.press("ask");
       signals.classList.add("small");
-      this.show(signals, this.rule, make("div", { class: "pair weights" }, make("div", {}, this.kernel, this.reads), make("div", {}, this.board.element, this.controls)), this.verdict, make("div", { class: "tools" }, mend, this.tools, this.again));
+      this.show(signals, this.rule, make("div", { class: "pair weights" }, make("div", {}, this.kernel, this.reads), this.verdict, make("div", {}, this.board.element, this.controls)), make("div", { class: "tools" }, mend, this.tools, this.again));
       this.board.at = [7, 5];
       this.showKernel();
       done();
@@ -268,7 +334,9 @@
       this.kernel.replaceChildren(...parts, make("p", { class: "faint" }, rows.length > 1
         ? `Two channels share these weights: one adds ${minus(bias[rows[0]])}, the other ${minus(bias[rows[1]])}. A ReLU cuts each off at 0, and their difference is the signal, exactly 0 or 1.`
         : `One channel: it adds ${minus(bias[rows[0]])}, and a ReLU cuts the sum off at 0.`));
-      this.reads.textContent = "Point at a weight to see what it reads. Press it to cut it, press again to flip its sign, and again to mend it.";
+      this.reads.textContent = matchMedia("(pointer: coarse)").matches
+        ? "Tap a weight to see what it reads. Tap it again to cut it, again to flip its sign, and again to mend it."
+        : "Point at a weight to see what it reads. Press it to cut it, press again to flip its sign, and again to mend it.";
     }
 
     plusOfWeights(row, tapAt, source) {
@@ -280,11 +348,13 @@
           continue;
         }
         const factor = this.broken.has(key) ? this.broken.get(key) : 1, value = weight * factor + 0;
-        const tell = () => { this.pointed = [source, tap]; this.reads.textContent = this.meaning(source, tap, value); this.touch(); };
+        let isRead = true; // a finger's first tap asks what the weight reads, as pointing does
+        const tell = () => { this.told = key; this.pointed = [source, tap]; this.reads.textContent = this.meaning(source, tap, value); this.touch(); };
         box.append(make("button", {
           type: "button", class: `tap ${tap} ${value > 0 ? "plus-one" : "minus-one"} ${factor === 1 ? "" : "broken"}`, "aria-label": `${this.nameOf(source)} ${SIDES[tap]}: ${value}`,
           onmouseenter: tell, onfocus: tell, onmouseleave: () => { this.pointed = null; this.touch(); },
-          onclick: () => this.breakWeight(key, source, tap),
+          onpointerdown: ({ pointerType }) => (isRead = pointerType !== "touch" || this.told === key),
+          onclick: () => (isRead ? this.breakWeight(key, source, tap) : tell()),
         }, minus(value)));
       }
       return box;
@@ -475,7 +545,7 @@
       this.run = 0;
       this.done = done;
       this.words = make("p", { class: "verdict", role: "status" });
-      this.slow = make("p", { class: "verdict" });
+      this.slow = make("p", { class: "verdict" }, "This browser has no WebAssembly with vectors, or has it switched off. With it, this network would be some twenty times as fast.");
       this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
       const host = { tool: "ask", paint: (board) => this.paint(board), edit: () => {}, ask: () => {}, damaged: () => {} };
       Object.defineProperty(host, "automaton", { get: () => this.shown });
@@ -565,7 +635,7 @@
       this.words.textContent = `${goes}: ${found}`;
       this.words.classList.toggle("good", right);
       this.words.classList.toggle("bad", isOver);
-      this.slow.textContent = isSlow ? "This browser has no WebAssembly with vectors, or has it switched off. With it, this network would be some twenty times as fast." : "";
+      this.slow.hidden = !isSlow;
     }
   }
 
@@ -689,5 +759,5 @@
   document.documentElement.classList.add("alive");
   article.setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   document.getElementById("theme").onclick = () => article.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-  for (const [id, Kind] of Object.entries({ flood: Flood, walk: Walk, weights: Weights, healing: Healing, size: Size, proof: Proof })) new Kind(id);
+  for (const [id, Kind] of Object.entries({ opening: Opening, flood: Flood, walk: Walk, weights: Weights, healing: Healing, size: Size, proof: Proof })) new Kind(id);
 })();

@@ -223,13 +223,14 @@ globalThis.MazePlay.part(() => {
     return level;
   }
 
-  /** Return a fresh level of inner size `size` x `size`, with a border, and with source and target where there are any. */
+  /** Return a fresh level of inner size `size`, one number or two, with a border, and with source and target where there are any. */
   function generate(family, size, seed, policy = SHORTEST_PATH) {
     if (!Object.hasOwn(GENERATORS, family)) throw new Error(`there is no family of levels called “${family}”`);
+    const [height, width] = [size, size].flat();
     for (let attempt = 0; attempt < 50; attempt++) {
       const random = randomNumbers(seed + 7919 * attempt);
-      const level = bordered(GENERATORS[family](random, size, size));
-      if (largestComponent(level).length > size) return policy.levels && !hasEnds(policy) ? level : placeEnds(random, level);
+      const level = bordered(GENERATORS[family](random, height, width));
+      if (largestComponent(level).length > Math.max(height, width)) return policy.levels && !hasEnds(policy) ? level : placeEnds(random, level);
     }
     throw new Error(`no ${family} level of size ${size} has enough free tiles`);
   }

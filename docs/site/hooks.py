@@ -113,3 +113,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if WIDE.search(markdown):
         page.meta["hide"] = ["toc"]
     return policy_pages.completed(markdown) if page.file.src_uri == "policies.md" else markdown
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Let links of the article and the playground to documents lead to their pages, too."""
+    for page in (Path(config.site_dir) / folder / "index.html" for folder in ("article", "play")):
+        moved = re.sub(r'(<a href="\.\./[\w/]+)\.md"', r'\1.html"', page.read_text(encoding="utf-8"))
+        page.write_text(moved, encoding="utf-8")
