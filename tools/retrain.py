@@ -69,11 +69,15 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
         threads: number of CPU threads, by default that on the card.
 
     Raises:
-        ValueError: the card has no configuration, or one that this version cannot read.
+        ValueError: the card has no configuration, one that this version cannot read, or that of the last of several
+            runs; the message has the commands of these.
     """
     configuration = card.get("configuration")
     if configuration is None:
         raise ValueError(f"{name} was not trained: its card has no configuration")
+    if "; " in (commands := card.get("made_by", "")):
+        runs = "\n  ".join(commands.split("; "))
+        raise ValueError(f"{name} was trained in several runs, and its card has the configuration of one:\n  {runs}")
     for module in card.get("modules", ()):
         import_module(module)
     n_threads = threads or card["made_in"]["threads"]
@@ -102,7 +106,10 @@ def main() -> None:
     if arguments.name not in known:
         parser.error(unknown_name("trained model", arguments.name, known))
     card = known[arguments.name]
-    policy = retrain(arguments.name, card, arguments.out / arguments.name, arguments.threads)
+    try:
+        policy = retrain(arguments.name, card, arguments.out / arguments.name, arguments.threads)
+    except ValueError as error:
+        parser.error(str(error))
     found = compare(load(arguments.name), policy)
     print(f"{arguments.name}: {'the same weights' if found.agrees else 'other weights'}")
     print(f"  card  {found.published}\n  here  {found.ours}\n  largest difference {found.difference:.3g}")

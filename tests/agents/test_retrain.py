@@ -60,6 +60,17 @@ def test_what_a_card_names_is_registered_first(tmp_path):
     assert retrain.retrain("tiny", {**card, "modules": ["experiments.winding"]}, tmp_path).n_channels == 6
 
 
+@for_each("name", ["nca-diameter-lenient", "nca-shortest-path-hard", "nca-shortest-path-solutions-borderless"])
+def test_a_card_of_several_runs_is_refused_with_their_commands(tmp_path, capsys, monkeypatch, name):
+    monkeypatch.setattr(sys, "argv", ["retrain", name, "--out", str(tmp_path / "runs")])
+    with pytest.raises(SystemExit):
+        retrain.main()
+    said = capsys.readouterr().err
+    assert f"{name} was trained in several runs, and its card has the configuration of one:\n  maze-nca-gym" in said
+    assert said.count("  maze-nca-gym train ") == CARDS[name]["made_by"].count("maze-nca-gym train ") > 1
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_difference_of_nan_is_not_lost():
     published, ours = load("nca-shortest-path-hinted"), load("nca-shortest-path-hinted")
     torch.nn.init.constant_(ours.biases[0], float("nan"))  # the last of the weights
