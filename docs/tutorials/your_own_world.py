@@ -151,9 +151,8 @@ for signal, meaning in proof.theorem.means.items():
     print(f"  {signal.name} is on: {meaning}")
 
 # %% [markdown]
-# Signals are compared with this at every iteration, so the answer is complete once t is beyond the largest distance,
-# of which there is none as large as the number of tiles: that is the `bound`. A rule that forgets the water is
-# refused:
+# The theorem holds at every iteration, so the answer is complete as soon as t exceeds the largest distance. No distance
+# reaches the number of tiles; hence this `bound`. A rule that forgets the water is refused:
 
 
 # %%
