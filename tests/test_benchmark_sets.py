@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import cache
 from itertools import count, islice
 
@@ -18,6 +19,7 @@ from maze_nca_gym.mazes.benchmark_sets import (
     BENCHMARK_SETS,
     find_benchmark_set,
     hard,
+    held_out,
     held_out_levels,
     list_benchmark_sets,
     original,
@@ -30,7 +32,11 @@ from maze_nca_gym.mazes.levels import Tile, has_border, to_text
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
+from maze_nca_gym.support.names import Registry
+from tools import hold_out
 
+HELD_OUT = "50c9ae0d4a694161e3f472332dcfb476eef9060f4ae03a32d3771466d3ead0f5"
+"""SHA-256 of the hashes of Maze-Hard's test mazes."""
 EQR = {
     "maze-unique-30": (
         "0a079f08fb041b5c015fb0f2ef670c2cf053923cc81f02373924f0e4bead83ec",
@@ -201,6 +207,19 @@ class TestOriginal:
         drawn = find_benchmark_set("maze-hard-30-redrawn")
         assert drawn.from_files(folder) is drawn
 
+    def test_all_orientations_are_held_out(self, folder, monkeypatch, capsys):
+        hold_out.main([str(folder), "--out", str(folder / "made.u64")])
+        assert "8,000 hashes of 1,000 mazes" in capsys.readouterr().out
+        made = np.fromfile(folder / "made.u64", "<u8")
+        ours = replace(BENCHMARK_SETS["maze-hard-30"], name="ours", hashes=lambda: made)
+        monkeypatch.setitem(BENCHMARK_SETS, "ours", ours)
+        monkeypatch.setattr(Registry, "version", -1)  # what is held out is remembered until a name is registered
+        for levels in (tiles_of("maze-hard-30-redrawn"), load_levels(folder / "tables" / "test.csv").tiles):
+            for turned in (levels[:, ::-1], np.rot90(levels, 1, (1, 2)), levels.transpose(0, 2, 1), levels):
+                assert is_reserved(turned, held_out(28, "shortest-path-DLRU")).all()
+        assert not is_reserved(tiles_of("maze-hard-train-30-redrawn"), held_out(28, "shortest-path")).any()
+        assert not is_reserved(levels[:, ::-1], held_out(30, "shortest-path")).any()
+
     @pytest.mark.parametrize("file", [original.INPUTS, original.LABELS])
     def test_other_arrays_are_explained(self, folder, file):
         path, wanted = folder / "test" / file, original.HASHES["test"][file]
@@ -368,6 +387,14 @@ class TestHeldOut:
         for test, training in (REDRAWN, EQR):
             assert is_reserved(tiles_of(test)[:50], hashes).all()
             assert not is_reserved(tiles_of(training)[:50], hashes).any()
+
+    def test_the_hashes_of_mazes_that_do_not_ship(self):
+        """They are those of HRM's own test mazes: `python -m tools.hold_out`, which checks the files, made them."""
+        hashes = original.held_out_hashes()
+        assert (hashes.dtype, hashes.shape) == (np.uint64, (8000,))
+        assert (hashes[1:] > hashes[:-1]).all()
+        assert hashlib.sha256(hashes.astype("<u8").tobytes()).hexdigest() == HELD_OUT
+        assert np.isin(hashes, held_out(28, "shortest-path")).all()
 
     def test_sets_have_source_and_target_so_the_diameter_is_not_concerned(self):
         mazes = [name for name in PINNED if name.endswith("-9")]

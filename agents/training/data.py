@@ -18,7 +18,7 @@ from maze_nca_gym.mazes.families import (
     most_levels,
     validation_levels,
 )
-from maze_nca_gym.mazes.levels import Tiles, level_hashes
+from maze_nca_gym.mazes.levels import Tiles, level_hashes, orientations
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.tasks import find_task
@@ -199,8 +199,7 @@ def validation_batch(config: TrainingConfig) -> Batch:
     if config.levels.level_set is not None:
         trained = _named(config.levels.level_set, config).tiles
         if config.levels.dihedral:
-            both = (trained, trained.transpose(0, 2, 1))
-            trained = np.concatenate([np.rot90(each, turns, axes=(1, 2)) for each in both for turns in range(4)])
+            trained = orientations(trained)
         n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), level_hashes(trained)))
         check(not n_shared, f"{n_shared:,} of {len(batch):,} levels of {name} are trained on: validate on others")
     return batch

@@ -239,6 +239,12 @@ def clear_endpoints(tiles: Tiles) -> Tiles:
     return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
 
 
+def orientations(tiles: Tiles) -> Tiles:
+    """Return (N, H, H) levels turned, mirrored and both, as they are first: (8 N, H, H) uint8."""
+    both = (tiles, tiles.transpose(0, 2, 1))
+    return np.concatenate([np.rot90(each, turns, axes=(1, 2)) for each in both for turns in range(4)])
+
+
 _WORD = np.dtype("<u8")
 """Eight tiles as one number, the same on every machine."""
 

@@ -1,10 +1,10 @@
 """Benchmark sets of mazes by name: sets on which other work measures solvers, and sets of the same sizes.
 
 Some are sets on which others report their scores: Maze-Unique and aNCA's Prim mazes, rebuilt tile for tile, and
-Maze-Hard, read from its own files, which do not ship, and also drawn again by the same procedure. The others are drawn
-here, by the rules or in the sizes of published experiments, with seeds of their own. Published figures for those were
-measured on other mazes of the same kind. All mazes have a start and a goal, here called source and target. Training
-sees none of the test sets that are drawn: see `held_out_levels`.
+Maze-Hard, read from its own files, of which only hashes ship, and also drawn again by the same procedure. The others
+are drawn here, by the rules or in the sizes of published experiments, with seeds of their own. Published figures for
+those were measured on other mazes of the same kind. All mazes have a start and a goal, here called source and target.
+Training sees none of the test sets: see `held_out`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class BenchmarkSet:
         for_training: whether it is meant for training, and so not for tests.
         redraws: name of the set that it is like, and whose published figures stand beside its own.
         read: folder -> levels and labels, for a set that does not ship; None if the set is drawn.
+        hashes: returns the hashes of its levels in all orientations, (K,) uint64, for a test set that does not ship.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BenchmarkSet:
     for_training: bool = False
     redraws: str | None = None
     read: Callable[[str | Path], tuple[Tiles, NDArray[np.bool_]]] | None = None
+    hashes: Callable[[], NDArray[np.uint64]] | None = None
 
     def from_files(self, folder: str | Path) -> BenchmarkSet:
         """Return the set with levels and labels from the files in a folder; a set that is drawn stays as it is.
@@ -150,6 +152,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
             label=partial(shortest_path, order=hard.ORDER),
             for_training=split == "train",
             read=partial(original.read_original, split),
+            hashes=original.held_out_hashes if split == "test" else None,
         )
     for split, name in splits.items():
         rule = f"no border, 30 to 50 % walls at random, at least {hard.LEAST_MOVES[split]} moves, ties everywhere"
@@ -230,6 +233,8 @@ def find_benchmark_set(name: str) -> BenchmarkSet:
 def held_out(size: int, task: str, validated: bool = True) -> NDArray[np.uint64]:
     """Return hashes of the levels that training at a size must not see, (K,) uint64 for `families.is_reserved`.
 
+    Those of a set that is read from files are hashed in all orientations, since training turns and mirrors levels.
+
     Args:
         size: inner size, see `held_out_levels`.
         task: the task's name.
@@ -245,11 +250,14 @@ def held_out(size: int, task: str, validated: bool = True) -> NDArray[np.uint64]
 def _held_out(size: int, task: str, validated: bool, version: int) -> NDArray[np.uint64]:
     """Return the hashes that hold for a version of the registries, since a name may mean something else in another."""
     sets = held_out_levels([size], task)
-    return reserved_hashes(each for each in sets if validated or each.config["set"] != "validation")
+    drawn = reserved_hashes(each for each in sets if validated or each.config["set"] != "validation")
+    read = [each.hashes() for each in BENCHMARK_SETS.values() if each.hashes is not None and each.side - 2 == size]
+    return np.unique(np.concatenate([drawn, *read]))
 
 
 def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:
-    """Return the levels that training at these sizes must not see: the families' sets and the benchmark test sets.
+    """Return the levels that training at these sizes must not see: the families' sets and the benchmark test sets that
+    are drawn.
 
     Args:
         sizes: inner sizes of levels with a border; levels without one have two rows and columns more.

@@ -7,6 +7,7 @@ the user names.
 from __future__ import annotations
 
 import hashlib
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,14 @@ FILES = (
     "build_maze_dataset.py makes of them, as in data/maze-30x30-hard-1k of github.com/satwikshirsat04/HRM-CPU"
 )
 """Where the mazes can be had."""
+HELD_OUT = "maze_hard_held_out.u64"
+"""The file of `held_out_hashes`, little-endian; `python -m tools.hold_out` makes it."""
 _COMPLAINT = "is not of the original Maze-Hard"
+
+
+def held_out_hashes() -> NDArray[np.uint64]:
+    """Return the `level_hashes` of the test mazes in all eight orientations, (8000,) uint64, ascending."""
+    return np.frombuffer(resources.files(__name__.rpartition(".")[0]).joinpath(HELD_OUT).read_bytes(), "<u8")
 
 
 def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.bool_]]:

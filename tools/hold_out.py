@@ -1,0 +1,33 @@
+"""Write the hashes by which training recognises the test mazes of HRM's Maze-Hard, in all orientations.
+
+python -m tools.hold_out data/maze-30x30-hard-1k
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from maze_nca_gym.mazes.benchmark_sets import original
+from maze_nca_gym.mazes.levels import level_hashes, orientations
+from maze_nca_gym.support.files import atomic_write
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the mazes from a folder and write their hashes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="the folder of the mazes' files, see `bench --data`")
+    parser.add_argument("--out", type=Path, default=Path(original.__file__).with_name(original.HELD_OUT))
+    given = parser.parse_args(arguments)
+    tiles, _ = original.read_original("test", given.folder)
+    hashes = np.unique(level_hashes(orientations(tiles)))
+    with atomic_write(given.out) as file:
+        file.write(hashes.astype("<u8").tobytes())
+    print(f"{given.out}: {len(hashes):,} hashes of {len(tiles):,} mazes")
+
+
+if __name__ == "__main__":
+    main()
