@@ -70,6 +70,15 @@ def test_a_run_with_rounds_of_repair_is_summarised(capsys):
     assert all(before["seconds"] <= after["seconds"] for before, after in itertools.pairwise(lines))
 
 
+def test_a_run_that_may_ask_too_little_says_so(capsys):
+    assert main(["learn-automaton", "--sizes", "4", "--n-mazes", "1", "--n-questions", "9"]) == 1
+    out, err = capsys.readouterr()
+    assert re.search(r"at most 9 questions in 31 rounds\n(.*\n)*.* updates, 9 questions, ", out)
+    assert "do what the automaton does: try more --n-questions" in err
+    described = json.loads((FOLDER / "config.json").read_text())
+    assert described["data"].startswith("traces of an automaton of 9 booleans a tile on 1 of random, perfect, ")
+
+
 def test_a_compiled_automaton_says_what_its_signals_mean_and_exports_its_proof(capsys, tmp_path):
     pytest.importorskip("z3")
     out = tmp_path / "compiled"

@@ -21,8 +21,9 @@ def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-
 
     model, certificate = learn_automaton(automaton, out=out, **options)
     last = read_metrics(out / METRICS)[-1]
-    learning = {"learning": f"{last['update']:,} updates, {duration(last['seconds'])}"}
-    advice = ": try more --n-updates, or another --seed"
+    asked = f", {last['questions']:,} questions" if "questions" in last else ""
+    learning = {"learning": f"{last['update']:,} updates{asked}, {duration(last['seconds'])}"}
+    advice = f": try more --{'n-questions' if asked else 'n-updates'}, or another --seed"
     return _summarise(automaton, options.get("order"), model, certificate, out, learning, advice)
 
 

@@ -25,6 +25,7 @@ from maze_nca_gym.agents.laboratory.compiling.linear import separated
 from maze_nca_gym.agents.laboratory.compiling.run import learn_automaton
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.agents.runs import read_metrics
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot
@@ -176,6 +177,23 @@ def test_the_gallery_is_learned_and_proven(automaton, tmp_path: Path):
     assert (certificate.error, certificate.tolerance) == (0, 0)
     assert certify(model) == certificate
     assert all((weight % 1 == 0).all() for weight in model.weights)
+
+
+@pytest.mark.parametrize("automaton", [SHORTEST_PATH, REACHABLE, DEAD_ENDS, *SLOW], ids=lambda each: each.name)
+def test_one_maze_and_questions_are_enough_for_a_proof(automaton, tmp_path: Path):
+    def learned(n_questions: int):
+        options = {"sizes": (4,), "n_mazes": 1, "n_questions": n_questions, "overwrite": True}
+        model, certificate = learn_automaton(automaton, out=tmp_path, **options)
+        return model, certificate, read_metrics(tmp_path / "metrics.jsonl")
+
+    model, certificate, lines = learned(100)
+    assert certificate.holds
+    assert certify(model) == certificate
+    needed = lines[-1]["questions"]
+    assert [line["questions"] for line in lines] == sorted({line["questions"] for line in lines})
+    _, certificate, lines = learned(needed // 2)
+    assert not certificate.holds
+    assert lines[-1]["questions"] == needed // 2
 
 
 def test_one_signal_becomes_one_channel(tmp_path: Path):

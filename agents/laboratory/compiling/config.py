@@ -41,6 +41,13 @@ class HintConfig:
     """Inner sizes of the levels, at least 4."""
     n_levels: Annotated[int, Between(2)] = 64
     """Number of levels of each family, variant and size, at least 2; half of them have no border."""
+    n_mazes: Annotated[int | None, Between(1)] = None
+    """Number of mazes, of the families in turn, to learn from in place of n_levels of each. Linear programs then find
+    the weights in seconds, and nothing is recombined; the options of updates have no effect. None means gradient
+    descent."""
+    n_questions: Annotated[int, Between(0)] = 1_000
+    """With n_mazes: largest number of questions. Each is a patch on which the certificate finds the network wrong, the
+    worst of its signal and kind of error, and the rules say what follows."""
     n_recombined: Annotated[int, Between(0)] = 50_000
     """Number of patches that combine tiles of the patches seen, in addition to those; 0 for none."""
     n_updates: Annotated[int, Between(1)] = 4_000

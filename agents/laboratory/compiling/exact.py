@@ -12,7 +12,7 @@ from ...policies.learned.nca import NCA
 from ..automata.automaton import Automaton
 from ..automata.rules import TileKind
 from .certificate import Certificate, certify
-from .linear import Sum, sum_of
+from .linear import Sum, no_sum, sum_of
 
 
 def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
@@ -34,10 +34,7 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
         else:
             found = sum_of(automaton, signal)
         if found is None:
-            raise ValueError(
-                f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
-                f"signal of its own, which {signal.name} copies"
-            )
+            raise no_sum(automaton, signal)
         sums[signal] = found
     model = network_of(automaton, sums, single)
     return model, certify(model, automaton=automaton)

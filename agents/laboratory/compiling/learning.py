@@ -30,7 +30,7 @@ from ..automata.rules import TileKind
 from .certificate import Certificate, certify, counterexamples
 from .config import HintConfig
 from .exact import network_of
-from .linear import Sum
+from .linear import Leaf, Sum
 from .patches import (
     Codes,
     distinct,
@@ -60,6 +60,13 @@ def examples_of(automaton: Automaton, patches: Codes) -> Examples:
     seen = np.concatenate([kinds, signals], axis=-1).swapaxes(1, 2).reshape(len(patches), -1)
     read = torch.from_numpy(np.pad(seen, [(0, 0), (0, 1)], constant_values=True)).float()
     return read, torch.from_numpy(labels(automaton, patches)).float()
+
+
+def leaves_of(automaton: Automaton) -> tuple[Leaf, ...]:
+    """Return what sums read of examples, in order."""
+    signals = tuple(automaton.signals)[len(automaton.answers) :]
+    told: tuple[IntEnum | TileKind, ...] = (*map(TileKind, automaton.kinds), *signals)
+    return tuple((each, tap) for each in told for tap in automaton.taps)
 
 
 def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Certificate]:
@@ -128,11 +135,7 @@ def _fit(
 
 def _whole(automaton: Automaton, rows: Tensor, pools: Sequence[Examples]) -> dict[IntEnum, Sum]:
     """Return the sum of each signal from (S, F) rows, with whole weights and biases if some tell all examples apart."""
-    told: tuple[IntEnum | TileKind, ...] = (
-        *map(TileKind, automaton.kinds),
-        *tuple(automaton.signals)[len(automaton.answers) :],
-    )
-    leaves = tuple((each, tap) for each in told for tap in automaton.taps)
+    leaves = leaves_of(automaton)
     read = torch.cat([pool[0] for pool in pools])[:, :-1].double().numpy()
     labelled = torch.cat([pool[1] for pool in pools]).bool().numpy()
     sums = dict[IntEnum, Sum]()

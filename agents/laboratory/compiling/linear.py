@@ -223,6 +223,14 @@ def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum 
     return separate(cases_of(automaton, automaton.rules[signal]), 1.0 if exactly else np.inf)
 
 
+def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
+    """Return the complaint that a network cannot follow a signal's rule."""
+    return ValueError(
+        f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
+        f"signal of its own, which {signal.name} copies"
+    )
+
+
 def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum]:
     """Yield sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule."""
     if len(cases.on) > MOST_SPLIT:

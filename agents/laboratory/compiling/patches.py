@@ -149,6 +149,16 @@ def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: Hint
             yield np.concatenate(list(alike))
 
 
+def few_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig, n: int) -> Iterator[Tiles]:
+    """Yield n levels, (1, H, W) uint8, of a run's families and the automaton's tasks in turn, half without a border."""
+    for number in range(n):
+        task = find_task(automaton.tasks[number % len(automaton.tasks)])
+        family = FAMILIES[config.families[number % len(config.families)]]
+        size, border = int(rng.choice(config.sizes)), bool(rng.integers(2))
+        variant = family.variants[rng.integers(len(family.variants))]
+        yield task.generate(rng, 1, size, family.generator, border=border, **variant)
+
+
 def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
     """Combine tiles of some (..., taps) patches into new patches, (P, taps) int64 with P at most `n`, each once.
 

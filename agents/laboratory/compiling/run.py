@@ -21,6 +21,7 @@ from maze_nca_gym.support.options import (
     options_of,
     with_defaults,
 )
+from maze_nca_gym.support.random_streams import rng_for
 
 from ...policies.guarantees import Guarantees
 from ...policies.registry import MODEL_OF_RUN
@@ -65,6 +66,9 @@ def learn_automaton(
     automaton on every maze, in float32, or says that they do not. The folder receives model.safetensors, which is a
     policy wherever one is asked for, metrics.jsonl, and config.json with the certificate.
 
+    With n_mazes it learns from so few mazes, by linear programs, and then asks: what follows from a patch on which the
+    certificate finds the network wrong? The rules answer. One maze and some fifty questions suffice for shortest-path.
+
     A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
 
     >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
@@ -85,8 +89,10 @@ def learn_automaton(
         OSError: a file could not be written.
     """
     from ...rollouts import threads as torch_threads
+    from .asking import ask
     from .learning import learn
     from .linear import separated
+    from .patches import few_to_watch
 
     folder = Path(out)
     check_folder("--out", folder)
@@ -95,20 +101,27 @@ def learn_automaton(
     split = separated(automaton)
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+    each = f"each patch of {automaton.neighbourhood} tiles once"
+    if config.n_mazes is None:
+        n_updates = config.n_updates + config.n_updates_again * config.n_rounds
+        work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
+        levels = f"{', '.join(config.families)} levels at {sizes}: {each}"
+    else:
+        n_updates = 1 + config.n_rounds
+        work = f"watching the automaton, then at most {config.n_questions:,} questions in {n_updates:,} rounds"
+        levels = f"{config.n_mazes:,} of {', '.join(config.families)} levels in turn at {sizes}: {each}, and questions"
     run.begin(
         {
             "command": recorded(
                 ["learn-automaton", config.automaton], changes(config, automaton), untyped=_untyped(given)
             ),
-            "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on "
-            f"{', '.join(config.families)} levels at {sizes}: each patch of {automaton.neighbourhood} tiles once",
+            "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {levels}",
             "device": "cpu",
             "processes": 1,
             "threads": threads,
         }
     )
-    began, n_updates = time.monotonic(), config.n_updates + config.n_updates_again * config.n_rounds
-    work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
+    began = time.monotonic()
     print(f"{printable(str(folder))}: {work}")
     with torch_threads(threads), ProgressBar("update", n_updates) as progress:
 
@@ -122,7 +135,11 @@ def learn_automaton(
                     flush=True,
                 )
 
-        model, certificate = learn(config, log, split)
+        if config.n_mazes is None:
+            model, certificate = learn(config, log, split)
+        else:
+            mazes = few_to_watch(rng_for(config.seed, "mazes"), split, config, config.n_mazes)
+            model, certificate = ask(config, log, split, mazes)
     _finish(run, automaton, model, certificate)
     return model, certificate
 
