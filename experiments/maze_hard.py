@@ -1,7 +1,7 @@
 """The original Maze-Hard, learned from its 1,000 answers alone: `python -m experiments.maze_hard --help`.
 
-`cut` writes level sets of parts of answers. A part of a canonical path is the canonical path between its own ends, so an
-answer holds thousands of shorter ones, and no solver is asked. `measure` looks at the mazes that were kept for
+`cut` writes level sets of parts of answers. A part of a canonical path is the canonical path between its own ends, so
+an answer holds thousands of shorter ones, and no solver is asked. `measure` looks at the mazes that were kept for
 validation, in all eight orientations. All trainings are `maze-nca-gym train`.
 """
 
@@ -10,13 +10,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import torch
 import tyro
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes import LevelSet, Tile, Tiles
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.rollouts import batches, encode, rollout
+from maze_nca_gym.agents.rollouts.symmetrised import turn
+from maze_nca_gym.mazes import LevelSet, Tile, Tiles, load_levels
 from maze_nca_gym.mazes.benchmark_sets.hard import ORDER
 from maze_nca_gym.mazes.benchmark_sets.original import read_original
-from maze_nca_gym.mazes.solvers import distances, shortest_path
+from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
 
 N_VALIDATED = 100
 """The last of the training mazes are not trained on."""
@@ -69,6 +73,32 @@ def cut(
     out.mkdir(parents=True, exist_ok=True)
     print(LevelSet(levels).save(out / f"cut-{whole:g}-{least:g}.npz"))
     print(LevelSet(tiles[kept.stop :]).save(out / "validation.npz"))
+
+
+def measure(
+    models: tuple[Path, ...], /, levels: Path = Path("runs/maze-hard/validation.npz"), n_steps: int = 600
+) -> None:
+    """Print how many of some mazes models solve in one pass, as they are and in all eight orientations, in %.
+
+    Args:
+        models: model files.
+        levels: the mazes.
+        n_steps: iterations on each maze.
+    """
+    tiles = load_levels(levels).tiles
+    turned = np.concatenate([turn(torch.from_numpy(tiles), orientation).numpy() for orientation in range(8)])
+    for model in models:
+        policy, paths = load(str(model)), []
+        for members in batches(turned, 100):
+            with torch.no_grad():
+                state = rollout(policy, encode(policy, turned[members]), n_steps, n_returned=1)
+            paths.append(state[:, 0].numpy() > 0.5)
+        drawn = np.concatenate(paths)
+        exact = (drawn[: len(tiles)] == shortest_path(tiles, order=ORDER)).all(axis=(1, 2))
+        optimal = np.asarray(is_optimal(turned, drawn)).reshape(8, -1)
+        found = (exact.mean(), optimal[0].mean(), optimal.mean(), optimal.any(axis=0).mean())
+        words = ("exact", "optimal", "optimal, turned", "in some orientation")
+        print(model, ", ".join(f"{word} {100 * part:.1f}" for word, part in zip(words, found, strict=True)), flush=True)
 
 
 if __name__ == "__main__":
