@@ -1,4 +1,4 @@
-"""Give the long description links that work outside of the repository.
+"""Give the long description links that work outside of the repository, and an editable install a path.
 
 The variable REPOSITORY_URL has the repository's address, as https://github.com/OWNER/NAME. Without it, links stay
 relative, which work in a clone and in the source distribution. All else is in `pyproject.toml`.
@@ -9,6 +9,7 @@ import runpy
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
 
@@ -21,7 +22,27 @@ def long_description(address: str) -> str:
     return moved
 
 
+class Editable(editable_wheel):
+    """Install a path on which there is nothing but the package; editors and type checkers follow no import hook.
+
+    setuptools would install a hook, since `pyproject.toml` maps folders. It does where `maze_nca_gym/agents` is no link
+    to a folder: in the source distribution, and in a clone on Windows without links.
+    """
+
+    def finalize_options(self) -> None:
+        """Put a link to the package in a folder of its own."""
+        path = ROOT / "build" / "editable"
+        if not self.mode and (ROOT / "maze_nca_gym" / "agents").is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            if not (path / "maze_nca_gym").is_symlink():
+                (path / "maze_nca_gym").symlink_to(Path("..", "..", "maze_nca_gym"))
+            self.distribution.package_dir = {"": "build/editable"}
+            self.distribution.packages.remove("maze_nca_gym.agents.page")  # which a clone has in docs/play
+        super().finalize_options()
+
+
 setup(
+    cmdclass={"editable_wheel": Editable},
     long_description=long_description(os.environ.get("REPOSITORY_URL", "").rstrip("/")),
     long_description_content_type="text/markdown",
 )

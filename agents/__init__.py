@@ -14,7 +14,7 @@ from maze_nca_gym.support.doors import lazily
 if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package, by a tool or a stray sys.path
     raise ImportError(f"import maze_nca_gym.agents, not {__name__}")
 
-# An editable install finds this package in its own checkout, even where a path leads to another one's core.
+# Without links, an editable install finds this package in its own checkout, even where a path leads to another's core.
 if Path(__file__).parent.resolve() not in [
     Path(maze_nca_gym.__path__[0], place).resolve() for place in ("agents", "../agents")
 ]:

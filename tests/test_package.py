@@ -27,7 +27,18 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "play"
 TREES = {"maze_nca_gym": ROOT / "maze_nca_gym", "maze_nca_gym.agents": ROOT / "agents"}
 """Package -> the folder on disk whose subfolders are its subpackages."""
+LINK = "maze_nca_gym/agents"
+"""The link by which a clone is importable as it lies there."""
 SOURCES = sorted(path for tree in TREES.values() for path in tree.rglob("*.py"))
+DOORS = (
+    "maze_nca_gym.mazes",
+    "maze_nca_gym.envs.wrappers",
+    "maze_nca_gym.rendering",
+    "maze_nca_gym.agents",
+    "maze_nca_gym.agents.laboratory",
+    "maze_nca_gym.agents.reinforcement",
+)
+"""The packages whose names are public."""
 HEAVY = {"torch", "numba", "llvmlite", "pygame", "PIL", "networkx", "tyro", "rich", "stable_baselines3"}
 HEAVY |= {"matplotlib", "tensorboard"}
 """What importing the core must not load."""
@@ -52,7 +63,7 @@ def tracked_files() -> list[str]:
         listed = subprocess.run(git, capture_output=True, text=True, cwd=ROOT, check=False).stdout
     except FileNotFoundError:  # there is no git
         return []
-    return [name for name in listed.split("\0") if name and not (ROOT / name).is_symlink() and (ROOT / name).exists()]
+    return [name for name in listed.split("\0") if name and (ROOT / name).exists()]
 
 
 def folder_of(package: str) -> Path:
@@ -150,7 +161,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no repository")
     for name in tracked:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, folder / name)
+        shutil.copyfile(ROOT / name, folder / name, follow_symlinks=False)
     return folder
 
 
@@ -166,8 +177,8 @@ def build(copy: Path, call: str) -> Path:
 def test_source_distribution_has_every_file(copy: Path) -> None:
     with tarfile.open(build(copy, "build_sdist('dist')")) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    assert set(tracked_files()) - packed == set()
-    assert {name for name in packed if name.startswith("maze_nca_gym/agents")} == set()
+    assert set(tracked_files()) - packed == {LINK}
+    assert {name for name in packed if name.startswith(LINK)} == set()
 
 
 def test_wheel_has_the_page_without_its_policies(copy: Path) -> None:
@@ -192,17 +203,36 @@ def test_long_description_links_into_the_repository(copy: Path, monkeypatch: pyt
         assert description.strip() == read("README.md").strip()
 
 
-def test_strict_editable_install_has_what_type_checkers_read(copy: Path) -> None:
-    wheel = build(copy, "build_editable('dist', {'editable_mode': 'strict'})")
-    with zipfile.ZipFile(wheel) as archive:
+@pytest.mark.parametrize("linked", [True, False])
+def test_an_editable_install_is_a_path_to_the_package_alone_or_a_hook(copy: Path, linked: bool) -> None:
+    if not linked:  # so Git checks a link out on Windows
+        (copy / LINK).unlink()
+        (copy / LINK).write_text("../agents")
+    with zipfile.ZipFile(build(copy, "build_editable('dist')")) as archive:
+        assert any(name.endswith("_finder.py") for name in archive.namelist()) != linked
         (pth,) = (name for name in archive.namelist() if name.endswith(".pth"))
-        folder = Path(archive.read(pth).decode().strip())
-    modules = {
-        name for name in tracked_files() if name.startswith(("maze_nca_gym/", "agents/")) and name.endswith(".py")
-    }
-    modules = {f"maze_nca_gym/{name}" if name.startswith("agents/") else name for name in modules}
-    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")} == modules
-    assert (folder / "maze_nca_gym" / "py.typed").is_file()
+        path = archive.read(pth).decode().strip()
+    if linked:
+        assert os.listdir(path) == ["maze_nca_gym"]
+        assert Path(path, LINK).samefile(copy / "agents")
+        assert Path(path, "maze_nca_gym", "py.typed").samefile(copy / "maze_nca_gym" / "py.typed")
+
+
+@pytest.mark.parametrize("checker", ["pyright", "mypy"])
+def test_editors_and_type_checkers_find_every_name_of_every_door(tmp_path: Path, checker: str) -> None:
+    """From another folder: neither runs Python, so that both need what lies on a path."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    if (program := shutil.which(checker, path=beside)) is None:
+        pytest.skip(f"{checker} is not installed")
+    names = [f"{door}.{name}" for door in DOORS for name in importlib.import_module(door).__all__]
+    lines = [*(f"import {door}" for door in DOORS), *(f"reveal_type({name})" for name in names)]
+    (tmp_path / "doors.py").write_text("\n".join(lines))
+    python = {"pyright": ["--pythonpath", sys.executable], "mypy": ["--python-executable", sys.executable]}[checker]
+    result = subprocess.run([program, *python, "doors.py"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == 0, result.stdout
+    types = re.findall(r'(?:Type of .* is|Revealed type is) "(.*)"', result.stdout)
+    assert len(types) == len(names)
+    assert {"Any", "Unknown"}.isdisjoint(types)
 
 
 def test_import_is_light_and_fast() -> None:
@@ -232,20 +262,13 @@ def test_agents_folder_refuses_to_be_a_top_level_package() -> None:
 
 
 def test_the_core_of_one_copy_refuses_the_agents_of_another(tmp_path: Path) -> None:
-    """An editable install maps the agents to its own checkout, whatever the path says of the core."""
-    clone = tmp_path / "clone"
-    shutil.copytree(ROOT / "maze_nca_gym", clone / "maze_nca_gym", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "agents", clone / "agents", ignore=shutil.ignore_patterns("__pycache__"))
-    link = tmp_path / "link"
-    link.symlink_to(ROOT)
-    for path, works in ((clone, False), (link, True), (ROOT, True)):
-        for module in ("maze_nca_gym.agents", "maze_nca_gym.agents.policies.guarantees"):
-            code = [sys.executable, "-c", f"import {module}"]
-            environ = {**os.environ, "PYTHONPATH": str(path)}
-            result = subprocess.run(code, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
-            assert (result.returncode == 0) == works, result.stderr
-            last = result.stderr.strip().rpartition("\n")[2]
-            assert last.startswith(f"ImportError: maze_nca_gym is imported from {clone / 'maze_nca_gym'}, but") != works
+    """A hook, which an editable install is without links, finds the agents of its own checkout."""
+    copied = shutil.copy(ROOT / "agents" / "__init__.py", tmp_path)
+    spec = importlib.util.spec_from_file_location("maze_nca_gym.agents", copied)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(ImportError, match=rf"maze_nca_gym is imported from .*, but .*\.agents from {tmp_path}, a sec"):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def imported_modules(path: Path) -> set[str]:

@@ -45,7 +45,7 @@ KIND = "maze_nca_gym automaton 2"
 PAGE = Path(__file__).parents[1] / "page"
 """The folder of the page: in a clone it is docs/play, from which installations copy it."""
 if not PAGE.exists():
-    PAGE = Path(__file__).parents[2] / "docs" / "play"
+    PAGE = Path(__file__).resolve().parents[2] / "docs" / "play"
 _SIZES, _LEVELS_OF_SIZE = (8, 12, 16), 8
 """Inner sizes of the levels in JSON files, and how many there are of each."""
 

@@ -41,8 +41,8 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
             if info.exact:
                 lines.append((name, n_channels, "all", "drawing" if draws in DRAWINGS else "exact"))
             else:
-                known = score is not None
-                lines.append((name, n_channels, levels if known else "", percent(score, digits=1) if known else ""))
+                shown = ("", "") if score is None else (levels, percent(score, digits=1))
+                lines.append((name, n_channels, *shown))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for row, (name, *figures) in enumerate(lines):
             style = "bold" if row else "table.title"
@@ -82,6 +82,7 @@ def show(*, name: Annotated[str, Shown("NAME|FILE", positional=True)]) -> int:
     Raises:
         ValueError: an unknown name, or no model file.
     """
+    from maze_nca_gym.agents.policies.handcoded.base import HandcodedNCA
     from maze_nca_gym.agents.policies.policy import facts
 
     policy = load(name)
@@ -93,7 +94,7 @@ def show(*, name: Annotated[str, Shown("NAME|FILE", positional=True)]) -> int:
         **{score: f"{figure:.4f}" for score, figure in info.scores.items()},
     }
     Table.of_facts(shown).print()
-    if hasattr(policy, "table"):
+    if isinstance(policy, HandcodedNCA):
         rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.table.rows()]
         Table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias")).print()
     return 0
