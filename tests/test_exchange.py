@@ -219,7 +219,9 @@ class TestFiles:
         tiles[0, 1, 1], tiles[0, 1, 2] = Tile.SOURCE, Tile.TARGET
         np.testing.assert_array_equal(load_levels(save_levels(LevelSet(tiles), tmp_path / "x.csv")).tiles, tiles)
 
-    @for_each("drawing", ["S.. \n### \n  .T", "S#\n  \n#T", " S \n   \n T ", "  S \n  T \n", "####\n#ST#\n####\n"])
+    @for_each(
+        "drawing", ["S.. \n### \n  .T", "S#\n  \n#T", " S \n   \n T ", "  S \n  T \n", "S.T", "####\n#ST#\n####\n"]
+    )
     def test_a_drawing_in_a_file_is_the_level_that_the_same_text_is(self, drawing: str, tmp_path: Path) -> None:
         expected, file = parse(drawing), tmp_path / "x.txt"
         for text in (drawing, f"\ufeff{drawing}", drawing.replace("\n", "\r\n"), f"\n\n{drawing}\n\n\n{drawing}"):

@@ -242,6 +242,10 @@ class TestLoadLevels:
             np.testing.assert_array_equal(load_levels(same).tiles, SOME)
         for one in (SOME[0], to_text(SOME[0]), f"\n    {to_text(SOME[0])}".replace("\n.", "\n    ."), r"S.T\n.#."):
             np.testing.assert_array_equal(load_levels(one).tiles, SOME[:1])
+        for rows in (to_text(SOME[0]).split("\n"), tuple(to_text(SOME[0]).replace(".", " ").split("\n"))):
+            np.testing.assert_array_equal(load_levels(rows).tiles, SOME[:1])
+        np.testing.assert_array_equal(load_levels(["  ", "ST"]).tiles, [[[0, 0], [2, 3]]])
+        np.testing.assert_array_equal(load_levels(["S.T\n", "S.T\n"]).tiles, [[[2, 0, 3]]] * 2)
         np.testing.assert_array_equal(load_levels("S.T\n").tiles, [[[2, 0, 3]]])
         np.testing.assert_array_equal(load_levels("o_x", "_#ox").tiles, [[[2, 0, 3]]])
 
@@ -253,6 +257,7 @@ class TestLoadLevels:
             ("labirynth", r"Did you mean 'Labyrinth' or 'Labyrinth2'\? Known are .* `maze-nca-gym levels list` "),
             ("evolved-diameter", r"Did you mean 'evolved-diameter-16'.*\? Known "),
             ("S.x\n..T", "unknown tiles"),
+            (["ST", "S.T"], r"all rows of a level must be equally long, got lengths \[2, 3\]"),
             (["ST", "S\nT"], r"all levels must have the same shape, got \(1, 2\), \(2, 1\)"),
         ],
     )

@@ -99,7 +99,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
                 automaton needs.
             levels: play these instead of generated ones, drawn with replacement: a level set, its file, a name (of a
                 prefab, a pack, a test set such as "perfect-31" or a benchmark set), tiles, or drawings: a text of
-                several lines, or a list of texts.
+                several lines, a list of such texts, or a list of the rows of one level.
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
             render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
             channel_names: names of the channels, shown in pictures.

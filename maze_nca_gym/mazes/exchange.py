@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tiles, write_csv
-from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, read_tiles, stack_levels, to_text
+from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, parse, stack_levels, to_text
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.files import atomic_write, read_text, validated_read
 from maze_nca_gym.support.options import check
@@ -193,7 +193,8 @@ def load_text(path: str | Path, letters: str = GLYPHS) -> LevelSet:
     """
     with validated_read(path, "has no drawings of levels"):
         drawings = [drawing for drawing in read_text(path).split("\n\n") if drawing.strip()]
-        return LevelSet(read_tiles(drawings or [""], letters), {"file": Path(path).name})
+        tiles = stack_levels([parse(drawing, letters) for drawing in drawings or [""]])
+        return LevelSet(tiles, {"file": Path(path).name})
 
 
 def save_text(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:

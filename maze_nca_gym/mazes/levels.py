@@ -164,8 +164,11 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = le
 def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -> Tiles:
     """Read levels that users give as text, in which each kind of tile has its letter, as a list of texts or as tiles.
 
+    Texts of a list are the rows of one level if none has a line break, as in Gymnasium's FrozenLake; else each is a
+    level.
+
     Returns:
-        (H, W) tiles of one text; else (N, H, W), or the shape of the tiles given.
+        (H, W) tiles of one text or of its rows; else (N, H, W), or the shape of the tiles given.
 
     Raises:
         ValueError: text that `parse` refuses, tiles that `as_tiles` refuses, or texts of levels that differ in shape.
@@ -173,6 +176,8 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -
     if isinstance(levels, str):
         return parse(levels, letters)
     if isinstance(levels, (list, tuple)) and levels and all(isinstance(text, str) for text in levels):
+        if not any("\n" in text for text in levels):  # every space is a tile: a row of a list has no indentation
+            return parse("\n".join(levels).replace(" ", letters[Tile.EMPTY]), letters)
         return stack_levels([parse(text, letters) for text in levels])
     return as_tiles(levels, n_kinds=MOST_KINDS)
 

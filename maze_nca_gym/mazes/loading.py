@@ -67,9 +67,10 @@ def load_levels(
         levels: a set, the path of a file, the name of a prefab, a pack, a test set such as "perfect-31" or a benchmark
             set, tiles, or drawings.
             Files are level sets (`.npz`), drawings with empty lines between them (`.txt`), mazes like HRM's (`.csv`),
-            or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text or a list,
-            the rows of a text separated by line breaks or by the two characters `\\n`. Text of one line is a name, a
-            path or, if it consists of tiles only, a drawing.
+            or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text or a list
+            of texts, the rows of a text separated by line breaks or by the two characters `\\n`; a list of texts
+            without line breaks has the rows of one level. Text of one line is a name, a path or, if it consists of
+            tiles only, a drawing.
         letters: letters of the kinds of tile in drawings.
         task: the task whose test set a name means; "diameter" has the same mazes without sources and targets.
 
