@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib.util
 import json
 import re
@@ -416,36 +415,69 @@ class TestChromium:
 
     def test_a_page_of_ones_own_draws_its_tiles_and_refuses_what_it_does_not_know(self, tmp_path):
         script = """
-            const {state} = MazePlay.page, find = (id) => document.getElementById(id), said = [];
-            const {task} = state.policy, wall = state.automaton.level.tiles.indexOf(1, state.automaton.level.width + 1);
-            said.push(find("status").textContent.includes("off the exact answer"));
-            find("brushes").lastChild.click();
-            const {left, top, width} = find("maze").getBoundingClientRect(), side = width / state.automaton.level.width;
-            const [row, col] = [Math.floor(wall / state.automaton.level.width), wall % state.automaton.level.width];
-            const at = {clientX: left + (col + 0.5) * side, clientY: top + (row + 0.5) * side};
-            find("maze").setPointerCapture = () => {};
-            find("maze").dispatchEvent(new PointerEvent("pointerdown", {button: 0, pointerId: 1, ...at}));
+            const {state} = MazePlay.page, {task} = state.policy, said = [document.title];
+            const {width, tiles} = state.automaton.level, wall = tiles.indexOf(1, width + 1);
+            said.push(find("#status").textContent.includes("off the exact answer"));
+            find("#brushes").lastChild.click();
+            const box = find("#maze").getBoundingClientRect(), side = box.width / width;
+            const [row, col] = [Math.floor(wall / width), wall % width];
+            const at = {clientX: box.left + (col + 0.5) * side, clientY: box.top + (row + 0.5) * side};
+            find("#maze").setPointerCapture = () => {};
+            find("#maze").dispatchEvent(new PointerEvent("pointerdown", {button: 0, pointerId: 1, ...at}));
             said.push(state.automaton.level.tiles[wall] === state.policy.kinds.length - 1);
             MazePlay.policies.push({name: "strange", task});
             MazePlay.loaded.strange = {...state.policy, name: "strange", inputs: ["what"]};
-            find("policy").append(new Option("strange"));
-            find("policy").value = "strange";
-            find("policy").onchange();
-            said.push(state.policy.name, find("policy").value, find("message").textContent);
+            find("#policy").append(new Option("strange"));
+            find("#policy").value = "strange";
+            find("#policy").onchange();
+            said.push(state.policy.name, find("#policy").value, find("#message").textContent);
             said.push(state.answer.wanted);
             const opened = new DataTransfer();
             opened.items.add(new File([JSON.stringify(other)], "other.json"));
-            find("map").files = opened.files;
-            find("map").dispatchEvent(new Event("change"));
-            const open = () => [state.policy.name, find("policy").value, find("brushes").children.length];
-            setTimeout(() => (document.title = JSON.stringify([...said, ...open()])), 3000);
+            find("#map").files = opened.files;
+            find("#map").dispatchEvent(new Event("change"));
+            await until(() => state.policy.name === "other");
+            return [...said, document.title, find("#policy").value, find("#brushes").children.length];
         """
         page = export(policy_of("weighted-terrain"), tmp_path / "own.html", name="own")
-        script = f"const other = {to_json(policy_of('nearest-target'), 'other').decode()};{script}"
-        text = page.read_text().replace("</body>", f"<script>setTimeout(() => {{{script}}}, 1000)</script></body>")
-        page.write_text(text)
-        shown = serve.dump_page(page.as_uri(), tmp_path / "profile")
-        said = json.loads(html.unescape(re.search("<title>(.*?)</title>", shown)[1]))
-        assert said[:4] == [True, True, "own", "own"]
-        assert "does not know the inputs what of strange" in said[4]
-        assert said[5:] == [None, "other", "other", 4]
+        other = to_json(policy_of("nearest-target"), "other").decode()
+        said = serve.ask_page(page, f"const other = {other};{script}", tmp_path / "profile")
+        assert said[:5] == ["Weighted terrain, answered by a cellular automaton", True, True, "own", "own"]
+        assert "does not know the inputs what of strange" in said[5]
+        assert said[6:] == [None, "Nearest target, answered by a cellular automaton", "other", 4]
+
+    def ask(self, tmp_path, script):
+        """What a script of the page returns."""
+        page = tmp_path / "play" / "index.html"
+        shutil.copytree(PAGE, page.parent)
+        return serve.ask_page(page, script, tmp_path / "profile")
+
+    def test_keys_draw_and_bring_the_ends(self, tmp_path):
+        script = """
+            const {state} = MazePlay.page, {tiles, width} = state.automaton.level, kinds = [];
+            const press = (key) => {
+              find("#maze").dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+              kinds.push(tiles[state.cursor[0] * width + state.cursor[1]]);
+            };
+            press("ArrowUp");
+            while (kinds.at(-1) > 1) press("ArrowLeft");
+            ["Enter", "Enter", "s", "ArrowDown", "ArrowUp"].forEach(press);
+            return [kinds.slice(-6), tiles.filter((kind) => kind === 2).length, find("#said").textContent, state.demo];
+        """
+        (first, *then), n_sources, said, demo = self.ask(tmp_path, script)
+        assert (then[:3], n_sources, demo) == ([1 - first, first, 2], 1, None)
+        assert re.fullmatch(r"Row \d+, column \d+: source", said)
+
+    def test_the_theme_is_that_of_the_site(self, tmp_path):
+        script = """
+            const {theme} = document.documentElement.dataset;
+            find("#theme").click();
+            const [[key, kept]] = Object.entries(localStorage), chosen = document.documentElement.dataset.theme;
+            localStorage.setItem(key, kept.replace("slate", "default")); // as another page does it
+            dispatchEvent(new StorageEvent("storage", {key}));
+            return [theme, chosen, document.documentElement.dataset.theme, key, JSON.parse(kept)];
+        """
+        *themes, key, kept = self.ask(tmp_path, script)
+        assert themes == ["light", "dark", "light"]
+        assert key == f"{tmp_path}/.__palette"
+        assert (kept["index"], kept["color"]["scheme"]) == (1, "slate")

@@ -194,23 +194,12 @@
         waits = false;
       });
       canvas.addEventListener("keydown", (event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const at = this.at || [Math.floor(this.level.height / 2), Math.floor(this.level.width / 2)];
-        const step = { ArrowUp: [-1, 0], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowRight: [0, 1] }[event.key];
-        const end = { s: levels.SOURCE, t: levels.TARGET }[event.key.toLowerCase()];
-        if (step) this.ask([at[0] + step[0], at[1] + step[1]], true);
-        else if (event.key === "Enter" || event.key === " ") this.tap(at);
-        else if (end && this.level.tiles.includes(end) && this.host.tool !== "ask") this.moveEnd(end, at);
-        else return;
-        event.preventDefault();
+        const at = strokes.press(this.host.automaton, this.at, event, this.host.tool, (changes) => {
+          this.host.edit(changes);
+          this.host.damaged();
+        });
+        if (at) this.ask(at, true);
       });
-    }
-
-    /** Move an end to a tile. */
-    moveEnd(kind, at) {
-      const { tiles, width } = this.level, from = tiles.indexOf(kind);
-      if (strokes.isEnd(this.host.automaton.policy, tiles[at[0] * width + at[1]])) return;
-      strokes.strokeFrom(this.host.automaton, [Math.floor(from / width), from % width], "walls", (changes) => this.host.edit(changes))(null, at);
     }
   }
 
@@ -439,13 +428,10 @@
     }));
   }
 
-  function setTheme(theme) {
-    document.documentElement.dataset.theme = theme;
-    figures.forEach((figure) => {
-      figure.boards.forEach((board) => board.picture.recolour());
-      figure.touch();
-    });
-  }
+  addEventListener("theme", () => figures.forEach((figure) => {
+    figure.boards.forEach((board) => board.picture.recolour());
+    figure.touch();
+  }));
 
   addEventListener("resize", () => figures.forEach((figure) => {
     if (!figure.ready) return;
@@ -453,5 +439,5 @@
     figure.touch();
   }));
 
-  Object.assign(globalThis.MazePlay, { article: { make, choice, selection, plus, Board, Figure, TimeFigure, setTheme, calm } });
+  Object.assign(globalThis.MazePlay, { article: { make, choice, selection, plus, Board, Figure, TimeFigure, calm } });
 })();

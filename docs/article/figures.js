@@ -425,7 +425,7 @@
           Object.defineProperty(runner.host, "automaton", { get: () => runner.automaton });
           runner.board = new Board(runner.host, `${runner.title}. ${MAZE}`, 330);
           runner.board.canvas.addEventListener("pointerdown", (event) => this.tool === "damage" && this.scramble(runner.board.picture.tileAt(event, this.level), 2));
-          runner.board.canvas.addEventListener("keydown", (event) => this.tool === "damage" && (event.key === "Enter" || event.key === " ") && runner.board.at && this.scramble(runner.board.at, 2));
+          runner.board.canvas.addEventListener("keydown", (event) => this.tool === "damage" && event.key === "Enter" && runner.board.at && this.scramble(runner.board.at, 2));
         });
         this.boards = this.runners.map((runner) => runner.board);
         this.show(
@@ -757,7 +757,6 @@
   }
 
   document.documentElement.classList.add("alive");
-  article.setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  document.getElementById("theme").onclick = () => article.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  document.getElementById("theme").onclick = () => globalThis.MazePlay.changeTheme();
   for (const [id, Kind] of Object.entries({ opening: Opening, flood: Flood, walk: Walk, weights: Weights, healing: Healing, size: Size, proof: Proof })) new Kind(id);
 })();

@@ -6,10 +6,11 @@
   const find = (id) => document.getElementById(id);
   const FAMILIES = Object.keys(levels.GENERATORS), KNOWN = "with answers"; // levels that came with a policy
   const FRAME = 12; // milliseconds of a frame that iterations may take, so that the page stays responsive
+  const TILES = 512; // computed between looks at the clock
   const THUMBNAILS_EVERY = 120; // milliseconds
 
   const state = {
-    policy: null, automaton: null, answer: null, isRight: false, settled: false, channel: 0, playing: true, tool: "walls",
+    policy: null, automaton: null, answer: null, isRight: false, channel: 0, playing: true, tool: "walls",
     seed: Math.floor(Math.random() * 1e9), cursor: null, due: 0, demo: null,
   };
   let picture;
@@ -60,9 +61,8 @@
     makeThumbnails();
     levelChanged();
     fit();
-    if (state.policy.needs_border && hasGaps(level)) {
-      say(`${state.policy.name} learned on mazes with a wall around them, and this one has gaps there: it may fail.`);
-    }
+    if (policy.needs_border && hasGaps(level)) say(`${policy.name} learned on mazes with a wall around them, and this one has gaps there: it may fail.`);
+    if (state.automaton.isSlow) say(`This browser has no WebAssembly with vectors, or has it switched off. With it, ${policy.name} would be some twenty times as fast.`);
   }
 
   /** Return whether a level has a free tile on its rim. */
@@ -73,7 +73,7 @@
 
   function levelChanged() {
     state.answer = answers.solve(state.automaton.level, state.policy);
-    state.settled = state.isRight = false;
+    state.isRight = false;
   }
 
   const newLevel = guarded(() => {
@@ -138,12 +138,12 @@
 
   // ---- running
 
-  function iterate(n = 1) {
+  /** Compute iterations, so many at most; of a large map perhaps but a part of one. Return how many were completed. */
+  function iterate(n) {
     const end = performance.now() + FRAME;
     let done = 0;
     do {
-      state.settled = state.automaton.step() === 0;
-      done++;
+      if (state.automaton.work(TILES) >= 0) done++;
     } while (done < n && performance.now() < end);
     return done;
   }
@@ -191,7 +191,7 @@
   function showStatus() {
     const { automaton, answer, isRight, policy } = state;
     const nPath = automaton.answer().reduce((sum, path) => path.reduce((n, on) => n + on, sum), 0);
-    const what = policy.output === "visited tiles" ? "visited" : policy.answers.length > 1 ? "answer" : "path";
+    const what = policy.output === "visited tiles" ? "visited" : policy.levels ? "answer" : "path";
     const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
     find("status").innerHTML = `iteration <b>${automaton.iteration}</b> · ${what} <b>${nPath}</b> tiles<span></span>`;
     const verdict = Object.assign(find("status").lastChild, { className: isRight ? "good" : "" });
@@ -268,6 +268,14 @@
     }));
     for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => (stroke = null));
     canvas.addEventListener("pointerleave", () => state.demo || (state.cursor = null));
+    canvas.addEventListener("keydown", guarded((event) => {
+      if (!state.automaton) return;
+      const at = strokes.press(state.automaton, state.cursor, event, state.tool, editTiles), { level, policy } = state.automaton;
+      if (!at) return;
+      endDemonstration();
+      cursorAt([at[0], at[1]]);
+      find("said").textContent = `Row ${at[0]}, column ${at[1]}: ${levels.kindsOf(policy)[level.tiles[at[0] * level.width + at[1]]].name}`;
+    }));
   }
 
   /** Choose what strokes do: draw "walls", do "damage", or draw the kind of tile of that number. */
@@ -288,7 +296,7 @@
   /** Say what the colours of the maze mean; brushes say it of the kinds of tile of a task of somebody's own. */
   function showLegend() {
     const { policy } = state, predicted = { "visited tiles": "visited", "all shortest paths": "predicted paths" };
-    const names = policy.answers.length > 1 ? policy.answers : [predicted[policy.output] || "predicted path"];
+    const names = policy.answers.length > 1 ? policy.answers : [predicted[policy.output] || (policy.levels ? "answer" : "predicted path")];
     const rows = names.map((name, i) => [name, i ? FURTHER[(i - 1) % FURTHER.length] : "var(--path)"]);
     if (levels.hasEnds(policy) && !policy.levels) rows.push(["source", "var(--source)"], ["target", "var(--target)"]);
     if (!policy.levels) rows.push(["wall", "var(--wall)"]);
@@ -302,6 +310,10 @@
     find("ends").hidden = !levels.hasEnds(policy);
     find("own").hidden = !policy.levels;
     find("task").textContent = policy.task;
+    const named = policy.task.replaceAll("-", " "), own = [`${named[0].toUpperCase()}${named.slice(1)}, answered by a cellular automaton`, "One rule at every tile, again and again. Draw tiles of any kind, and see what it answers."];
+    state.ours = state.ours || [document.title, find("sentence").textContent];
+    [document.title, find("sentence").textContent] = policy.levels ? own : state.ours;
+    document.querySelector("h1").textContent = document.title;
     if (state.brushesOf === policy) return;
     state.brushesOf = policy;
     find("brushes").replaceChildren(...(policy.levels ? policy.kinds : []).map(({ name, colour }, kind) => {
@@ -356,28 +368,23 @@
     picture.fit(state.automaton.level, { width: box.width, height: narrow ? box.width : box.height });
   }
 
-  function setTheme(theme) {
-    document.documentElement.dataset.theme = theme;
-    if (picture) picture.recolour();
-  }
-
   const actions = {
     play: () => setPlaying(!state.playing),
-    step: () => { setPlaying(false); iterate(); },
+    step: () => { setPlaying(false); state.automaton.step(); },
     back: () => { setPlaying(false); if (!state.automaton.back()) say("This is as far back as the page remembers."); levelChanged(); },
     restart: () => { state.automaton.restart(); levelChanged(); },
     new: newLevel,
     share,
     walls: () => chooseTool("walls"),
     damage: () => chooseTool("damage"),
-    theme: () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
+    theme: () => globalThis.MazePlay.changeTheme(),
     help: () => find("keys").showModal(),
     channels: () => (find("channels").open = !find("channels").open),
     faster: () => { find("speed").stepUp(); showRate(); },
     slower: () => { find("speed").stepDown(); showRate(); },
   };
   const KEYS = {
-    " ": "play", ".": "step", ",": "back", r: "restart", n: "new", l: "share", w: "walls", d: "damage", t: "theme", "?": "help",
+    " ": "play", ".": "step", ",": "back", r: "restart", n: "new", l: "share", w: "walls", d: "damage", "?": "help",
     c: "channels", "+": "faster", "=": "faster", "-": "slower",
   };
 
@@ -402,13 +409,14 @@
     find("maze").addEventListener("pointerdown", endDemonstration, { capture: true });
     listenToPointer(find("maze"));
     document.addEventListener("keydown", guarded((event) => {
-      const isTyping = event.target.closest("select, input, dialog") || event.ctrlKey || event.metaKey || event.altKey;
+      const isTyping = event.defaultPrevented || event.target.closest("select, input, dialog") || event.ctrlKey || event.metaKey || event.altKey;
       const name = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
       if (isTyping || !name || !state.automaton) return;
       event.preventDefault();
-      if (name !== "theme") endDemonstration();
+      endDemonstration();
       actions[name]();
     }));
+    addEventListener("theme", () => picture.recolour());
     addEventListener("resize", fit);
     addEventListener("hashchange", guarded(openLink));
     addEventListener("dragover", (event) => event.preventDefault());
@@ -433,7 +441,7 @@
 
   function start() {
     if (!policies || !policies.length) throw new Error("the list of policies, policies/list.js, is missing or damaged");
-    setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    document.documentElement.classList.toggle("embedded", globalThis.top !== globalThis);
     picture = new Picture(find("maze"));
     policies.forEach(listPolicy);
     if (matchMedia("(max-width: 860px)").matches) find("size").value = 21;

@@ -99,7 +99,7 @@ globalThis.MazePlay.part(() => {
 
     draw(automaton, channel, cursor) {
       this.drawTiles(automaton, (tile) => automaton.value(channel, tile));
-      if (automaton.policy.output !== "visited tiles") automaton.answer().forEach((each, channel) => this.drawPath(automaton.level, each, channel));
+      if (automaton.policy.output !== "visited tiles") automaton.answer().forEach((each, channel) => (automaton.policy.levels ? this.drawSet(automaton, each, channel) : this.drawPath(automaton.level, each, channel)));
       if (hasEnds(automaton.policy)) this.drawEnds(automaton.level);
       if (cursor) this.drawCursor(cursor, this.cell);
     }
@@ -144,6 +144,21 @@ globalThis.MazePlay.part(() => {
         context.lineWidth = Math.max(2, part * cell);
         context.stroke();
       }
+    }
+
+    /** Draw tiles, as the answer to a task of somebody's own: squares, the further ones within the first, which leave a mark of each special
+     * kind of tile in their middle. */
+    drawSet({ level: { tiles, width }, policy }, on, channel) {
+      const { context, cell } = this, side = Math.round(cell * (channel ? 0.4 : 0.66)), mark = Math.round(0.3 * cell);
+      const square = (tile, size, colour) => {
+        context.fillStyle = colour;
+        context.fillRect((tile % width) * cell + ((cell - size) >> 1), Math.floor(tile / width) * cell + ((cell - size) >> 1), size, size);
+      };
+      on.forEach((isOn, tile) => {
+        if (!isOn) return;
+        square(tile, side, channel ? FURTHER[(channel - 1) % FURTHER.length] : this.colours.path);
+        if (tiles[tile] > WALL) square(tile, mark, policy.kinds[tiles[tile]].colour);
+      });
     }
 
     drawEnds(level) {

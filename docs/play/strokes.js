@@ -60,5 +60,19 @@ globalThis.MazePlay.part(() => {
     return (from, to) => paint(automaton, from, to, drawn, false, edit);
   }
 
-  globalThis.MazePlay.strokes = { strokeFrom, isEnd, DAMAGE_RADIUS };
+  /** Do what a key says at a tile [row, col], or in the middle if there is none: an arrow moves on, Enter begins and ends a stroke, S and T
+   * bring an end there. The tool "ask" leaves all as it is. Return the tile where the cursor is then; null if the key says nothing. */
+  function press(automaton, from, event, tool, edit) {
+    const { policy, level: { height, width, tiles } } = automaton, at = from || [height >> 1, width >> 1];
+    const move = { ArrowUp: [-1, 0], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowRight: [0, 1] }[event.key];
+    const end = tiles.indexOf({ s: SOURCE, t: TARGET }[event.key.toLowerCase()]);
+    if (event.ctrlKey || event.metaKey || event.altKey || !(move || (tool !== "ask" && (event.key === "Enter" || (end >= 0 && hasEnds(policy)))))) return null;
+    event.preventDefault();
+    if (move) return [Math.max(0, Math.min(height - 1, at[0] + move[0])), Math.max(0, Math.min(width - 1, at[1] + move[1]))];
+    if (event.key === "Enter") strokeFrom(automaton, at, tool, edit)(at, at);
+    else moveEnd(automaton, end, tiles[end], edit)(at, at);
+    return at;
+  }
+
+  globalThis.MazePlay.strokes = { strokeFrom, press, isEnd, DAMAGE_RADIUS };
 });
