@@ -14,6 +14,7 @@ from oracles import grid_graph, place_of
 from PIL import Image
 from tables import for_each
 
+from experiments import spirals
 from experiments.scaling import __main__ as scaling
 from experiments.scaling.automata import AUTOMATA, automaton
 from experiments.scaling.families import draw
@@ -177,3 +178,17 @@ def test_the_network_that_computes_what_changes_is_timed_beside_searches(tmp_pat
     assert "exact solver on 2 of\n2 mazes" in (tmp_path / "largest.md").read_text()
     with Image.open(tmp_path / "largest.png") as image:
         assert image.width > image.height
+
+
+def test_spirals_are_drawn_as_far_as_a_network_reaches(tmp_path, capsys, monkeypatch):
+    names = ("nca-shortest-path-hinted", "nca-shortest-path-small")
+    assert {*names, "nca-shortest-path"} <= set(spirals.NETWORKS)
+    found = {name: [spirals.measure(name, size) for size in (6, 10)] for name in names}
+    assert [[result["right"] for result in results] for results in found.values()] == [[8, 8], [8, 0]]
+    assert [result["moves"] for result in found[names[0]]] == [21, 57]
+    results = [result for of in found.values() for result in of]
+    monkeypatch.setattr(spirals, "all_kept", lambda label, make, calls, jobs: results)
+    spirals.main(tmp_path, names, (6, 10))
+    assert "| nca-shortest-path-small | 8 | 0 |" in capsys.readouterr().out
+    with Image.open(tmp_path / "spirals.png") as picture:
+        assert picture.width > 500

@@ -2,7 +2,8 @@
 
 The levels are aNCA's own, rebuilt from the rule of its public code (github.com/mspitzna/NCAtorch at c29b0d3) and the
 order of its draws: the tests compare SHA-256 hashes of all tokens. One stream of random numbers gives all levels of a
-size.
+size. That code is under the MIT licence, copyright 2026 Martin Spitznagel, Institute for Machine Learning and Analytics
+(IMLA), Hochschule Offenburg.
 """
 
 from __future__ import annotations

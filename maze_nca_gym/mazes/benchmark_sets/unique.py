@@ -2,7 +2,7 @@
 
 The set is that of Equilibrium Reasoners (EqR, arXiv 2605.21488), rebuilt from its definition and the order of its
 draws: the tests compare SHA-256 hashes of all tokens. One stream of random numbers gives 1,000 levels for training and
-then 1,000 for the test.
+then 1,000 for the test. The code that has the definition, github.com/locuslab/EqR, is under the Apache License 2.0.
 """
 
 from __future__ import annotations
