@@ -52,6 +52,7 @@ __all__ = [
     "read_metrics",
     "recorded",
     "say",
+    "unimportable",
     "versions",
     "write_json",
 ]
@@ -75,11 +76,10 @@ def recorded(command: Sequence[str], *options: Mapping[str, Any], untyped: str =
         options: options by name; with several mappings, one command follows the other.
         untyped: what the run depends on and no command line can name; empty if there is nothing.
     """
-    modules, script = own_modules(), _script()
-    lost = [] if script else Registry.modules().get("__main__", [])
+    modules = own_modules()
     first = {"import": ",".join(modules)} if modules else {}
     text = " && ".join(command_line(command, {**first, **each}) for each in options)
-    why = [untyped] * bool(untyped) + [f"{name}, which no module registers" for name in lost]
+    why = [untyped] * bool(untyped) + [f"{name}, which no module registers" for name in unimportable()]
     return f"# no command can name {', '.join(why)}: {text}" if why else text
 
 
@@ -89,6 +89,11 @@ def own_modules() -> tuple[str, ...]:
     script = _script()
     found = (script if module == "__main__" else module for module in Registry.modules())
     return tuple(dict.fromkeys(filter(None, (*NAMED.get(), *found))))
+
+
+def unimportable() -> list[str]:
+    """Return what is registered here and no other process can import, such as "model Mine" of a notebook."""
+    return [] if _script() else Registry.modules().get("__main__", [])
 
 
 def _script() -> str | None:

@@ -1,6 +1,6 @@
 """Executors for calls that take long: processes of this machine, or jobs of a cluster.
 
-They wrap `concurrent.futures` and submitit, with four additions. A process that dies fails its own call alone.
+They are subprocesses (`worker`) and submitit's, with four additions. A process that dies fails its own call alone.
 Processes end together with the one that started them. Nothing is written before the first call. And a job that SLURM
 has lost is noticed on clusters that keep no account of jobs, too.
 """
@@ -8,10 +8,8 @@ has lost is noticed on clusters that keep no account of jobs, too.
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -19,17 +17,17 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import redirect_stderr
 from functools import cached_property
 from io import StringIO
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Protocol
 
 from .stopping import has_stopped
+from .worker import begin
 
 EXECUTORS = {"local": "", "submitit": "local", "slurm": "slurm"}
 """Name -> submitit's cluster: none for processes of this machine, the same started by submitit, or SLURM's jobs."""
@@ -110,37 +108,19 @@ class LocalExecutor:
         """
         self.n_at_once = n_at_once
         self._gpus = gpus
-        self._calls: dict[Future[Any], str | None] = {}
-        self._processes: list[BaseProcess] = []
+        self._calls: dict[Future[Any], tuple[subprocess.Popen[bytes], str | None]] = {}
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Future[Any]]:
         """Start a call with each argument; it raises BrokenProcessPool if its process dies."""
-        self._calls = {call: gpu for call, gpu in self._calls.items() if not call.done()}
-        self._processes = [process for process in self._processes if process.is_alive()]
-        gpus = _assigned(self._gpus, self._calls.values(), len(arguments))
-        context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
-        calls, visible = [], os.environ.get(VISIBLE_GPUS)
-        try:
-            for argument, gpu in zip(arguments, gpus, strict=True):
-                if gpu is not None:
-                    # A process cannot choose for itself: CUDA reads the variable once, and a script that asks at its
-                    # top whether there is a GPU does so before any call.
-                    os.environ[VISIBLE_GPUS] = gpu
-                before, pool = set(multiprocessing.active_children()), ProcessPoolExecutor(1, context, _begin_process)
-                call = pool.submit(function, argument)
-                # an executor has no public way to its process, which `close` has to stop
-                self._processes += set(multiprocessing.active_children()) - before
-
-                def end(_: Future[Any], pool: ProcessPoolExecutor = pool) -> None:
-                    pool.shutdown(wait=False)
-
-                call.add_done_callback(end)
-                self._calls[call] = gpu
-                calls.append(call)
-        finally:
-            os.environ.pop(VISIBLE_GPUS, None)
-            if visible is not None:
-                os.environ[VISIBLE_GPUS] = visible
+        self._calls = {call: started for call, started in self._calls.items() if not call.done()}
+        gpus = _assigned(self._gpus, [gpu for _, gpu in self._calls.values()], len(arguments))
+        calls = []
+        for argument, gpu in zip(arguments, gpus, strict=True):
+            # A process cannot choose for itself: CUDA reads the variable once, and a script that asks at its
+            # top whether there is a GPU does so before any call.
+            process, call = begin(function, argument, {} if gpu is None else {VISIBLE_GPUS: gpu})
+            self._calls[call] = process, gpu
+            calls.append(call)
         return calls
 
     def runs(self, call: Future[Any]) -> bool:
@@ -149,26 +129,12 @@ class LocalExecutor:
 
     def close(self) -> None:
         """Stop all processes; their calls have `PATIENCE` seconds to save their work."""
-        for stop, seconds in ((BaseProcess.terminate, PATIENCE), (BaseProcess.kill, None)):
-            for process in self._processes:
+        for stop, seconds in ((subprocess.Popen.terminate, PATIENCE), (subprocess.Popen.kill, None)):
+            for process, _ in self._calls.values():
                 stop(process)
             if not wait_for(self._calls, seconds).not_done:
                 break
-        self._processes.clear()
-
-
-def _begin_process() -> None:
-    """Ignore Ctrl-C, on which the parent process sends SIGTERM, and end when the parent has ended: two commands must
-    never write in one folder."""
-
-    def end_with_parent() -> None:
-        parent = multiprocessing.parent_process()
-        assert parent is not None
-        parent.join()
-        os._exit(1)
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+        self._calls.clear()
 
 
 class SubmititExecutor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
 import os
 import re
 import shutil
@@ -421,19 +420,19 @@ class TestLocalExecutor:
 
     @pytest.mark.slow
     def test_the_figures_of_a_run_whose_process_was_killed_are_the_same(self, tmp_path):
-        job, alone = long_job(tmp_path / "killed"), long_job(tmp_path / "alone")
+        executor, job, alone = LocalExecutor(1), long_job(tmp_path / "killed"), long_job(tmp_path / "alone")
         assert jobs.attempt(alone) is None
         killed = []
 
         def kill():
             wait_for((job.folder / "metrics.jsonl").exists)
-            for process in multiprocessing.active_children():
+            for process, _ in executor._calls.values():
                 process.kill()
                 killed.append(process)
 
         killer = threading.Thread(target=kill)
         killer.start()
-        series.run_all([job], LocalExecutor(1), lambda progress: None)
+        series.run_all([job], executor, lambda progress: None)
         killer.join()
         assert len(killed) == 1
         assert (job.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
@@ -473,6 +472,7 @@ class TestLocalExecutor:
         for out in (killed, whole):
             assert subprocess.run([*command, str(out)]).returncode == 0
         found = [json.loads((out / "results.json").read_text()) for out in (killed, whole)]
+        assert all(row.pop("seconds") for rows in found for row in rows["rows"])
         assert found[0] == found[1]
         assert all(row["n_finished"] == 1 for row in found[0]["rows"])
 

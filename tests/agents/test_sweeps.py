@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
@@ -284,6 +286,59 @@ class TestSweep:
         assert len(list((tmp_path / "it").rglob("events.out.tfevents.*"))) == 2
         assert main(["train", "fast", "--seeds", "2", "--threads", "1"]) == 2
         assert "with --seeds there is no --threads" in capsys.readouterr().err
+
+    def test_runs_none_of_which_can_start_are_an_error(self, here, tmp_path, monkeypatch, capsys):
+        def die(function, arguments):
+            calls = [Future() for _ in arguments]
+            for call in calls:
+                call.set_exception(BrokenProcessPool("its process ended with 1"))
+            return calls
+
+        monkeypatch.setattr(here, "start", die)
+        monkeypatch.chdir(tmp_path)
+        Path("it.json").write_text(json.dumps({"options": TINY, "seeds": 2}))
+        assert main(["sweep", "it.json", "--device", "cpu"]) == 1
+        assert "error: none of the runs could start: BrokenProcessPool: its process ended" in capsys.readouterr().err
+
+
+CALLS = """
+import os
+from maze_nca_gym.agents.runs.executors import LocalExecutor
+(call,) = LocalExecutor(1).start(os.path.basename, ["there/here"])
+print(call.result())
+"""
+SWEEPS = """
+from maze_nca_gym.agents import sweep
+results = sweep({"options": %s, "seeds": 1, "measure": {"n": 4}}, out="out", device="cpu")
+print(results.rows[0].state)
+"""
+REGISTERS = """
+from maze_nca_gym.agents import register_model
+from maze_nca_gym.agents.policies.learned import NCA
+register_model(type("Mine", (NCA,), {}))
+"""
+OWN = REGISTERS + SWEEPS % {**TINY, "model": "Mine"}
+
+
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize(
+    ("script", "last"),
+    [
+        (CALLS, "here"),
+        pytest.param(SWEEPS % TINY, "1 of 1", marks=pytest.mark.slow),
+        pytest.param(OWN, ("the sweep needs the module script", "model Mine is known here"), marks=pytest.mark.slow),
+    ],
+)
+def test_scripts_need_no_guard(script, last, piped, tmp_path):
+    (tmp_path / "script.py").write_text(script)
+    command = [sys.executable, "-" if piped else "script.py"]
+    done = subprocess.run(command, input=script if piped else "", cwd=tmp_path, capture_output=True, text=True)
+    if isinstance(last, str):
+        assert done.stdout.splitlines()[-1:] == [last], done.stderr
+    else:
+        assert done.returncode == 1
+        assert "ChildProcessError: none of the runs could start: " in done.stderr
+        assert last[piped] in done.stderr
 
 
 def a_run(folder, configuration, metrics="", result=None, **about):

@@ -63,7 +63,7 @@ def reproduce(
     Raises:
         ValueError: an unknown table, row, scale, launcher or device, or a folder of another scale or version.
         KeyboardInterrupt: after Ctrl-C, when all runs have been saved.
-        OSError: a file could not be written, or no disk space is left.
+        OSError: a file could not be written, no disk space is left, or none of the runs could start.
     """
     from .figures import draw
 

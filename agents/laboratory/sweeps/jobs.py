@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 FAILURE, LOG = "failure.json", "log.txt"
 TAIL = 4096
 """Bytes at the end of a file of metrics that hold its last lines."""
+
+IN_RUN: ContextVar[bool] = ContextVar("IN_RUN", default=False)
+"""Whether modules are imported for a run, one of which may be a script that starts sweeps itself."""
 
 
 class Measure(Protocol):
@@ -162,7 +166,7 @@ def attempt(job: Job) -> Error | None:
                 traceback.print_exc()
                 raise
     except Exception as error:  # any error ends this run alone: the others go on, and the tables list it
-        return Error(f"{type(error).__name__}: {error}", isinstance(error, Diverged))
+        return Error(f"{type(error).__name__}: {error}", isinstance(error, (Diverged, ValueError)))
     finally:
         for number, before in zip((1, 2), saved, strict=True):
             os.dup2(before, number)
@@ -182,8 +186,12 @@ def run_job(job: Job) -> None:
     from ...training.processes import find_workers
     from ...training.run import train
 
-    for module in job.modules:
-        import_own(module, "the sweep")
+    in_run = IN_RUN.set(True)
+    try:
+        for module in job.modules:
+            import_own(module, "the sweep")
+    finally:
+        IN_RUN.reset(in_run)
     began, n_updates = time.perf_counter(), job.config.n_updates
     every = min(25, max(1, n_updates // 20))
     policy = train(

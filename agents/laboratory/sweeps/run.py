@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from maze_nca_gym import __version__
-from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked
+from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
 
 from ...evaluation.figure_options import FigureFormat, FigureWidth
-from ...runs import RunFolder, check_folder, recorded
+from ...runs import DESCRIPTION, RunFolder, check_folder, recorded, unimportable
 from ...runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
-from .jobs import Job
+from .jobs import IN_RUN, Job
 from .series import Progress, run_all
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def sweep(
         ValueError: a bad description of the sweep, launcher or device, or a folder of another version or with runs of
             other configurations.
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
-        OSError: a file could not be written, or no disk space is left.
+        OSError: a file could not be written, no disk space is left, or none of the runs could start.
     """
     from .figures import draw
     from .specification import read_sweep
@@ -169,11 +169,16 @@ def run_sweep(
     Raises:
         ValueError: see `sweep`; nothing has been written or started.
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
-        OSError: a file could not be written, or no disk space is left.
+        OSError: a file could not be written, no disk space is left, or none of the runs could start.
     """
     from ...training.compiling import check_compile
     from ...training.processes import find_workers
 
+    check(
+        not IN_RUN.get(),
+        "a run of a sweep, or a module that it imports, cannot start a sweep: put what a script "
+        'starts under `if __name__ == "__main__":`, or what it registers in a module of its own',
+    )
     jobs = sweep.jobs(folder, how.device, tensorboard)
     executor = how.make_executor(folder / "submitit")
     for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
@@ -190,4 +195,7 @@ def run_sweep(
             on_change(progress)
 
         run_all(jobs, executor, report)
+    if not any((job.folder / DESCRIPTION).exists() for job in jobs):
+        lost = "".join(f"; {name} is known here alone, as no module registers it" for name in unimportable())
+        raise ChildProcessError(f"none of the runs could start: {jobs[0].failure()}{lost} (log: {jobs[0].log})")
     return sweep.results(jobs, folder), jobs

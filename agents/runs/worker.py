@@ -1,0 +1,88 @@
+"""A process of `LocalExecutor`: it makes one call, and ends with the process that started it.
+
+It imports what the call needs by name, and never the script of the process that started it: a script without a guard
+would run again, and what was typed or piped into Python cannot be imported at all.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+# Ctrl-C reaches this process too; the one that started it sends SIGTERM.
+_BEGIN = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
+    "from maze_nca_gym.agents.runs.worker import main; main()"
+)
+
+
+def begin(
+    function: Callable[[Any], Any], argument: Any, environ: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], Future[Any]]:
+    """Start a process that makes a call; return it, and the call.
+
+    The function, which must be importable, the argument and the result are pickled. The call raises BrokenProcessPool
+    if the process dies.
+    """
+    sent, call, pipe = bytes(ForkingPickler.dumps((function, argument))), Future[Any](), subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-c", _BEGIN, *map(str, sys.path)],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=subprocess.DEVNULL if sys.stderr is None else None,
+        env={**os.environ, **environ},
+    )
+    call.set_running_or_notify_cancel()
+
+    def follow() -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(len(sent).to_bytes(8, "big") + sent)
+            process.stdin.flush()
+            returned, result = ForkingPickler.loads(process.stdout.read())
+        except Exception as error:  # the class of an error may refuse its own arguments
+            died = f"its process ended with {process.wait()}" if isinstance(error, OSError | EOFError) else str(error)
+            call.set_exception(BrokenProcessPool(died))
+        else:
+            (call.set_result if returned else call.set_exception)(result)
+        process.wait()
+        process.stdout.close()
+        with suppress(OSError):
+            process.stdin.close()  # not before: the process would take this one to have ended
+
+    threading.Thread(target=follow, daemon=True).start()
+    return process, call
+
+
+def main() -> None:
+    """Make the call that comes in through stdin, and send what it returned or raised through stdout."""
+    sys.argv[1:] = []
+    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what the call prints is no part of its result
+    sent = source.read(int.from_bytes(source.read(8), "big"))
+
+    def end_with_parent() -> None:
+        source.raw.read()
+        os._exit(1)  # two commands must never write in one folder
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    try:
+        function, argument = ForkingPickler.loads(sent)
+        answer = ForkingPickler.dumps((True, function(argument)))
+    except BaseException as error:  # KeyboardInterrupt of a run, and SystemExit of an imported module, too
+        try:
+            answer = ForkingPickler.dumps((False, error))
+        except Exception:
+            answer = ForkingPickler.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+    with target:
+        target.write(answer)
