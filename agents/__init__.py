@@ -23,8 +23,6 @@ if Path(__file__).parent.resolve() not in [
         "second copy: install the one that you mean (pip install -e), in an environment of its own if both are needed"
     )
 
-from .policies.registry import PolicyInfo, find_policy, list_policies, load, make_env
-
 if TYPE_CHECKING:
     from .evaluation.leaderboard.run import bench
     from .evaluation.run import evaluate
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from .laboratory.sweeps.run import sweep
     from .policies.handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policies.policy import Policy
+    from .policies.registry import PolicyInfo, find_policy, list_policies, load, make_env
     from .policies.weights import register_model, save_model
     from .rollouts import iterate, rollout
     from .rollouts.animation import animate
@@ -82,4 +81,5 @@ __all__ = [
     "train",
 ]
 
-__getattr__ = lazily(__name__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__)

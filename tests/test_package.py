@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import compileall
 import importlib.util
+import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import typing
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -225,14 +228,50 @@ def test_editors_and_type_checkers_find_every_name_of_every_door(tmp_path: Path,
     if (program := shutil.which(checker, path=beside)) is None:
         pytest.skip(f"{checker} is not installed")
     names = [f"{door}.{name}" for door in DOORS for name in importlib.import_module(door).__all__]
-    lines = [*(f"import {door}" for door in DOORS), *(f"reveal_type({name})" for name in names)]
+    lines = ["# pyright: reportUnnecessaryTypeIgnoreComment=true", *(f"import {door}" for door in DOORS)]
+    lines += [f"reveal_type({name})" for name in names]
+    lines += [f"{door}.misspelt  # type: ignore" for door in DOORS]  # which warns if that is no mistake
     (tmp_path / "doors.py").write_text("\n".join(lines))
-    python = {"pyright": ["--pythonpath", sys.executable], "mypy": ["--python-executable", sys.executable]}[checker]
-    result = subprocess.run([program, *python, "doors.py"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    options = {"pyright": ["--pythonpath"], "mypy": ["--warn-unused-ignores", "--python-executable"]}[checker]
+    command = [program, *options, sys.executable, "doors.py"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert result.returncode == 0, result.stdout
     types = re.findall(r'(?:Type of .* is|Revealed type is) "(.*)"', result.stdout)
     assert len(types) == len(names)
     assert {"Any", "Unknown"}.isdisjoint(types)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_door_shows_its_names_and_their_types_can_be_evaluated(door: str) -> None:
+    module = importlib.import_module(door)
+    names = {name for name in dir(module) if not name.startswith("_")}
+    assert names >= set(module.__all__)
+    assert names == set(module.__all__) or "__dir__" not in vars(module)
+    for value in (getattr(module, name) for name in module.__all__):
+        for function in [*vars(value).values()] if isinstance(value, type) else [value]:
+            if inspect.isfunction(function) and function.__module__.startswith("maze_nca_gym."):
+                typing.get_type_hints(function)
+
+
+def test_evaluated_types_are_those_that_are_named_and_looking_them_up_loads_nothing() -> None:
+    code = "import sys, typing; from maze_nca_gym.agents import evaluate; print('torch' in sys.modules);"
+    code += "print(typing.get_type_hints(evaluate)['policies'])"
+    loaded, policies = run_python("-c", code).splitlines()
+    assert loaded == "False"
+    assert policies.count("maze_nca_gym.agents.policies.policy.Policy") == 2
+
+
+def test_a_door_needs_no_sources(tmp_path: Path) -> None:
+    imports = "from typing import TYPE_CHECKING\nfrom maze_nca_gym.support.doors import lazily\n"
+    names = "if TYPE_CHECKING:\n    from .room import thing as it\n__all__ = ['it']\n"
+    (tmp_path / "door").mkdir()
+    (tmp_path / "door" / "__init__.py").write_text(f"{imports}{names}__getattr__, __dir__ = lazily(__name__)\n")
+    (tmp_path / "door" / "room.py").write_text("thing = 7\n")
+    assert compileall.compile_dir(tmp_path, quiet=1, legacy=True)
+    for source in tmp_path.rglob("*.py"):
+        source.unlink()
+    code = f"import sys; sys.path.append({str(tmp_path)!r}); import door; print(dir(door), door.it, door.__file__[-4:])"
+    assert run_python("-c", code) == "['it'] 7 .pyc\n"
 
 
 def test_import_is_light_and_fast() -> None:

@@ -74,4 +74,5 @@ __all__ = [
     "threshold",
 ]
 
-__getattr__ = lazily(__name__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__)

@@ -6,12 +6,13 @@ import copy
 from typing import Any, TypeVar, cast
 
 import torch
-from gymnasium import Space
+from gymnasium import Env, Space
 from gymnasium.spaces import Box, Dict
 from stable_baselines3.common.distributions import DiagGaussianDistribution
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
 from maze_nca_gym.mazes.orders import split_order
@@ -192,7 +193,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             "optimizer_kwargs": self.optimizer_kwargs,
         }
 
-    def resized(self: Self, env: GymEnv) -> Self:
+    def resized(self: Self, env: Env[Any, Any] | VecEnv) -> Self:
         """Return a copy with the same weights for the mazes of an environment of another size.
 
         To continue training there, start from it: `PPO(NCAActorCriticPolicy, env, policy_kwargs={"start_from":

@@ -58,4 +58,5 @@ __all__ = [
     "try_out",
 ]
 
-__getattr__ = lazily(__name__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__)

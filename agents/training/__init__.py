@@ -41,4 +41,5 @@ __all__ = [
     "run_updates",
 ]
 
-__getattr__ = lazily(__name__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__)

@@ -131,4 +131,5 @@ __all__ = [
     "with_order",
 ]
 
-__getattr__ = lazily(__name__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__)

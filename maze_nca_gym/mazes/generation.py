@@ -25,7 +25,7 @@ from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes.levels import MOST_TILES, Tile, Tiles, clear_endpoints
 from maze_nca_gym.support.names import Registry, check_count, check_names, is_integer
 
-Size: TypeAlias = "int | tuple[int, int]"
+Size: TypeAlias = int | tuple[int, int]
 """Inner size of a level: one number for a square, or (rows, cols)."""
 
 CHUNK = 1 << 21

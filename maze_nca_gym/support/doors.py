@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-import ast
+import dis
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from importlib.util import resolve_name
+from typing import Annotated, Any, ForwardRef
+
+LATER = "imported when its type hint is evaluated"
+"""Note of a type that a module names without importing it."""
 
 
-def lazily(package: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: names come from where its `if TYPE_CHECKING:` imports them.
+def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package whose `if TYPE_CHECKING:` imports its names.
 
-    So people, type checkers and Python read the same list.
+    So people, type checkers and Python read the same list. Type hints of what is found can be evaluated, as
+    `typing.get_type_hints` does, though its module imports some types for type checkers alone.
 
     Args:
         package: its name.
     """
 
-    @cache
-    def homes() -> dict[str, str]:
-        source = sys.modules[package].__spec__.loader.get_source(package)  # type: ignore[union-attr]
-        blocks = (node for node in ast.parse(source).body if isinstance(node, ast.If))
-        unused = (block.body for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING")
-        imports = (node for body in unused for node in body if isinstance(node, ast.ImportFrom))
-        return {alias.name: "." * each.level + (each.module or "") for each in imports for alias in each.names}
-
     def find(name: str) -> Any:
-        if name not in homes():
+        if name not in imports(package):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes()[name], package), name)
+        home, its_name = imports(package)[name]
+        value = getattr(import_module(home), its_name)
+        if callable(value) and value.__module__ in sys.modules:
+            known = vars(sys.modules[value.__module__])
+            for missing in imports(value.__module__).keys() - known.keys():
+                home, its_name = imports(value.__module__)[missing]
+                reference = ForwardRef(f"__import__({home!r}, fromlist=[{its_name!r}]).{its_name}")
+                known[missing] = Annotated[reference, LATER]
+        return value
 
-    return find
+    return find, lambda: sorted(sys.modules[package].__all__)
+
+
+@cache
+def imports(module: str) -> Mapping[str, tuple[str, str]]:
+    """Return what the top of a module imports by name, for type checkers too: name -> its module, its name there.
+
+    Read from the code, which is there without sources too.
+    """
+    spec, found = sys.modules[module].__spec__, {}
+    code = spec.loader.get_code(module)  # type: ignore[union-attr]
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    for number, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":  # after its level and the names
+            home = resolve_name("." * steps[number - 2].argval + step.argval, spec.parent)  # type: ignore[union-attr]
+        elif step.opname == "IMPORT_FROM":  # before what keeps it by the name that it has here
+            found[steps[number + 1].argval] = (home, step.argval)
+    return found

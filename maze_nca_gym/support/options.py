@@ -45,6 +45,7 @@ from typing import (
 
 import numpy as np
 
+from maze_nca_gym.support.doors import LATER
 from maze_nca_gym.support.names import did_you_mean, unknown_name
 
 FAMILIAR = {
@@ -329,6 +330,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of arguments, with Any for names that only type checkers import."""
     call: Any = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
     known = getattr(inspect.unwrap(call), "__globals__", {})
+    known = {name: value for name, value in known.items() if LATER not in getattr(value, "__metadata__", ())}
     try:
         return get_type_hints(call, localns=defaultdict(lambda: Any, {**vars(builtins), **known}), include_extras=True)
     except (NameError, TypeError):  # a user's annotation need not be a type

@@ -18,4 +18,5 @@ if TYPE_CHECKING:
 
 __all__ = ["GAT", "GCN", "MLP", "NCA"]
 
-__getattr__ = lazily(__name__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__)
