@@ -1,0 +1,112 @@
+"""How many mazes does a network need? `python -m experiments.few_mazes` measures it, and draws few-mazes.png.
+
+It learns from some random mazes of 8x8, always the same for one seed and number: from what an automaton holds on them
+at every step, from the first moves at all their tiles, or from their answers. The first is `learn_automaton`'s way with
+linear programs, before and after questions; the others are `maze-nca-gym train fast` with as many updates for any number
+of mazes. Run again after an interruption, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+import tyro
+
+from experiments.kept import Record, kept
+from maze_nca_gym.agents import Policy, rollout, train
+from maze_nca_gym.agents.evaluation.drawing import BLUE, GREEN, VERMILION, count_axis, curve, figure, panels
+from maze_nca_gym.agents.evaluation.statistics import deviation
+from maze_nca_gym.agents.laboratory import AUTOMATA
+from maze_nca_gym.agents.laboratory.compiling.asking import ask
+from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
+from maze_nca_gym.agents.rollouts import encode
+from maze_nca_gym.agents.training.config import changed
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.mazes import test_levels
+from maze_nca_gym.mazes.solvers import is_optimal
+from maze_nca_gym.support.tables import Table
+
+SIZE, N_TESTED = 8, 1024
+NUMBERS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
+QUESTIONS = (0, 10, 20, 30, 40, 50, 60, 80)
+MODELS: dict[str, dict[str, Any]] = {
+    "NCA": {},
+    "GCN": {"cut_corners": None},
+    "MLP": {"cut_corners": None, "n_channels": 12},
+}
+"""Model -> options beside those of all runs."""
+LESSONS = {"steps": BLUE, "first moves": GREEN, "answers": VERMILION}
+"""What is learned from, with its colour in the figure."""
+
+
+@torch.no_grad()
+def right(policy: Policy, n_steps: int) -> float:
+    """Return the % of test levels on which a policy draws a shortest path."""
+    tiles = test_levels("random", SIZE, "shortest-path", N_TESTED).tiles
+    drawn = rollout(policy, encode(policy, tiles), n_steps, n_returned=1)[:, 0] > 0.5
+    return round(100 * float(np.mean(is_optimal(tiles, drawn.numpy()))), 2)
+
+
+def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, out: str) -> Record:
+    """Train on first moves or answers of n mazes."""
+    options = {"model": model, "guidance": float(lesson == "first moves"), "n_updates": n_updates, "seed": seed}
+    options |= {"sizes": [SIZE], "n_levels": n, "long_fraction": 0.0, "n_iterations": 32, "batch_size": 32}
+    policy = train("fast", out=out, threads=1, overwrite=True, **options, **MODELS[model])
+    return {"right": right(policy, 32), "weights": policy.n_weights}
+
+
+def from_steps(n: int, seed: int, n_questions: int) -> Record:
+    """Learn from an automaton's steps on n mazes, and from questions."""
+    tiles, lines = LevelStream(changed("fast", sizes=[SIZE], n_levels=n, long_fraction=0.0, seed=seed)).fixed.tiles, []
+    config = HintConfig(n_questions=n_questions, n_rounds=100)
+    model, certificate = ask(config, lines.append, AUTOMATA["shortest-path"], [tiles])
+    found = {"right": right(model, 80), "proven": bool(certificate.holds)}
+    return found | {"questions": lines[-1]["questions"], "rounds": len(lines)}
+
+
+def main(
+    out: Path = Path("runs/few-mazes"),
+    lessons: tuple[str, ...] = ("steps",),
+    models: tuple[str, ...] = ("NCA",),
+    numbers: tuple[int, ...] = NUMBERS,
+    seeds: int = 3,
+    n_updates: int = 1500,
+) -> None:
+    """Measure what is not measured yet, and write the table and the figure.
+
+    Args:
+        out: folder of the results.
+        lessons: what to learn from: steps, first moves, answers.
+        models: NCA, GCN, MLP; from steps the NCA alone can learn here.
+        numbers: numbers of mazes.
+        seeds: number of seeds.
+        n_updates: updates of each training.
+    """
+    curves: dict[tuple[str, str], list[list[float]]] = {}
+    asked: list[list[Record]] = []
+    for lesson, model in product(lessons, models):
+        if lesson == "steps" and model != "NCA":
+            continue
+        for n in numbers:
+            of_seeds = []
+            for seed in range(seeds):
+                name = f"{lesson} {model} {n} {seed}"
+                if lesson == "steps":
+                    found = kept(out / "measured" / f"{name}.json", from_steps, n, seed, 0)
+                    found |= {"asked": kept(out / "measured" / f"{name} asked.json", from_steps, n, seed, 1000)}
+                else:
+                    run = str(out / "runs" / name)
+                    found = kept(
+                        out / "measured" / f"{name}.json", from_rollouts, model, lesson, n, seed, n_updates, run
+                    )
+                print(name, found, flush=True)
+                of_seeds.append(found["right"])
+            curves.setdefault((lesson, model), []).append(of_seeds)
+
+
+if __name__ == "__main__":
+    tyro.cli(main, description=__doc__)
