@@ -1,16 +1,17 @@
-"""How many mazes does a network need? `python -m experiments.few_mazes` measures it, and draws few-mazes.png.
+"""How many mazes does a network need? `python -m experiments.few_mazes` measures it, and draws it.
 
 It learns from some random mazes of 8x8, always the same for one seed and number: from what an automaton holds on them
 at every step, from the first moves at all their tiles, or from their answers. The first is `learn_automaton`'s way with
-linear programs, before and after questions; the others are `maze-nca-gym train fast` with as many updates for any number
-of mazes. Run again after an interruption, it goes on where it stopped.
+linear programs, before and after questions; the others are `maze-nca-gym train fast` with as many updates whatever the
+number of mazes. Run again after an interruption, it goes on where it stopped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,8 +19,17 @@ import tyro
 
 from experiments.kept import Record, kept
 from maze_nca_gym.agents import Policy, rollout, train
-from maze_nca_gym.agents.evaluation.drawing import BLUE, GREEN, VERMILION, count_axis, curve, figure, panels
-from maze_nca_gym.agents.evaluation.statistics import deviation
+from maze_nca_gym.agents.evaluation.drawing import (
+    BLUE,
+    GREEN,
+    VERMILION,
+    count_axis,
+    curve,
+    figure,
+    fraction_axis,
+    legend,
+    panels,
+)
 from maze_nca_gym.agents.laboratory import AUTOMATA
 from maze_nca_gym.agents.laboratory.compiling.asking import ask
 from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
@@ -33,12 +43,12 @@ from maze_nca_gym.support.tables import Table
 SIZE, N_TESTED = 8, 1024
 NUMBERS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 QUESTIONS = (0, 10, 20, 30, 40, 50, 60, 80)
-MODELS: dict[str, dict[str, Any]] = {
-    "NCA": {},
-    "GCN": {"cut_corners": None},
-    "MLP": {"cut_corners": None, "n_channels": 12},
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "NCA": ("-", {}),
+    "GCN": ("--", {"cut_corners": None}),
+    "MLP": (":", {"cut_corners": None, "n_channels": 12}),
 }
-"""Model -> options beside those of all runs."""
+"""Model -> its line in the figure, and options beside those of all runs."""
 LESSONS = {"steps": BLUE, "first moves": GREEN, "answers": VERMILION}
 """What is learned from, with its colour in the figure."""
 
@@ -55,13 +65,14 @@ def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, ou
     """Train on first moves or answers of n mazes."""
     options = {"model": model, "guidance": float(lesson == "first moves"), "n_updates": n_updates, "seed": seed}
     options |= {"sizes": [SIZE], "n_levels": n, "long_fraction": 0.0, "n_iterations": 32, "batch_size": 32}
-    policy = train("fast", out=out, threads=1, overwrite=True, **options, **MODELS[model])
+    policy = train("fast", out=out, threads=1, overwrite=True, **options, **MODELS[model][1])
     return {"right": right(policy, 32), "weights": policy.n_weights}
 
 
 def from_steps(n: int, seed: int, n_questions: int) -> Record:
     """Learn from an automaton's steps on n mazes, and from questions."""
-    tiles, lines = LevelStream(changed("fast", sizes=[SIZE], n_levels=n, long_fraction=0.0, seed=seed)).fixed.tiles, []
+    stream = LevelStream(changed("fast", sizes=[SIZE], n_levels=n, long_fraction=0.0, seed=seed))
+    tiles, lines = stream.fixed.tiles, list[Mapping[str, Any]]()
     config = HintConfig(n_questions=n_questions, n_rounds=100)
     model, certificate = ask(config, lines.append, AUTOMATA["shortest-path"], [tiles])
     found = {"right": right(model, 80), "proven": bool(certificate.holds)}
@@ -86,26 +97,47 @@ def main(
         seeds: number of seeds.
         n_updates: updates of each training.
     """
-    curves: dict[tuple[str, str], list[list[float]]] = {}
-    asked: list[list[Record]] = []
-    for lesson, model in product(lessons, models):
+    measured = out / "measured"
+    curves: dict[tuple[str, str], list[tuple[int, list[float]]]] = {}
+    rows = []
+    for lesson, model, n in product(lessons, models, numbers):
         if lesson == "steps" and model != "NCA":
             continue
-        for n in numbers:
-            of_seeds = []
-            for seed in range(seeds):
-                name = f"{lesson} {model} {n} {seed}"
-                if lesson == "steps":
-                    found = kept(out / "measured" / f"{name}.json", from_steps, n, seed, 0)
-                    found |= {"asked": kept(out / "measured" / f"{name} asked.json", from_steps, n, seed, 1000)}
-                else:
-                    run = str(out / "runs" / name)
-                    found = kept(
-                        out / "measured" / f"{name}.json", from_rollouts, model, lesson, n, seed, n_updates, run
-                    )
-                print(name, found, flush=True)
-                of_seeds.append(found["right"])
-            curves.setdefault((lesson, model), []).append(of_seeds)
+        found, asked = [], []
+        for seed in range(seeds):
+            name = f"{lesson} {model} {n} {seed}"
+            if lesson == "steps":
+                found.append(kept(measured / f"{name}.json", from_steps, n, seed, 0))
+                asked.append(kept(measured / f"{name} asked.json", from_steps, n, seed, 1000))
+            else:
+                arguments = (model, lesson, n, seed, n_updates, str(out / "runs" / name))
+                found.append(kept(measured / f"{name}.json", from_rollouts, *arguments))
+            print(name, found[-1], asked[-1:], flush=True)
+        reached = [each["right"] for each in found]
+        curves.setdefault((lesson, model), []).append((n, reached))
+        proven = ", ".join(f"{each['questions']}" if each["proven"] else "not" for each in asked)
+        rows.append([lesson, model, f"{n:,}", f"{np.mean(reached):.1f} ± {np.std(reached, ddof=1):.1f}", proven])
+    asking = {
+        q: [kept(measured / f"asking {q} {seed}.json", from_steps, 1, seed, q)["right"] for seed in range(seeds)]
+        for q in QUESTIONS
+    }
+    print(Table(("learned from", "network", "mazes", "right, %", "proven after questions"), rows).markdown())
+    print({q: np.round(np.mean(reached), 1) for q, reached in asking.items()})
+    with figure(out / "few-mazes.png", 10, 4.2) as drawn:
+        left, right_side = panels(drawn, 2, 2)
+        for (lesson, model), points in curves.items():
+            x, y = [n for n, _ in points], np.array([reached for _, reached in points]) / 100
+            label = f"{lesson}, {model}"
+            colour, line = LESSONS[lesson], MODELS[model][0]
+            curve(left, x, y.mean(axis=1), y.min(axis=1), y.max(axis=1), color=colour, linestyle=line, label=label)
+        left.set(xlabel="mazes", xscale="log", title="other mazes of the kind, right")
+        y = np.array(list(asking.values())) / 100
+        curve(right_side, QUESTIONS, y.mean(axis=1), y.min(axis=1), y.max(axis=1), color=BLUE)
+        right_side.set(xlabel="questions", title="one maze, and questions")
+        for axes in (left, right_side):
+            fraction_axis(axes)
+            count_axis(axes.xaxis)
+        legend(drawn)
 
 
 if __name__ == "__main__":
