@@ -54,7 +54,8 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._live.stop()
+        if not self._live.disable:  # rich 13.7 prints an empty line even so
+            self._live.stop()
 
     def advance(self, n: int) -> None:
         """Show that n more are done. Long work between two advances calls it with 0, so that the time is updated."""
