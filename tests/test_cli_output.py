@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from tables import for_each
 
 from maze_nca_gym.agents.runs import check_folder, write_json
+from maze_nca_gym.cli.output import complaining
 
 
 @for_each("name", ["", "new", "new/and/deeper"])
@@ -49,6 +51,15 @@ def test_what_is_no_folder(name: str, message: str, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"--out must be {message}"):
             check_folder("--out", tmp_path / name)
     assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_of_others_are_shown_as_python_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings(record=True) as caught, complaining():
+        warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+        warnings.warn("no border", UserWarning, stacklevel=1)
+    assert [str(warning.message) for warning in caught] == ["overflow"]
+    assert capsys.readouterr().err == "maze-nca-gym: no border\n"
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,17 @@ def test_lines_to_labels_cross_no_label(tmp_path):
     assert not any(one.intersects_path(other) for one, other in combinations(ends, 2))
 
 
+def test_a_label_is_as_far_from_its_point_at_any_resolution(tmp_path):
+    places = []
+    for dpi in (100, 300):
+        with figure(tmp_path / "any.png", 6, 4, dpi=dpi) as drawn:
+            (axes,) = panels(drawn, 1, 1)
+            axes.plot(1, 1, "o")
+            label_points(drawn, axes, ["a solver"])
+        places.append(axes.texts[0].get_position())
+    assert places[1] == pytest.approx(places[0], abs=0.005)
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_labels_of_crowded_points_overlap_neither_each_other_nor_a_point(tmp_path, suffix):
     x, y = np.array([1, 1.01, 1.02, 1.5, 5, 5.2, 9, 9.1]), np.array([1, 1, 1, 1, 0.5, 0.5, 0, 0.02])

@@ -86,6 +86,7 @@ def test_presets_have_the_weights_of_the_paper(name):
     assert type(model) is NCA
     assert model.n_weights == WEIGHTS[name]
     assert model.task == preset(name).task
+    assert model.max_pool == (model.task == "diameter")
 
 
 @for_each("config", [*map(preset, PRESETS), VARIED, EVOLVING])
@@ -93,6 +94,11 @@ def test_survives_json(config):
     again = TrainingConfig.from_json(json.loads(json.dumps(config.to_json())))
     assert again == config
     assert hash(again) == hash(config)
+
+
+def test_options_of_the_run_come_first_then_those_of_its_model():
+    places = [list(OPTIONS).index(name) for name in ("seed", "n_channels", "kernel_size", "sizes", "learning_rate")]
+    assert places == sorted(places)
 
 
 def test_the_seed_decides_the_initial_weights():

@@ -43,6 +43,19 @@ def test_turned_problems_have_turned_solutions():
         torch.testing.assert_close(left @ here @ right, there, rtol=0, atol=1e-6)
 
 
+def test_bases_turn_at_first_and_then_now_and_then():
+    weight, turned, before = torch.zeros(4, 6, requires_grad=True), [], None
+    optimiser = SOAP([weight], lr=0.01)
+    for number in range(1, N_STEPS + 1):
+        weight.grad = random(4, 6, seed=number).float()
+        optimiser.step()
+        bases = [optimiser.state[weight][f"{side}_basis"] for side in ("left", "right")]
+        if before is None or not any(map(torch.equal, bases, before)):
+            turned.append(number)
+        before = bases
+    assert turned == [1, *range(TURN_EVERY, N_STEPS + 1, TURN_EVERY)]
+
+
 def test_vectors_get_adams_steps():
     start, wanted = random(6), random(6, seed=1)
     weight = start.clone().requires_grad_()
