@@ -352,6 +352,7 @@ class TestPopulations:
             ({"parents": "fitest"}, "unknown parents 'fitest'. Did you mean 'fittest'"),
             ({"n_offspring": 2**20 + 1}, "n_offspring must be from 1 to 1,048,576"),
             ({"window": 0}, "window must be an integer >= 1"),
+            ({"measure_unfinished": "no"}, "measure_unfinished must be True or False, got 'no'"),
             ({"n_initial": 0}, "n_initial must be an integer >= 1"),
             ({"task": "diameter", "size": 3}, "unexpected keyword argument 'task'; it takes capacity, eviction,"),
             ({"capcity": 3}, r"unexpected keyword argument 'capcity'\. Did you mean 'capacity'\?"),

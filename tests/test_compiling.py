@@ -82,7 +82,9 @@ def offspring_of(rng: np.random.Generator, kind: str) -> Arrays:
     """Mild ones, those that move every source, and those that wall it in."""
     wild: list[dict[str, Any]] = [{"tile_rate": 0.5, "source_rate": 1.0}, {"tile_rate": 1.0}]
     options: list[dict[str, Any]] = [{}, *(wild if kind == "flip" else [{f"n_{kind}": 60}])]
-    batches = [generate(rng, 8, (5, 7), border=border, endpoints=end) for border in (True, False) for end in (1, 0)]
+    batches = [
+        generate(rng, 8, (5, 7), border=border, endpoints=end) for border in (True, False) for end in (True, False)
+    ]
     return tuple(mutate(rng, batch, kind, **given) for batch in batches for given in options)
 
 

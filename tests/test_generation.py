@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -13,7 +15,10 @@ from tables import for_each
 
 from maze_nca_gym.mazes import generation, solvers
 from maze_nca_gym.mazes.generation import GENERATORS, generate
-from maze_nca_gym.mazes.levels import Tile, clear_endpoints
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, parse
+from maze_nca_gym.mazes.mutation import mutate
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 SIZES: list[int | tuple[int, int]] = [5, 6, (5, 8), (8, 5), (3, 12), 16]
 NARROW = [(1, 9), (9, 1), (2, 3), (3, 2), (1, 3)]
@@ -234,6 +239,8 @@ NO_FRACTION = r"must be a number in \[0, 1\]"
         (1, 4, "rooms", {"largest_room": 0}, "largest_room must be an integer >= 1"),
         (1, 4, "rooms", {"largest_room": 2.5}, "largest_room must be an integer >= 1"),
         (1, 4, "caves", {"smoothing": -1}, "smoothing must be an integer >= 0"),
+        *((1, 4, name, {"border": "no"}, "border must be True or False, got 'no'") for name in GENERATORS),
+        *((1, 4, name, {"endpoints": 0}, "endpoints must be True or False, got 0") for name in GENERATORS),
         (1, 4, "maze", {}, f"unknown generator 'maze'; known: {', '.join(GENERATORS)}"),
         (1, (1, 9), "caves", {}, r"caves of size 1 x 9 with wall_probability=0\.45 has two tiles; lower it"),
         *((1, 2, name, {"border": False}, "2 x 2 tiles have no two connected free tiles") for name in CELLS),
@@ -242,6 +249,25 @@ NO_FRACTION = r"must be a number in \[0, 1\]"
 def test_bad_arguments(n: Any, size: Any, name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         generate(rng(), n, size, name, **options)
+
+
+@for_each("source", [0, None, np.random, np.random.RandomState(0), np.random.default_rng])
+@for_each(
+    "draw",
+    [
+        *(partial(generate, n=1, size=4, generator=name) for name in GENERATORS),
+        *(partial(draw, n=1, size=4) for draw in GENERATORS.values()),
+        lambda source: SHORTEST_PATH.generate(source, 1, 4),
+        lambda source: mutate(source, parse("S.T")[None]),
+        lambda source: solvers.sample_shortest_paths(source, parse("S.T"), 1),
+        lambda source: LevelPopulation(PopulationConfig()).sample(source, 1),
+        lambda source: LevelPopulation(PopulationConfig()).offspring(source, 1),
+        lambda source: LevelPopulation(PopulationConfig()).breed(source, 1, "random", None, np.empty(0, np.uint64)),
+    ],
+)
+def test_what_draws_no_numbers(draw: Callable[[Any], Any], source: Any) -> None:
+    with pytest.raises(ValueError, match=r"rng must be a numpy.random.Generator, got .*; see"):
+        draw(source)
 
 
 @for_each("name", CELLS)

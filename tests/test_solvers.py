@@ -518,7 +518,7 @@ class TestAllShortestPaths:
 
     def test_bad_arguments(self) -> None:
         rng = np.random.default_rng(0)
-        with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+        with pytest.raises(ValueError, match="n must be an integer >= 1, got 0"):
             solvers.sample_shortest_paths(rng, parse("S.T"), 0)
         for solve in (solvers.count_shortest_paths, lambda tiles: solvers.sample_shortest_paths(rng, tiles, 1)):
             with pytest.raises(ValueError, match="level 1 has 2 and 1"):
@@ -580,10 +580,27 @@ def test_any_integers_in_any_layout(solve: Solver, convert: Callable[..., Any]) 
         np.testing.assert_array_equal(tiles, before)
 
 
-@for_each("solve", SOLVERS)
+PICTURE = np.array([[2, 255, 0], [0, 255, 3]], np.uint8)
+
+
+@for_each(
+    "solve",
+    [
+        *SOLVERS,
+        solvers.count_shortest_paths,
+        lambda tiles: solvers.sample_shortest_paths(np.random.default_rng(0), tiles, 1),
+        lambda tiles: solvers.is_valid(tiles, np.zeros(np.shape(tiles))),
+        lambda tiles: solvers.best_path(tiles, np.zeros(np.shape(tiles))),
+    ],
+)
 @for_each(
     ("tiles", "message"),
     [
+        (PICTURE, "tiles must be integers from 0 to 63 .*, got dtype uint8, values 0 to 255"),
+        (np.stack([PICTURE % 254, PICTURE]), "tiles must be integers from 0 to 63 .*, values 0 to 255"),
+        (np.where(PICTURE == 255, 64, PICTURE), "tiles must be integers from 0 to 63 .*, values 0 to 64"),
+        (np.ma.masked_equal(PICTURE % 254, 0), "tiles must not be a masked array"),
+        ([np.ma.masked_equal(PICTURE % 254, 0)], "tiles must not be a masked array"),
         ([[0, 64]], "tiles must be integers from 0 to 63"),
         ([[0, -1]], "tiles must be integers from 0 to 63"),
         ([[0.0, 1.0]], "got dtype float64"),

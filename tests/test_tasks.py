@@ -304,6 +304,7 @@ def test_bad_tasks():
         ({"n_channels": 2.0}, r"n_channels must be an integer >= 1, got 2\.0"),
         ({"usual_length": 0}, "usual_length must be an integer >= 1, got 0"),
         ({"default_steps": True}, "default_steps must be an integer >= 1, got True"),
+        ({"may_be_empty": "no"}, "may_be_empty must be True or False, got 'no'"),
         ({"solve": lambda tiles: tiles}, r"solve of the task 'own' must return a bool .*, got uint8 of \(2, 5, 5\)"),
         ({"solve": lambda tiles: tiles[0] > 0}, r"solve of the task 'own' must .*, got bool of \(5, 5\)"),
         ({"solve": lambda tiles: None}, "solve of the task 'own' must return a bool array of .*, got None"),

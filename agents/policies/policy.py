@@ -22,6 +22,7 @@ from maze_nca_gym import environment_id
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.tables import Table
 from maze_nca_gym.support.transfer import read_back, upload
 
@@ -253,7 +254,7 @@ class Policy(nn.Module):
                 f"`observation, info = env.reset()`; got {type(observation).__name__}{keys}"
             )
         device = self.device
-        arrays = (np.require(observation[key], np.float32, ["C", "W"]) for key in ("maze", "state"))
+        arrays = (np.require(as_array(observation[key], key), np.float32, ["C", "W"]) for key in ("maze", "state"))
         maze, current = (upload(array, device) for array in arrays)  # torch shares no read-only or strided array
         single = current.ndim == 3
         if single:
@@ -264,7 +265,7 @@ class Policy(nn.Module):
             )
         n_envs = len(current)
         counters = np.zeros(n_envs, np.int64) if state is None else np.array(state[0], np.int64)
-        begins = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
+        begins = np.zeros(n_envs, bool) if episode_start is None else as_array(episode_start, "episode_start", bool)
         for name, array in (("state", counters), ("episode_start", begins)):
             if array.shape != (n_envs,):
                 raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")

@@ -14,7 +14,8 @@ from maze_nca_gym.mazes.generation import GENERATORS, Size, check_size, generato
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border, read_tiles
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import Task
-from maze_nca_gym.support.names import check_keywords
+from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.names import check_flag, check_keywords
 
 DrawOwn = Callable[[NDArray[np.intp]], Tiles]
 """(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""
@@ -70,6 +71,7 @@ def shape_and_border(
     if levels is not None:
         tiles = load_levels(levels).tiles
         return tiles.shape[1:], bool(has_border(tiles).all())
+    check_flag("border", border)
     rows, cols = check_size(SIZE if size is None else size)
     return ((rows + 2, cols + 2) if border else (rows, cols)), bool(border)
 
@@ -98,6 +100,7 @@ class LevelSource:
             ValueError: the option `endpoints` of all generators, an unknown file or name, a bad value, a level that is
                 unsolvable, levels of another size than `size`, or an order without levels.
         """
+        check_flag("in_order", in_order)
         self.task = task
         self._set = None if levels is None else task.prepare(load_levels(levels, task.letters, task.name).tiles)
         self._in_order = in_order
@@ -147,7 +150,7 @@ class LevelSource:
             if level is not None or self._set is None:
                 other = "give index or level, not both" if level is not None else "this environment has no levels="
                 raise ValueError(f"index chooses from the environment's levels: {other}")
-            indices, last = np.asarray(index), len(self._set) - 1
+            indices, last = as_array(index, "index"), len(self._set) - 1
             one_each = indices.dtype.kind in "iu" and indices.shape in {(), (n,)}
             if not one_each or indices.min() < 0 or indices.max() > last:
                 several = "" if n == 1 else f", or {n} of them"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.levels import as_contiguous
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count, check_names
 
 _FLOAT32 = np.dtype(np.float32)
@@ -35,7 +36,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """
     if type(action) is np.ndarray and action.dtype is _FLOAT32 and action.shape == shape and action.flags.carray:
         return action
-    array = as_array(action)
+    array = as_array(action, "the action")
     if array.shape != shape:
         raise ValueError(f"the action is the next state and must have shape {shape}, got {array.shape}")
     if array.dtype.kind != "f":
@@ -43,18 +44,6 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     if array.dtype.itemsize > _FLOAT32.itemsize:  # what is finite must not become infinite
         array = np.where(np.isfinite(array), np.clip(array, -STATE_LIMIT, STATE_LIMIT), array)
     return as_contiguous(array, np.float32)
-
-
-def as_array(action: Any) -> NDArray[Any]:
-    """Return what a user passes as an action as an array, (...) of any dtype.
-
-    Raises:
-        ValueError: it cannot be one, such as a tensor that requires a gradient, is sparse or has no values.
-    """
-    try:
-        return np.asarray(action)
-    except (RuntimeError, TypeError) as error:
-        raise ValueError(f"the action must be an array, got {type(action).__name__}: {error}") from error
 
 
 def check_seed(seed: Any) -> int | None:

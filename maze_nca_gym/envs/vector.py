@@ -20,6 +20,7 @@ from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count
 
 Infos = dict[str, Any]
@@ -117,7 +118,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         options, n = check_reset_options(options, ("level", "index", "reset_mask")), self.num_envs
         given_mask = options.get("reset_mask")
-        mask = np.ones(n, np.bool_) if given_mask is None else np.asarray(host_array(given_mask))
+        mask = np.ones(n, np.bool_) if given_mask is None else as_array(host_array(given_mask), "reset_mask")
         if mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
             raise ValueError(
                 f"reset_mask must be a bool array of shape ({n},) with at least one True, "

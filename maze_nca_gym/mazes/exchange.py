@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tiles, write_csv
 from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, parse, stack_levels, to_text
 from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.files import atomic_write, read_text, validated_read
 from maze_nca_gym.support.options import check
 
@@ -40,7 +41,7 @@ def from_minigrid(grids: ArrayLike) -> Tiles:
     Raises:
         ValueError: another shape, or other objects.
     """
-    array = np.asarray(grids)
+    array = as_array(grids, "grids")
     if array.ndim == 4:
         return stack_levels(_in_turn(from_minigrid, array))
     is_grid = array.dtype.kind in "iu" and array.ndim == 3 and array.shape[2] == 3
@@ -233,7 +234,7 @@ def _fields(thing: Any, *names: str, optional: tuple[str, ...] = ()) -> dict[str
     found = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
     missing = [name for name in names if name not in found]
     check(not missing, f"{type(thing).__name__} has no {', '.join(missing)}")
-    return {name: np.asarray(found[name]) for name in (*names, *optional) if name in found}
+    return {name: as_array(found[name], name) for name in (*names, *optional) if name in found}
 
 
 def _binary(fields: Mapping[str, NDArray[Any]], name: str, ndim: int) -> NDArray[Any]:

@@ -23,7 +23,8 @@ import numpy as np
 
 from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes.levels import MOST_TILES, Tile, Tiles, clear_endpoints
-from maze_nca_gym.support.names import Registry, check_count, check_names, is_integer
+from maze_nca_gym.support.names import Registry, check_count, check_flag, check_names, is_integer
+from maze_nca_gym.support.random_streams import check_rng
 
 Size: TypeAlias = int | tuple[int, int]
 """Inner size of a level: one number for a square, or (rows, cols)."""
@@ -68,7 +69,7 @@ def random(
         ValueError: a bad argument, none of 20,000 candidates in a row is solvable, or so few are that it would take
             very long.
     """
-    height, width = _check(n, size)
+    height, width = _check(rng, n, size, border, endpoints)
     check_fraction("wall_probability", wall_probability)
     levels = _solid(n, height + 2, width + 2)
     n_accepted = n_drawn = futile = 0
@@ -113,12 +114,12 @@ def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True
 
     The arguments, errors and (n, H, W) uint8 result are those of `random`.
     """
-    return finish(rng, _carve_depth_first(rng, n, size), border, endpoints)
+    shape = _check(rng, n, size, border, endpoints)
+    return finish(rng, _carve_depth_first(rng, n, *shape), border, endpoints)
 
 
-def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
+def _carve_depth_first(rng: np.random.Generator, n: int, height: int, width: int) -> Tiles:
     """Return (N, H, W) perfect mazes without border or endpoints."""
-    height, width = _check(n, size)
     levels = _solid(n, height, width)
     # One number per cell, drawn at once, so that how many are drawn does not depend on the walk.
     uniforms = rng.random((n, ((height + 1) // 2) * ((width + 1) // 2)))
@@ -131,7 +132,7 @@ def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True
 
     The arguments, errors and (n, H, W) uint8 result are those of `random`.
     """
-    height, width = _check(n, size)
+    height, width = _check(rng, n, size, border, endpoints)
     rows, cols = (height + 1) // 2, (width + 1) // 2
     n_walls = rows * (cols - 1) + (rows - 1) * cols
     levels = _solid(n, height, width)
@@ -161,9 +162,9 @@ def loops(
     Raises:
         ValueError: a bad argument.
     """
+    height, width = _check(rng, n, size, border, endpoints)
     check_fraction("loop_fraction", loop_fraction)
-    levels = _carve_depth_first(rng, n, size)
-    _, height, width = levels.shape
+    levels = _carve_depth_first(rng, n, height, width)
     row, col = np.ogrid[:height, :width]
     last_row, last_col = 2 * ((height - 1) // 2), 2 * ((width - 1) // 2)
     between = ((row + col) % 2 == 1) & (row <= last_row) & (col <= last_col)
@@ -193,7 +194,7 @@ def rooms(
     Raises:
         ValueError: a bad argument.
     """
-    height, width = _check(n, size)
+    height, width = _check(rng, n, size, border, endpoints)
     check_count("largest_room", largest_room, 1)
     levels = _solid(n, height, width, Tile.EMPTY)
     # Each division takes three numbers, and there are fewer divisions than cells to keep apart.
@@ -226,7 +227,7 @@ def caves(
     Raises:
         ValueError: a bad argument, or none of 20,000 caves in a row has two tiles.
     """
-    height, width = _check(n, size)
+    height, width = _check(rng, n, size, border, endpoints)
     check_fraction("wall_probability", wall_probability)
     check_count("smoothing", smoothing, 0)
     accepted: list[Tiles] = []
@@ -318,6 +319,7 @@ def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str =
     Raises:
         ValueError: unknown generator or option, or a bad value; the message says what is allowed.
     """
+    check_rng(rng)  # here too, for generators of one's own
     return find_generator(generator, options)(rng, n, size, **options)
 
 
@@ -374,8 +376,11 @@ def check_fraction(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
 
 
-def _check(n: Any, size: Any) -> tuple[int, int]:
+def _check(rng: Any, n: Any, size: Any, border: Any, endpoints: Any) -> tuple[int, int]:
     """Check the arguments that all generators take; return (rows, cols)."""
+    check_rng(rng)
+    check_flag("border", border)
+    check_flag("endpoints", endpoints)
     check_count("n", n, 0)
     height, width = check_size(size)
     if height * width < 2:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.support import notebooks
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.support.names import find
 from maze_nca_gym.support.random_streams import GAMMA, scramble
@@ -145,7 +146,7 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = le
     Raises:
         ValueError: another number of dimensions than allowed, no tile at all, or values that are none of so many kinds.
     """
-    array = np.asarray(tiles)
+    array = as_array(tiles, "tiles")
     if array.ndim not in ndim:
         wanted = " or ".join({2: "(H, W)", 3: "(N, H, W)"}[n] for n in ndim)
         raise ValueError(f"tiles must have shape {wanted}, got {array.shape}")
@@ -208,7 +209,7 @@ def as_path(values: ArrayLike, name: str = "path") -> NDArray[np.bool_]:
     Raises:
         ValueError: another value, such as one of a prediction; `name` is what the message calls the array.
     """
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype != np.bool_ and (others := array[(array != 0) & (array != 1)]).size:
         raise ValueError(f"{name} must be bool, or 0 and 1, got {others[0]}; a prediction becomes one by {name} > 0.5")
     return as_contiguous(array, np.bool_)

@@ -20,8 +20,9 @@ from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes.generation import check_fraction
 from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_contiguous, as_tiles
 from maze_nca_gym.mazes.tasks import TASKS, Task
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count, check_names, find
-from maze_nca_gym.support.random_streams import words
+from maze_nca_gym.support.random_streams import check_rng, words
 
 PATIENCE = 32
 """Largest number of draws of an offspring; the first that is solvable and differs from its parent is taken."""
@@ -204,10 +205,7 @@ def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
     Raises:
         ValueError: `rng` is no generator of NumPy.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(
-            f"rng must be a numpy.random.Generator, got {type(rng).__name__}; see numpy.random.default_rng"
-        )
+    check_rng(rng)
     return rng.integers(MAX_SEED, size=n)
 
 
@@ -239,7 +237,7 @@ def offspring(
     mutation = find_mutation(kind, options)
     own = None if task is None or TASKS.ships(task.name) else task
     marked = None if own is None or own.is_plain else own
-    parents, keys = _as_parents(tiles, marked), np.asarray(seeds)
+    parents, keys = _as_parents(tiles, marked), as_array(seeds, "seeds")
     levels = parents.tiles.copy()
     n, height, width = levels.shape
     if keys.shape != (n,) or (n and (keys.dtype.kind not in "iu" or keys.min() < 0 or int(keys.max()) >= MAX_SEED)):
@@ -318,7 +316,7 @@ def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
     Raises:
         ValueError: edits of another shape, a place outside the level, or a value that is no kind of tile.
     """
-    level, changes = as_tiles(tiles, ndim=(2,), n_kinds=MOST_KINDS).copy(), np.asarray(edits)
+    level, changes = as_tiles(tiles, ndim=(2,), n_kinds=MOST_KINDS).copy(), as_array(edits, "edits")
     if changes.dtype.kind not in "iu" or changes.ndim != 2 or changes.shape[1] != 3:
         raise ValueError(f"edits must be (k, 3) integers, got {changes.dtype} of shape {changes.shape}")
     limits = (*level.shape, MOST_KINDS)

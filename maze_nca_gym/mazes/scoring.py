@@ -24,6 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes.levels import MOST_KINDS, Tiles, as_contiguous, as_path, as_tiles
+from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.names import check_flag
 
 IsOptimal: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], bool | NDArray[np.bool_]]
 """(N, H, W) tiles and bool paths, (N, H, W) or of K channels (N, K, H, W) -> (N,) bool, whether each is some optimal
@@ -89,8 +91,9 @@ def score(
         ValueError: the shapes differ, a prediction is NaN, a target has other values than 0 and 1 (`as_path`), or it is
             empty and `is_optimal` is None.
     """
+    check_flag("canonical", canonical)
     levels: Tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
-    paths, targets = as_contiguous(path, np.float32), as_path(target, "target")
+    paths, targets = as_contiguous(as_array(path, "path"), np.float32), as_path(target, "target")
     one_level = paths.ndim == 4 and is_optimal is not None and (len(paths), *paths.shape[2:])
     if levels.shape not in (paths.shape, one_level) or paths.shape != targets.shape:
         raise ValueError(
@@ -160,7 +163,7 @@ def squared_errors(path: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
     Raises:
         ValueError: the shapes differ, or a target has other values than 0 and 1.
     """
-    paths, targets = np.asarray(path, np.float64), as_path(target, "target")
+    paths, targets = as_array(path, "path", np.float64), as_path(target, "target")
     if paths.ndim not in (3, 4) or paths.shape != targets.shape:
         raise ValueError(f"path and target must have one shape (N, H, W), got {paths.shape} and {targets.shape}")
     errors = as_one_map(np.maximum(paths, 0) - targets)

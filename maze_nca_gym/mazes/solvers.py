@@ -24,6 +24,9 @@ from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes._kernels.registry import MALFORMED, UNSOLVABLE
 from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_path, as_tiles
 from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
+from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.names import check_count
+from maze_nca_gym.support.random_streams import check_rng
 
 # a dtype is cheaper to pass than its class, and a call for one level is short
 _UINT8, _BOOL = np.dtype(np.uint8), np.dtype(np.bool_)
@@ -81,7 +84,7 @@ def shortest_paths_from(
             source.
     """
     level = as_tiles(tiles, ndim=(2,))
-    places = np.asarray(targets)
+    places = as_array(targets, "targets")
     if places.dtype.kind not in "iu" or places.shape[1:] != (2,):
         raise ValueError(f"targets must be (K, 2) integers, got {targets!r}")
     starts = _sources(level[None]) if start is None else _check_places("start", level[None], start)
@@ -128,10 +131,11 @@ def sample_shortest_paths(rng: np.random.Generator, tiles: ArrayLike, n: int) ->
         (n, H, W) or (n, N, H, W) bool. In a batch, a level whose target is out of reach has no path tile at all.
 
     Raises:
-        ValueError: `n` is below 1, a single level is unsolvable, or any level lacks or repeats source or target.
+        ValueError: `rng` is no generator, `n` is below 1, a single level is unsolvable, or any level lacks or repeats
+            source or target.
     """
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    check_rng(rng)
+    n = check_count("n", n)
     tiles = _fast_tiles(tiles)
     levels = tiles if tiles.ndim == 3 else tiles[None]
     counts, paths = _sample(levels, rng.integers(1 << 63, size=len(levels), dtype=np.uint64), n)
@@ -169,10 +173,15 @@ def diameter(tiles: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool_]:
     tiles, code = _fast_tiles(tiles), order_code(order)
     paths = np.zeros(tiles.shape, _BOOL)
     if tiles.ndim == 2:
-        if kernels.diameter(tiles, code, paths) == UNSOLVABLE:
+        status = kernels.diameter(tiles, code, paths)
+        if status == UNSOLVABLE:
             raise ValueError("the level has no free tile, hence no diameter")
-    else:
-        kernels.diameters(tiles, code, paths)
+        if status == MALFORMED:
+            _raise_malformed("the level", tiles)
+        return paths
+    malformed = kernels.diameters(tiles, code, paths)
+    if malformed >= 0:
+        _raise_malformed(f"level {malformed}", tiles[malformed])
     return paths
 
 
@@ -278,7 +287,7 @@ def best_path(tiles: ArrayLike, values: ArrayLike, order: str = USUAL_ORDER) -> 
             without a target, two sources …
     """
     levels = _as_batch(tiles)
-    gains = np.ascontiguousarray(values, np.float64)
+    gains = np.ascontiguousarray(as_array(values, "values"), np.float64)
     if gains.shape != np.shape(tiles):
         raise ValueError(f"values must have the shape of tiles, {np.shape(tiles)}, got {gains.shape}")
     if not np.isfinite(gains).all():
@@ -312,8 +321,7 @@ def _are_paths(levels: Tiles, paths: NDArray[np.bool_], lengths: NDArray[np.int6
 
 
 def _fast_tiles(tiles: ArrayLike) -> Tiles:
-    """Return `as_tiles`, but do not search an array of the right layout for invalid values: to the kernels, any value
-    but `Tile.WALL` is a free tile."""
+    """Return `as_tiles`, but leave it to the kernels to find invalid values in an array of the right layout."""
     if type(tiles) is np.ndarray and tiles.dtype is _UINT8 and tiles.size and tiles.flags.carray:
         return tiles if tiles.ndim == 2 or tiles.ndim == 3 else as_tiles(tiles, n_kinds=MOST_KINDS)
     return as_tiles(tiles, n_kinds=MOST_KINDS)
@@ -326,6 +334,7 @@ def _as_batch(tiles: ArrayLike) -> Tiles:
 
 
 def _raise_malformed(which: str, tiles: Tiles) -> None:
+    as_tiles(tiles, n_kinds=MOST_KINDS)
     n_sources, n_targets = (tiles == Tile.SOURCE).sum(), (tiles == Tile.TARGET).sum()
     raise ValueError(
         f"a shortest path needs exactly one source and one target; {which} has {n_sources} and {n_targets}"
@@ -344,7 +353,7 @@ def _sources(levels: Tiles) -> NDArray[np.int64]:
 def _check_places(name: str, levels: Tiles, places: ArrayLike) -> NDArray[np.int64]:
     """Return (N,) free places of (N, H, W) levels, counted row by row; `name` is what errors call them."""
     n, height, width = levels.shape
-    array = np.asarray(places)
+    array = as_array(places, name)
     if array.dtype.kind not in "iu" or array.shape not in {(2,), (n, 2)}:
         raise ValueError(f"{name} must be (row, col) or ({n}, 2) integers, got {places!r}")
     array = np.ascontiguousarray(np.broadcast_to(array, (n, 2)), dtype=np.int64)

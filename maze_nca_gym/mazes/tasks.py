@@ -28,7 +28,7 @@ from maze_nca_gym.mazes.levels import (
 )
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
-from maze_nca_gym.support.names import check_count
+from maze_nca_gym.support.names import check_count, check_flag
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
 """(N, H, W) tiles and bool paths -> (N,) int64, 0 for what is no valid path, and more for a better one."""
@@ -99,6 +99,7 @@ class Task:
             raise ValueError(f"the name of a task ends with its order only, which is {self.order}, got {self.name!r}")
         for name in ("n_channels", "usual_length", "default_steps"):
             check_count(name, getattr(self, name))
+        check_flag("may_be_empty", self.may_be_empty)
         named = isinstance(self.answers, tuple) and all(isinstance(name, str) and name for name in self.answers)
         if not named or not self.answers or len({*self.answers, *self.guided}) < len(self.answers) + len(self.guided):
             raise ValueError(

@@ -25,6 +25,7 @@ from maze_nca_gym.rendering.panels import (
     outline,
 )
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
+from maze_nca_gym.support.arrays import as_array
 
 _TITLE, _STATUS, _TEXT, _SMALL = 22, 18, 14, 12
 _GAP = 20
@@ -72,7 +73,7 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         tiles = as_tiles(self.tiles, ndim=(2,), n_kinds=max(len(Tile), len(self.kinds)))
-        channels, target = np.asarray(self.channels, np.float32), np.asarray(self.target, np.bool_)
+        channels, target = as_array(self.channels, "channels", np.float32), as_array(self.target, "target", np.bool_)
         if channels.ndim != 3 or not len(channels) or channels.shape[1:] != tiles.shape:
             raise ValueError(f"channels must have shape (C, {tiles.shape[0]}, {tiles.shape[1]}), got {channels.shape}")
         if target.shape[-2:] != tiles.shape or target.shape[:-2] not in {
@@ -198,8 +199,8 @@ def draw_level(
     for name, own in shapes.items():
         if own[-2:] != tiles.shape or own != shape or len(own) > 3:
             raise ValueError(f"{name} must have the tiles' shape {tiles.shape}, got {own}")
-    values = np.zeros(shape, np.float32) if path is None else np.asarray(path, np.float32)
-    exact = np.zeros(shape, np.bool_) if solution is None else np.asarray(solution, np.bool_)
+    values = np.zeros(shape, np.float32) if path is None else as_array(path, "path", np.float32)
+    exact = np.zeros(shape, np.bool_) if solution is None else as_array(solution, "solution", np.bool_)
     if cell < 1:
         raise ValueError(f"cell must be at least 1 pixel, got {cell}")
     rows, cols = tiles.shape

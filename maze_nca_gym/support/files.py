@@ -19,6 +19,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.support.arrays import as_array
+
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, MemoryError, EOFError)
 """Errors that reading a file raises if its content is not as expected."""
 OTHER_VERSION = "; another version of this package may have written it"
@@ -143,7 +145,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
     """
     path = npz_path(path)
     text = {} if config is None else {"config": np.array(json.dumps(dict(config), sort_keys=True))}
-    named: dict[str, Any] = {**text, **arrays}
+    named: dict[str, Any] = {**text, **{name: as_array(array, name) for name, array in arrays.items()}}
     with atomic_write(path) as file:
         np.savez_compressed(file, **named)
     return path

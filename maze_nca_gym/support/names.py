@@ -11,6 +11,8 @@ from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 
 NAMED: ContextVar[tuple[str, ...]] = ContextVar("NAMED", default=())
@@ -110,6 +112,16 @@ def is_integer(value: Any, least: int) -> bool:
     if type(value) is int:  # ten times as fast as asking the abstract class
         return value >= least
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Check what is either on or off.
+
+    Raises:
+        ValueError: neither True nor False, of Python or NumPy: the text "no" would be on.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:

@@ -9,7 +9,8 @@ Pseudorandom Number Generators* (2014).
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,17 @@ def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
     """
     states = scramble(seeds.astype(np.uint64))[:, None] + np.arange(start + 1, start + n + 1, dtype=np.uint64) * GAMMA
     return scramble(states)
+
+
+def check_rng(rng: Any) -> None:
+    """Check a source of randomness.
+
+    Raises:
+        ValueError: it is no generator of NumPy.
+    """
+    if not isinstance(rng, np.random.Generator):
+        kind = rng.__name__ if isinstance(rng, (type, ModuleType)) else type(rng).__name__
+        raise ValueError(f"rng must be a numpy.random.Generator, got {kind}; see numpy.random.default_rng")
 
 
 def rng_for(seed: int, purpose: str, *indices: int) -> np.random.Generator:

@@ -489,6 +489,8 @@ class TestConstructor:
                 r"Did you mean 'perfect-9'.*\? Known .* and test sets such as perfect-31, of random, ",
             ),
             ({"levels": "perfect-1"}, "a named set's size must be an integer >= 2, got 1"),
+            ({"in_order": "no"}, "in_order must be True or False, got 'no'"),
+            ({"border": "no"}, "border must be True or False, got 'no'"),
             ({"in_order": True}, "in_order plays a set of levels in its order: give levels= too"),
             ({"endpoints": True}, "endpoints is no option here"),
             ({"wall_probability": 1.5}, r"wall_probability must be a number in \[0, 1\]"),

@@ -21,6 +21,7 @@ from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
 from maze_nca_gym.envs.wrappers.evolution import OPTIONS, Evolution
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.support.names import check_flag
 
 ROW = np.zeros(1, np.intp)
 """Index of the only environment."""
@@ -104,9 +105,10 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
         maze = env.unwrapped if isinstance(env, gym.Env) else None
         if not isinstance(maze, MazeEnv):
             raise ValueError(f"AdversarialEvolution wraps the environments of maze_nca_gym, not {env}")
+        check_flag("measure_unfinished", measure_unfinished)
         self._prepare(maze, 1, population, options, measure_unfinished=measure_unfinished)
         gym.Wrapper.__init__(self, env)
-        self._measure_unfinished = bool(measure_unfinished)
+        self._measure_unfinished = measure_unfinished
         self._level: Tiles = np.empty((0, *maze.source.shape), np.uint8)
         self._n_steps = 0
         self._running = False

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.envs.maze import Observation
-from maze_nca_gym.envs.spaces import as_array
+from maze_nca_gym.support.arrays import as_array
 
 
 class PathSpace(Dict):
@@ -61,7 +61,7 @@ class PathAction(
         Raises:
             ValueError: the same errors as from the environment.
         """
-        return self.env.step(paths_of(as_array(action)))
+        return self.env.step(paths_of(as_array(action, "the action")))
 
 
 def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any], gym.Space[Any]]:

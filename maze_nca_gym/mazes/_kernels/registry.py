@@ -18,7 +18,9 @@ It is the only negative value, so one comparison with 0 separates unreached tile
 BLOCKED = 1 << 30
 """Value of a map at a wall or padding: larger than any distance, and not negative, so no search enters it."""
 SOLVED, UNSOLVABLE, MALFORMED = 0, 1, 2
-"""Status of a level; MALFORMED means that it has not exactly one source and one target."""
+"""Status of a level; MALFORMED means a tile of no kind, or not exactly one source and one target."""
+FOREIGN = 0xC0
+"""The bits that no tile has: a task has at most 64 kinds of tile, `levels.MOST_KINDS`."""
 
 
 def kernel(signature: str, inline: bool = False):

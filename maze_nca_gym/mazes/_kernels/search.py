@@ -15,7 +15,7 @@ Two arrays are passed through all kernels:
 
 import numpy as np
 
-from maze_nca_gym.mazes._kernels.registry import BLOCKED, SOURCE, TARGET, UNSEEN, WALL, kernel
+from maze_nca_gym.mazes._kernels.registry import BLOCKED, FOREIGN, SOURCE, TARGET, UNSEEN, WALL, kernel
 
 UNIT = np.uint64(1)
 """Unsigned one: numba turns the sum of a signed and an unsigned integer into a float."""
@@ -158,15 +158,17 @@ ENDPOINT_BIT = 2
 
 @kernel("b1(u1[:, ::1], i4[::1])", inline=True)
 def find_endpoints(tiles, endpoints):
-    """Write the places of source and target, counted row by row; return whether there is exactly one of each."""
+    """Write the places of source and target, counted row by row; return whether there is exactly one of each, and no
+    tile of no kind."""
     area = tiles.size
     flat = tiles.flat
-    sources = targets = 0
+    sources = targets = every = 0
     for start in range(0, area, STRIP):
         stop = min(start + STRIP, area)
         bits = 0  # a loop without branches, which becomes vector code
         for i in range(start, stop):
             bits |= flat[i]
+        every |= bits
         # Most strips hold neither endpoint, and this one test skips them.
         if bits & ENDPOINT_BIT:
             for i in range(start, stop):
@@ -176,7 +178,7 @@ def find_endpoints(tiles, endpoints):
                 elif flat[i] == TARGET:
                     targets += 1
                     endpoints[1] = i
-    return sources == 1 and targets == 1
+    return sources == 1 and targets == 1 and not every & FOREIGN
 
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1], i4[::1])")

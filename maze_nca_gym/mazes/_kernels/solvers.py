@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from maze_nca_gym.mazes._kernels.registry import BLOCKED, MALFORMED, SOLVED, UNSEEN, UNSOLVABLE, kernel
+from maze_nca_gym.mazes._kernels.registry import BLOCKED, FOREIGN, MALFORMED, SOLVED, UNSEEN, UNSOLVABLE, kernel
 from maze_nca_gym.mazes._kernels.search import (
     DENSE,
     UNIT,
@@ -301,23 +301,41 @@ def solve_diameter(tiles, order, path, found, scratch):
     return marked
 
 
+@kernel("b1(u1[:, ::1])", inline=True)
+def has_foreign(tiles):
+    """Return whether a tile is of no kind."""
+    bits = 0  # a loop without branches, which becomes vector code
+    flat = tiles.flat
+    for i in range(len(flat)):
+        bits |= flat[i]
+    return bits & FOREIGN != 0
+
+
 @kernel("i1(u1[:, ::1], i8, b1[:, ::1])")
 def diameter(tiles, order, path):
     """Mark the canonical diameter path of one level; `path` must be all False before."""
+    if has_foreign(tiles):
+        return MALFORMED
     height, width = tiles.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     moves = solve_diameter(tiles, order, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
     return SOLVED if moves >= 0 else UNSOLVABLE
 
 
-@kernel("void(u1[:, :, ::1], i8, b1[:, :, ::1])")
+@kernel("i8(u1[:, :, ::1], i8, b1[:, :, ::1])")
 def diameters(levels, order, paths):
-    """Mark the canonical diameter path of every level; `paths` must be all False before."""
+    """Mark the canonical diameter path of every level; return the first that is malformed, or -1.
+
+    `paths` must be all False before.
+    """
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((4, (height + 2) * (width + 1) + 4), np.int32)
     for i in range(n):
+        if has_foreign(levels[i]):
+            return i
         solve_diameter(levels[i], order, paths[i], found, scratch)
+    return -1
 
 
 NONE = -np.inf

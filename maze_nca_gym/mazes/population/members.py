@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.scoring import IsOptimal, Scores, score
+from maze_nca_gym.support.arrays import as_array
 
 MEMBER = np.dtype(
     [
@@ -55,7 +56,7 @@ class Candidates:
 
     def take(self, indices: ArrayLike) -> Candidates:
         """Return the candidates at these (K,) indices, in that order."""
-        which = np.asarray(indices, np.int64)
+        which = as_array(indices, "indices", np.int64)
         names = ("tiles", "targets", "parents", "generations", "seeds")
         taken: dict[str, Any] = {name: getattr(self, name)[which] for name in names}
         return Candidates(**taken, edits=tuple(self.edits[i] for i in which.tolist()))
@@ -109,7 +110,7 @@ def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurem
     Raises:
         ValueError: another length, or values out of range.
     """
-    regret, completed = np.asarray(fitness, np.float64), np.asarray(complete, np.float64)
+    regret, completed = as_array(fitness, "fitness", np.float64), as_array(complete, "complete", np.float64)
     if regret.shape != (n,) or completed.shape != (n,):
         raise ValueError(f"fitness and complete must have shape {(n,)}, got {regret.shape} and {completed.shape}")
     if not np.isfinite(regret).all():

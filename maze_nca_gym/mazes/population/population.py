@@ -20,8 +20,10 @@ from maze_nca_gym.mazes.population.members import MEMBER, Candidates, as_measure
 from maze_nca_gym.mazes.population.selection import PRIORITISATIONS, Floats, by_staleness
 from maze_nca_gym.mazes.population.storage import FORMAT, KIND, STORED, check_stored
 from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.support.names import check_count, unknown_name
+from maze_nca_gym.support.random_streams import check_rng
 from maze_nca_gym.support.tables import Table
 
 
@@ -83,7 +85,7 @@ class LevelPopulation:
 
     def indices_of(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Return the indices of the levels with these ids, (N,) int64, -1 for those that are no longer members."""
-        wanted, own = np.asarray(ids, np.int64), self.members["id"]
+        wanted, own = as_array(ids, "ids", np.int64), self.members["id"]
         order = np.argsort(own)
         at = np.minimum(np.searchsorted(own, wanted, sorter=order), self._n - 1)
         return np.where(own[order[at]] == wanted, order[at], -1) if self._n else np.full(wanted.shape, -1, np.int64)
@@ -108,6 +110,7 @@ class LevelPopulation:
         Raises:
             ValueError: the population is empty, or n < 0.
         """
+        check_rng(rng)
         check_count("n", n, 0)
         probabilities = self.probabilities()
         return rng.choice(len(self), size=n, p=probabilities)
@@ -173,6 +176,7 @@ class LevelPopulation:
         Raises:
             ValueError: the population is empty, or a bad argument.
         """
+        check_rng(rng)
         check_count("n", n, 0)
         self._require_levels()
         if not isinstance(parents, str):
@@ -395,7 +399,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_indices(indices: ArrayLike, shape: tuple[int, ...], n: int) -> NDArray[np.int64]:
-    which = np.asarray(indices)
+    which = as_array(indices, "indices")
     if which.shape != shape or (which.size and which.dtype.kind not in "iu"):
         raise ValueError(f"indices must be integers of shape {shape}, got {which.dtype} of shape {which.shape}")
     if which.size and not (which.min() >= 0 and which.max() < n):

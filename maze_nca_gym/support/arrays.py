@@ -1,0 +1,24 @@
+"""Arrays that users pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Return what a user passes as an array, (...) of any dtype or of the one asked for.
+
+    Raises:
+        ValueError: it cannot be an array, such as a tensor that requires a gradient, is sparse or has no values; or it
+            has a mask, which would be lost. `name` is what the message calls it.
+    """
+    for each in values if isinstance(values, (list, tuple)) else (values,):
+        if isinstance(each, np.ma.MaskedArray):
+            raise ValueError(f"{name} must not be a masked array: fill it, as {name}.filled(0) does")
+    try:
+        return np.asarray(values, dtype)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"{name} must be an array, got {type(values).__name__}: {error}") from error

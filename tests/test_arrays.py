@@ -1,0 +1,79 @@
+"""Arrays that users pass, at every door that takes some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from tables import for_each
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.mazes import exchange, mutation, scoring, solvers
+from maze_nca_gym.mazes.levels import level_hashes, parse, to_text
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.rendering.frame import Snapshot, draw_level
+from maze_nca_gym.support.files import save_arrays
+
+MAZE = parse("S.T\n.#.\n...")
+PATH = solvers.shortest_path(MAZE)
+ENV = gym.make("MazeShortestPath-v0", levels=MAZE, n_channels=2)
+VEC = gym.make_vec("MazeShortestPath-v0", num_envs=2, levels=MAZE, n_channels=2)
+STATE = np.zeros((2, *MAZE.shape), np.float32)
+
+
+def masked(values: Any) -> Any:
+    return np.ma.masked_array(values, np.arange(np.size(values)).reshape(np.shape(values)) == 0)
+
+
+def observed(**changes: Any) -> dict[str, Any]:
+    return {"maze": np.zeros((4, *MAZE.shape), np.float32), "state": np.zeros((11, *MAZE.shape), np.float32), **changes}
+
+
+@for_each(
+    "call",
+    [
+        lambda: load_levels(masked(MAZE)),
+        lambda: load_levels([masked(MAZE), MAZE]),
+        lambda: level_hashes(masked(MAZE[None])),
+        lambda: to_text(MAZE, masked(PATH)),
+        lambda: solvers.is_optimal(MAZE, masked(PATH)),
+        lambda: solvers.distances(MAZE, masked([0, 0])),
+        lambda: solvers.shortest_paths_from(MAZE, masked([[0, 0]])),
+        lambda: solvers.best_path(MAZE, masked(PATH)),
+        lambda: scoring.score(MAZE[None], masked(PATH[None]), PATH[None]),
+        lambda: scoring.score(MAZE[None], PATH[None], masked(PATH[None])),
+        lambda: scoring.squared_errors(masked(PATH[None]), PATH[None]),
+        lambda: mutation.offspring(masked([3]), MAZE[None]),
+        lambda: mutation.apply_edits(MAZE, masked([[0, 1, 1]])),
+        lambda: exchange.from_minigrid(masked(exchange.to_minigrid(MAZE))),
+        lambda: LevelPopulation(PopulationConfig()).indices_of(masked([3])),
+        lambda: LevelPopulation(PopulationConfig()).update([], masked([]), []),
+        lambda: Snapshot(MAZE, masked(STATE), PATH),
+        lambda: draw_level(MAZE, masked(PATH)),
+        lambda: ENV.step(masked(STATE)),
+        lambda: ENV.reset(options={"level": masked(MAZE)}),
+        lambda: VEC.step(masked([STATE, STATE])),
+        lambda: VEC.reset(options={"reset_mask": masked([True, True])}),
+        lambda: load("shortest-path-bfs").predict(observed(state=masked(observed()["state"]))),
+        lambda: save_arrays(Path("none.npz"), {"tiles": masked(MAZE)}),
+    ],
+)
+def test_a_mask_is_never_lost(call: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    ENV.reset(seed=0)
+    VEC.reset(seed=0)
+    with pytest.raises(ValueError, match=r"must not be a masked array: fill it, as .*\.filled\(0\) does"):
+        call()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_is_no_array() -> None:
+    for given in (torch.zeros(3, 3, requires_grad=True), torch.zeros(3, 3, device="meta")):
+        with pytest.raises(ValueError, match="tiles must be an array, got Tensor: "):
+            load_levels(given)  # type: ignore[arg-type]
