@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from maze_nca_gym.agents import compile_automaton, list_policies, load, rollout
 from maze_nca_gym.agents.laboratory.automata.automaton import Automaton
 from maze_nca_gym.agents.laboratory.automata.canonical_path import CanonicalPath
-from maze_nca_gym.agents.laboratory.automata.ghosts import (
+from maze_nca_gym.agents.laboratory.automata.healing import HEALING
+from maze_nca_gym.agents.laboratory.automata.rules import Bits, Expression, Rule, TileKind, TileView, expression_of
+from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.laboratory.automata.theorem import Theorem
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script
+from maze_nca_gym.mazes import generate
+from maze_nca_gym.mazes.facts import Number, Picture, Truth
+from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     ENTERS,
     canonical_path,
@@ -29,15 +37,8 @@ from maze_nca_gym.agents.laboratory.automata.ghosts import (
     has_come,
     has_less,
 )
-from maze_nca_gym.agents.laboratory.automata.healing import HEALING
-from maze_nca_gym.agents.laboratory.automata.rules import Bits, Expression, Rule, TileKind, TileView, expression_of
-from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
-from maze_nca_gym.agents.laboratory.automata.theorem import Number, Picture, Theorem, Truth
-from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
-from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script
-from maze_nca_gym.mazes import generate
 from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot, parse, to_text
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.support.files import atomic_write
 
@@ -74,7 +75,8 @@ def path_theorem(path: CanonicalPath) -> Theorem:
         }
         return {path.flood: flood, **near, **enter}
 
-    return replace(canonical_path(path.order), signals=signals)
+    ghosts = canonical_path(path.order)
+    return Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, signals)
 
 
 def without_order() -> Automaton:

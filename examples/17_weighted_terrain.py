@@ -76,6 +76,7 @@ register_task(
         n_channels=16,
         solve=solve,
         is_optimal=is_optimal,
+        specification=partial(canonical_path, weights={SAND: 3, SWAMP: 9}),  # what a proof must show
         guidance=guidance,
         guided=tuple(STEPS),
         usual_length=48,
@@ -118,7 +119,6 @@ TERRAIN = Automaton(
     },
     bound=StepBound(per_move=10),  # a move costs 9 iterations of the flood at most, and one of the path
     invariant=lambda see: CHEAPEST.invariant(see) & (~see(Signal.PATH) | CHEAPEST.on_path(see)),
-    theorem=canonical_path(weights={SAND: 3, SWAMP: 9}),
 )
 
 if __name__ == "__main__":

@@ -63,6 +63,17 @@ def guidance(tiles, order=USUAL_ORDER):
     return Guidance(channels, np.maximum(to_key.after, to_target.after))
 
 
+def specification(order=USUAL_ORDER):
+    """What a proof must show: that the answers are the shortest paths to the key, past no door, and on from there."""
+
+    def free(picture, at):
+        return is_free(picture, at) & ~picture.tile(DOOR, at)
+
+    return both_of(
+        canonical_path(order, end=KEY, free=free, name="to key"), canonical_path(order, start=KEY, name="to target")
+    )
+
+
 register_task(
     Task(
         name="key-and-door",
@@ -72,6 +83,7 @@ register_task(
         n_channels=16,
         solve=solve,
         is_optimal=is_optimal,
+        specification=specification,
         guidance=guidance,
         guided=tuple(f"{step}_{leg}" for leg in ("to_key", "to_target") for step in STEPS),
         usual_length=80,
@@ -110,10 +122,6 @@ BOTH_LEGS = Automaton(
     parts=tuple(tuple(s for s in Signal if s.name.removeprefix("TO_").startswith(leg)) for leg in ("KEY", "TARGET")),
     bound=StepBound(constant=2, per_move=2),
     invariant=lambda see: TO_KEY.invariant(see) & TO_TARGET.invariant(see),
-    theorem=both_of(
-        canonical_path(end=KEY, free=lambda picture, at: is_free(picture, at) & ~picture.tile(DOOR, at), name="to key"),
-        canonical_path(start=KEY, name="to target"),
-    ),
 )
 
 if __name__ == "__main__":

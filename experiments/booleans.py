@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Automaton
 from maze_nca_gym.agents.laboratory.automata.proof import prove
-from maze_nca_gym.agents.laboratory.automata.rules import Bits, TileView, at_least, threshold
-from maze_nca_gym.agents.laboratory.automata.theorem import Picture, Theorem, implies, moved, shifted
+from maze_nca_gym.agents.laboratory.automata.rules import Bits, TileView, threshold
+from maze_nca_gym.agents.laboratory.automata.theorem import Domain, Theorem
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, Offset, offsets
 from maze_nca_gym.agents.policies.weights import save_model
-from maze_nca_gym.mazes import Tile, Tiles, generate, shortest_path
+from maze_nca_gym.mazes import Tile, Tiles, distances, generate, shortest_path
+from maze_nca_gym.mazes.facts import Picture, at_least, implies, moved, shifted
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset, offsets
 
 N_CHAINS, N_LEVELS, LARGEST = 64, 24, 4
 COST, HEAT = 1e-4, 0.004
@@ -178,15 +179,30 @@ def _signals(picture: Picture, at: Offset, t: Any) -> Mapping[IntEnum, Any]:
 
 
 def _ghosts(tiles: Tiles) -> Mapping[str, Any]:
-    on, left, height = shortest_path(tiles[None])[0] == 1, tiles != Tile.WALL, np.zeros(tiles.shape, np.int64)
-    for number in range(1, tiles.size):
+    on, left, height = shortest_path(tiles), tiles != Tile.WALL, np.zeros(tiles.shape, np.int64)
+    for number in range(1, tiles[0].size):
         n_left = sum(shifted(left, step).astype(np.int64) for step in offsets("N4"))
         ends = left & ~on & (n_left < 2)
         height[ends], left = number, left & ~ends
     return {ON: on, HEIGHT: height}
 
 
-THEOREM = Theorem(_axioms, _signals, _ghosts, "the path, and where a way of t - 1 tiles or more leads away from it")
+def _is_tree(tiles: Tiles) -> NDArray[np.bool_]:
+    """Return which (N, H, W) mazes are connected, without loops, and have no wall with four free neighbours."""
+    free = tiles != Tile.WALL
+    n_joined = (free[:, 1:] & free[:, :-1]).sum(axis=(1, 2)) + (free[:, :, 1:] & free[:, :, :-1]).sum(axis=(1, 2))
+    n_near = sum(shifted(free, step).astype(np.int64) for step in offsets("N4"))
+    reached = ((distances(tiles) >= 0) == free).all(axis=(1, 2))
+    return reached & (n_joined == free.sum(axis=(1, 2)) - 1) & ~(~free & (n_near == 4)).any(axis=(1, 2))
+
+
+THEOREM = Theorem(
+    _axioms,
+    _ghosts,
+    signals=_signals,
+    shown="the path, and where a way of t - 1 tiles or more leads away from it",
+    domain=Domain("connected mazes without loops, without walls that have four free neighbours", _is_tree),
+)
 """What the network of seed 3 does in a maze without loops, connected, in which no wall has four free neighbours.
 
 The height of a tile off the path is the number of tiles on the longest way from it, itself included, that leads away

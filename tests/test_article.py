@@ -16,8 +16,8 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.laboratory import SHORTEST_PATH, prove
 from maze_nca_gym.agents.laboratory.automata.healing import HEALING
 from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL
-from maze_nca_gym.agents.laboratory.automata.theorem import CENTRE, MazePicture
 from maze_nca_gym.mazes import generate
+from maze_nca_gym.mazes.facts import CENTRE, MazePicture
 from maze_nca_gym.mazes.levels import one_hot
 from maze_nca_gym.mazes.tasks import find_task
 
@@ -220,13 +220,13 @@ class TestNode:
         """)
         theorem = make_play.path_theorem(CANONICAL)
         for maze, (said, length, on_path, checked) in zip(tiles, found, strict=True):
-            ghosts = theorem.ghosts(maze)
-            picture = MazePicture(maze, ghosts)
-            assert (length, on_path) == (ghosts["length"], ghosts["on_path"].astype(int).ravel().tolist())
+            ghosts = theorem.ghosts(maze[None])
+            picture = MazePicture(maze[None], ghosts)
+            assert (length, on_path) == (ghosts["length"].item(), ghosts["on_path"].astype(int).ravel().tolist())
             for t, here in zip(times, said, strict=True):
                 expected = theorem.signals(picture, CENTRE, np.int64(t))
                 for signal, values in zip(list(SHORTEST_PATH.signals)[1:], here, strict=True):
-                    assert np.broadcast_to(expected[signal], maze.shape).ravel().tolist() == values, (signal, t)
+                    assert np.broadcast_to(expected[signal], (1, *maze.shape)).ravel().tolist() == values, (signal, t)
             last = 2 * length + 2 if length else int(ghosts["distance"].max()) + 2
             assert checked == {"count": 9 * maze.size * (last + 1), "mistake": None, "right": True}
 

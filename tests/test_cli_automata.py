@@ -89,4 +89,4 @@ def test_a_compiled_automaton_says_what_its_signals_mean_and_exports_its_proof(c
     described = json.loads((out / "config.json").read_text())
     assert described["signals"] == {"PATH": "from t = 2 + distance", "WET": "from t = 1 + distance"}
     assert described["certificate"]["exact"]
-    assert len(list((tmp_path / "proof").glob("*.smt2"))) == 12
+    assert len(list((tmp_path / "proof").glob("*.smt2"))) == 14

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING
 from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
-    from ..policies.guarantees import StepBound
-    from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
-    from .automata.canonical_path import CanonicalPath
-    from .automata.ghosts import (
+    from maze_nca_gym.mazes.facts import Answer, Ghosts, at_least, broken_axioms, implies, moved
+    from maze_nca_gym.mazes.ghosts import (
         DISTANCE,
         REACHED,
         both_of,
@@ -32,10 +30,15 @@ if TYPE_CHECKING:
         is_free,
         peeling,
         places,
+        reached,
     )
+
+    from ..policies.guarantees import StepBound
+    from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
+    from .automata.canonical_path import CanonicalPath
     from .automata.proof import mistakes, prove, second_opinion
-    from .automata.rules import around, at_least, threshold
-    from .automata.theorem import Answer, Theorem, broken_axioms, implies, moved
+    from .automata.rules import around, threshold
+    from .automata.theorem import Domain, Theorem
     from .compiling.certificate import certify
 
 __all__ = [
@@ -50,6 +53,8 @@ __all__ = [
     "Answer",
     "Automaton",
     "CanonicalPath",
+    "Domain",
+    "Ghosts",
     "StepBound",
     "Theorem",
     "around",
@@ -69,6 +74,7 @@ __all__ = [
     "peeling",
     "places",
     "prove",
+    "reached",
     "register_automaton",
     "second_opinion",
     "threshold",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,16 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.levels import Tile, Tiles
 
+Verdict: TypeAlias = Literal["right", "described", "followed", "refuted"]
+"""What is known by proof of an automaton, and of a network that follows it:
+
+- right: on every maze it shows the task's answer within its bound;
+- described: what its signals are after t iterations, on every maze;
+- followed: the network does what the rules do; of the rules nothing is proven;
+- refuted: there is a maze on which it does not show the task's answer within its bound.
+"""
+EARNED = ("proven", "argued and tested")
+"""How the bound of an exact policy is known."""
 USUAL_FAMILY, USUAL_SIZE = "random", 16
 """Default family and inner size of levels; a policy's number of iterations is stated for this size."""
 
@@ -59,7 +69,8 @@ class Guarantees:
     """Statements about a policy's weights, which its model file and its card store.
 
     Attributes:
-        exact: whether it finds an optimal path on every maze, so that any other result is a bug.
+        exact: whether it finds an optimal path on every maze, so that any other result is a bug. That has to be proven,
+            or argued and tested.
         bound: the iterations within which it finishes; None if nothing is known.
         n_iterations: the number of iterations that it is meant for on levels of inner size 16; None for the task's.
         needs_border: whether it fails on mazes without a wall around them.
@@ -69,9 +80,12 @@ class Guarantees:
             values, with which it is exact in every dtype that represents all integers up to there; None if it is known
             to be exact in float32 and float64 only.
         also: other tasks to which it is exact with the same weights, and its bound for each (`policy.asked`).
+        basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
+        verdict: what is proven of a network that follows an automaton: "right", "described" or "followed", see
+            `laboratory.automata.proof.Verdict`; "refuted" if its automaton is; None if nothing is.
 
     Raises:
-        ValueError: a value of the wrong type or out of range.
+        ValueError: a value of the wrong type or out of range, or an exact policy without a bound or a basis.
     """
 
     exact: bool = False
@@ -82,6 +96,8 @@ class Guarantees:
     size: int | None = None
     largest_count: StepBound | None = None
     also: Mapping[str, StepBound] = field(default_factory=dict)
+    basis: str = ""
+    verdict: Verdict | None = None
 
     def __post_init__(self) -> None:
         for name in ("exact", "needs_border"):
@@ -95,11 +111,20 @@ class Guarantees:
             raise ValueError(f"family must be the name of a family of levels or None, got {self.family!r}")
         if self.exact and self.bound is None:
             raise ValueError("an exact policy must state a bound of its iterations")
+        if self.exact and self.basis not in EARNED:
+            raise ValueError(f"an exact policy has a basis, {' or '.join(EARNED)}, got {self.basis!r}")
+        if self.verdict not in (None, *get_args(Verdict)):
+            raise ValueError(f"verdict must be {', '.join(get_args(Verdict))} or None, got {self.verdict!r}")
+
+    @property
+    def precise(self) -> bool:
+        """Whether it holds for exact arithmetic only, so that engines must not round more than float32 does."""
+        return self.exact or self.verdict is not None
 
     def asked(self, task: str) -> Guarantees:
         """Return the guarantees of the same weights for another task."""
         bound = self.also.get(task)
-        return replace(self, exact=bound is not None, bound=bound, n_iterations=None, also={})
+        return replace(self, exact=self.exact and bound is not None, bound=bound, n_iterations=None, also={})
 
     def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
         """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.

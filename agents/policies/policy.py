@@ -155,7 +155,7 @@ class Policy(nn.Module):
         extra = state.shape[1] - self.n_channels
         if extra:
             return F.pad(self.forward(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
-        with tf32(allowed=False) if self.guarantees.exact and not state.is_cpu else nullcontext():
+        with tf32(allowed=False) if self.guarantees.precise and not state.is_cpu else nullcontext():
             return self.update(self.encode_maze(maze), state, step)
 
     def _checked(self, maze: Tensor, state: Tensor) -> Tensor:
@@ -318,7 +318,7 @@ def to_device(policy: Policy, device: str | None) -> Policy:
     """
     if device is None:
         return policy
-    is_exact = policy.guarantees.exact or hasattr(policy, "sum_dtype")
+    is_exact = policy.guarantees.precise or hasattr(policy, "sum_dtype")
     return policy.to(find_device(device, "an exact policy" if is_exact else ""))
 
 

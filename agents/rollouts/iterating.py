@@ -211,7 +211,7 @@ def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor,
         now: the last state.
         undisturbed: whether the rollout began with zeros, and neither maze nor state was changed from outside.
     """
-    most = ROUNDING if policy.guarantees.exact and undisturbed else 0.0
+    most = ROUNDING if policy.guarantees.precise and undisturbed else 0.0
     same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
     drawn = find_task(policy.task).drawn
     return same & ((before[:, drawn] - now[:, drawn]).abs() <= most).flatten(1).all(dim=1)

@@ -24,7 +24,7 @@ class MachineCode:
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
         """Return whether it can run a policy on (B, T, H, W) mazes; it computes gradients of weights only."""
         low = torch.is_autocast_enabled("cpu")
-        program = None if policy.guarantees.exact and low else policy.program()
+        program = None if policy.guarantees.precise and low else policy.program()
         able = (
             program is not None
             and not needs_gradients(maze, state)

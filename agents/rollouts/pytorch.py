@@ -77,7 +77,7 @@ class PyTorch:
         layout = policy.engine_hints.memory_format
         maze, state = (tensor.contiguous(memory_format=layout) for tensor in (maze, state))
         encode, update = policy.encode_maze, policy.update
-        if policy.guarantees.exact and not maze.is_cpu:
+        if policy.guarantees.precise and not maze.is_cpu:
             encode, update = tf32(allowed=False)(encode), tf32(allowed=False)(update)
         return maze, state, partial(update, encode(maze))
 

@@ -113,7 +113,7 @@ def ghosts(tiles):
     return {REACHED: distances(tiles) >= 0, DISTANCE: distances(tiles)}
 
 
-theorem = Theorem(axioms, signals, ghosts)
+theorem = Theorem(axioms, ghosts, signals=signals)
 claims = {name: replace(automaton, theorem=theorem) for name, automaton in RULES.items()}
 wrong = list(mistakes(claims["keeps"], mazes[0]))
 assert not wrong, f"on this maze it is false of {wrong[0][0].name} after {wrong[0][1]} iterations"

@@ -8,12 +8,14 @@
 #
 # A task has kinds of tile, each with a letter and a colour. The first two are always empty and wall. Here fires and
 # water follow, and neither a source nor a target. `mark` puts them on the levels of any generator. `solve` is the
-# exact answer, in plain Python; `of_each` makes a function of many levels from one of a single level.
+# exact answer, in plain Python; `of_each` makes a function of many levels from one of a single level. `specification`
+# says the same in words that a proof understands: what can be reached from a fire, where it can burn.
 
 # %%
 import numpy as np
 
 from maze_nca_gym import register_environment
+from maze_nca_gym.agents.laboratory import is_free, reached
 from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, of_each, register_task
 
 FIRE, WATER = 2, 3
@@ -42,6 +44,11 @@ def solve(level):
     return burns
 
 
+def burnable(picture, at):
+    """Return whether fire can come to a tile."""
+    return is_free(picture, at) & ~picture.tile(WATER, at)
+
+
 TASK = register_task(
     Task(
         name="wildfire",
@@ -50,12 +57,13 @@ TASK = register_task(
         n_channels=8,
         solve=solve,
         is_optimal=lambda tiles, burnt: (burnt == solve(tiles)).all(axis=(1, 2)),
+        specification=lambda: reached(FIRE, free=burnable),
         usual_length=128,
         default_steps=48,
         may_be_empty=True,  # no fire, nothing burns
     )
 )
-register_environment("MazeWildfire-v0", "wildfire", max_episode_steps=256)
+register_environment("MazeWildfire-v0", "wildfire", max_episode_steps=256)  # solve and specification were compared
 (level,) = TASK.generate(np.random.default_rng(1), 1, 8, wall_probability=0.3)
 print(TASK.to_text(level, solve(level[None])[0]))
 
@@ -129,30 +137,23 @@ for size in (6, 12, 24):
 # %% [markdown]
 # ## The proof
 #
-# The network does what the rules do. What the rules do on every map is another question, and `prove` answers it. You
-# name the *ghosts*, facts about a map that no tile stores: here each tile's distance from the nearest fire, by ways
-# without walls and water. `prove` runs the automaton on small maps, guesses what each signal means after t iterations
-# in terms of these, and proves by the solver z3 that it is so on every map: for one tile that stands for all, and one
-# iteration that stands for all. It needs `pip install "maze-nca-gym[proof]"`.
+# The network does what the rules do. What the rules do on every map is another question, and `prove` answers it. It
+# runs the automaton on small maps, guesses what each signal means after t iterations, in terms of the *ghosts* of the
+# specification: facts about a map that no tile stores, here each tile's distance from the nearest fire. Then it proves
+# by the solver z3 that it is so on every map: for one tile that stands for all, and one iteration that stands for all.
+# It needs `pip install "maze-nca-gym[proof]"`.
 
 # %%
-from maze_nca_gym.agents.laboratory import distance, is_free, prove
+from maze_nca_gym.agents.laboratory import prove
 
-
-def burnable(picture, at):
-    """Return whether fire can come to a tile."""
-    return is_free(picture, at) & ~picture.tile(WATER, at)
-
-
-PROVEN = replace(WILDFIRE, theorem=distance(FIRE, free=burnable))
-proof = prove(PROVEN)
-print(f"proven: {proof.holds}, in {len(proof.lemmas)} lemmas")
+proof = prove(WILDFIRE)
+print(proof.words)
 for signal, meaning in proof.theorem.means.items():
     print(f"  {signal.name} is on: {meaning}")
 
 # %% [markdown]
-# The theorem holds at every iteration, so the answer is complete as soon as t exceeds the largest distance. No distance
-# reaches the number of tiles; hence this `bound`. A rule that forgets the water is refused:
+# *Right* means: what PATH shows is what the task's specification says, within the `bound`. No distance reaches the
+# number of tiles, so as many iterations are enough, and one for PATH. A rule that forgets the water is refuted:
 
 
 # %%
@@ -161,10 +162,9 @@ def careless(see):
     return see.tile(FIRE) | ((see(Signal.BURNS) | around(see, Signal.BURNS)) & ~see.tile(Tile.WALL))
 
 
-try:
-    prove(replace(PROVEN, rules={**WILDFIRE.rules, Signal.BURNS: careless}))
-except ValueError as error:
-    print(error)
+refuted = prove(replace(WILDFIRE, rules={**WILDFIRE.rules, Signal.BURNS: careless}))
+print(refuted.words)
+print(refuted.counterexample)
 
 # %% [markdown]
 # ## A page to play with
@@ -175,7 +175,7 @@ except ValueError as error:
 # %%
 from maze_nca_gym.agents import animate, export
 
-network, certificate = compile_automaton(PROVEN, out="runs/wildfire", overwrite=True)
+network, certificate = compile_automaton(WILDFIRE, out="runs/wildfire", overwrite=True)
 page = export(network, "runs/wildfire/wildfire.html")
 print(f"{page}: {page.stat().st_size // 1024} KiB")
 
@@ -191,7 +191,8 @@ animate(network, level, 24)
 # maze-nca-gym export runs/wildfire/model.safetensors --import your_module --out wildfire.html
 # ```
 #
-# [Automata of your own](../automata.md) has more: signals that spread by delays, answers of several channels, rules
-# that no single sum decides, and theorems that are written instead of guessed. Three examples do the same for [the
-# nearest of several targets](../../examples/16_nearest_of_several_targets.py), [weighted
+# [What proven means](../proven.md) says what is still trusted. [Automata of your own](../automata.md) has more: signals
+# that spread by delays, answers of several channels, rules that no single sum decides, and theorems that are written
+# instead of guessed. Three examples do the same for [the nearest of several
+# targets](../../examples/16_nearest_of_several_targets.py), [weighted
 # terrain](../../examples/17_weighted_terrain.py) and [a key and a door](../../examples/19_key_and_door.py).

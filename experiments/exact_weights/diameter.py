@@ -38,7 +38,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from maze_nca_gym.agents.policies.handcoded.weight_table import Weight, WeightTable
-from maze_nca_gym.agents.policies.neighbours import DIRECTIONS
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 from .shortest_path import Clipped, Term, add, entered, nearer
 

@@ -28,8 +28,8 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from maze_nca_gym.agents.policies.handcoded.weight_table import Weight, WeightTable
-from maze_nca_gym.agents.policies.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 
 Term: TypeAlias = tuple[IntEnum, str, float]
 """A channel, the kernel that reads it, a weight."""

@@ -52,18 +52,21 @@ def _summarise(
         f"{certificate.error:.3g} ({certificate.tolerance:g})"
     )
     described = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))
-    found, means = described["certificate"], described["signals"]
+    found, means = described["proof"], described["signals"]
     if certificate.holds:
         claim = "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
-        claim += ", if its invariant holds" if certificate.assumed and not found["automaton_proven"] else ""
+        claim += ", if its invariant holds, which is not proven" if found["verdict"] is None else ""
     Table.of_facts(
         {
             "policy": f"NCA, {tasks}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
             **more,
+            "verdict": found["verdict"] or "none",
             "certificate": claim,
             "automaton": found["automaton"],
         }
     ).print()
+    if found["counterexample"]:
+        print(found["counterexample"])
     if means:
         print("after t iterations a signal is on where:")
         Table.of_facts(means).print()

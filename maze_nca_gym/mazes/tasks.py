@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes import solvers
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, broken_axioms
 from maze_nca_gym.mazes.generation import Size, generate
+from maze_nca_gym.mazes.ghosts import canonical_path
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
 from maze_nca_gym.mazes.levels import (
     KINDS,
@@ -28,6 +30,7 @@ from maze_nca_gym.mazes.levels import (
 )
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
+from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.support.names import check_count, check_flag
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
@@ -67,6 +70,9 @@ class Task:
             solution: 0 for what is no valid path, and more for a better one. None if there is no such choice, as with
             several channels.
         order: order of directions of its canonical solutions, see `solvers`.
+        specification: () -> what the answer is, in terms of facts about the maze, with as many `Ghosts.answers`: what a
+            proof must show that an automaton draws (`ghosts`). It may take an `order` of directions. None if it is
+            only known by `solve`; then no automaton is proven right, only tried.
     """
 
     name: str
@@ -84,6 +90,7 @@ class Task:
     guided: tuple[str, ...] = ()
     rank: Rank | None = None
     order: str = USUAL_ORDER
+    specification: Callable[[], Ghosts] | None = None
 
     def __post_init__(self) -> None:
         """Check values whose errors would be hard to explain later.
@@ -152,6 +159,10 @@ class Task:
         drawings = zip(self.answers, answer, strict=True)
         return "\n\n".join(f"{name}:\n{to_text(level, path, self.letters)}" for name, path in drawings)
 
+    def in_a_line(self, level: Tiles) -> str:
+        """Return an (H, W) level in one line, its rows parted by a slash."""
+        return "/".join("".join(self.kinds[kind].letter for kind in row) for row in level.tolist())
+
     @property
     def has_endpoints(self) -> bool:
         """Whether its levels have a source and a target."""
@@ -191,12 +202,18 @@ class Task:
             return self
         if not _takes_order(self.solve):
             raise ValueError(f"the task {self.name!r} has one order of directions only: its solve takes no `order`")
-        given: dict[str, Any] = {"solve": self.solve, "guidance": self.guidance}
+        given: dict[str, Any] = {
+            "solve": self.solve,
+            "guidance": self.guidance,
+            "specification": self.specification,
+        }
         ordered: dict[str, Any] = {
             part: update_wrapper(partial(function, order=order), function)
             for part, function in given.items()
             if function is not None and _takes_order(function)
         }
+        if "specification" not in ordered:  # it would say what the answer is in the usual order
+            ordered["specification"] = None
         return replace(self, name=name, order=order, **ordered)
 
     def guide(self, tiles: Tiles) -> Guidance:
@@ -359,6 +376,7 @@ SHORTEST_PATH = Task(
     guidance=first_steps,
     guided=tuple(STEPS),
     rank=partial(_rank, longer=False),
+    specification=canonical_path,
     default_steps=96,  # two for each tile of the longest solution: a flood there and a path back
 )
 """The shortest path from source to target (paper, "Computing the shortest path")."""
@@ -416,6 +434,42 @@ def _try_out(name: str, task: Task) -> None:
     if task.rank is not None:
         ranks = _called(task, "rank", tiles, targets)
         _check_result(task, "rank", ranks, tiles.shape[:1], np.int64)
+    check_specification(task)
+
+
+@lru_cache(maxsize=64)
+def check_specification(task: Task) -> None:
+    """Check that the specification of a task, if it has one, says of small mazes what `solve` does, where there is an
+    answer, and that its axioms are true of these.
+
+    Raises:
+        ValueError: it does not; the message draws a maze.
+    """
+    if task.specification is None:
+        return
+    ghosts = task.specification()
+    if not isinstance(ghosts, Ghosts) or len(ghosts.answers) != len(task.answers):
+        got = f"{len(ghosts.answers)}" if isinstance(ghosts, Ghosts) else repr(ghosts)
+        must = f"must return Ghosts with {len(task.answers)} answers"
+        raise ValueError(f"the specification of the task {task.name!r} {must}, got {got}")
+    for tiles in mazes_to_try(task):
+        broken = broken_axioms(ghosts, tiles)
+        if broken:
+            name, i = min(broken.items())
+            raise ValueError(
+                f"the axiom {name!r} in the specification of the task {task.name!r} is not true of the maze "
+                f"{task.in_a_line(tiles[i])}"
+            )
+        picture = MazePicture(tiles, ghosts.ghosts(tiles))
+        shown = np.stack([answer.shown(picture, CENTRE) for answer in ghosts.answers], axis=1)
+        targets = _called(task, "solve", tiles).reshape(shown.shape)
+        solvable = task.is_answer(targets.reshape(task.shape_of_answers(*tiles.shape)))
+        wrong = np.flatnonzero(solvable & (shown != targets).any(axis=(1, 2, 3)))
+        if len(wrong):
+            raise ValueError(
+                f"the specification of the task {task.name!r} is not what solve returns for the maze "
+                f"{task.in_a_line(tiles[wrong[0]])}"
+            )
 
 
 def _called(task: Task, name: str, *arguments: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from maze_nca_gym.agents.laboratory import AUTOMATA, moved
+from maze_nca_gym.agents.laboratory import AUTOMATA, Theorem, moved
 from maze_nca_gym.agents.laboratory.automata.gallery import (
     HEADING,
     HEADS,
@@ -17,7 +17,10 @@ from maze_nca_gym.agents.laboratory.automata.gallery import (
     Passing,
     Reached,
 )
-from maze_nca_gym.agents.laboratory.automata.ghosts import (
+from maze_nca_gym.agents.laboratory.automata.healing import FOUND
+from maze_nca_gym.agents.laboratory.automata.healing import S as H
+from maze_nca_gym.mazes import Tile
+from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     ENTERS,
     KEPT,
@@ -30,9 +33,7 @@ from maze_nca_gym.agents.laboratory.automata.ghosts import (
     has_less,
     is_free,
 )
-from maze_nca_gym.agents.laboratory.automata.healing import FOUND
-from maze_nca_gym.agents.laboratory.automata.healing import S as H
-from maze_nca_gym.mazes import Tile
+from maze_nca_gym.mazes.tasks import find_task
 
 
 def path(signals, order, picture, at, t):
@@ -120,8 +121,9 @@ SAID = {
 
 def expected(automaton):
     """Return an automaton with the theorem that was written by hand, if there is one."""
-    return (
-        replace(automaton, theorem=replace(automaton.theorem, signals=SAID[automaton.name]))
-        if automaton.name in SAID
-        else automaton
-    )
+    if automaton.name not in SAID:
+        return automaton
+    ghosts = automaton.theorem or find_task(automaton.task).specification()
+    further = ghosts.further if isinstance(ghosts, Theorem) else Theorem.further
+    theorem = Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, SAID[automaton.name], further=further)
+    return replace(automaton, theorem=theorem)

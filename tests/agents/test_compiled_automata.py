@@ -19,7 +19,6 @@ from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
 from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, DIAMETER, SHORTEST_PATH, Automaton
 from maze_nca_gym.agents.laboratory.automata.automaton import NEIGHBOURHOODS
 from maze_nca_gym.agents.laboratory.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
-from maze_nca_gym.agents.laboratory.automata.rules import at_least
 from maze_nca_gym.agents.laboratory.compiling.certificate import certify
 from maze_nca_gym.agents.laboratory.compiling.linear import separated
 from maze_nca_gym.agents.laboratory.compiling.run import learn_automaton
@@ -27,6 +26,7 @@ from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import read_metrics
 from maze_nca_gym.cli import main
+from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot
 from maze_nca_gym.mazes.solvers import shortest_path

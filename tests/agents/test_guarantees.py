@@ -92,7 +92,7 @@ class TestGuarantees:
     def test_the_present_code_reads_the_configuration_of_a_card(self, name):
         values = cards()[name]["configuration"]
         if "automaton" in values:
-            assert HintConfig(**values).to_json() == values
+            assert values.items() <= HintConfig(**values).to_json().items()
             return
         for module in cards()[name].get("modules", ()):
             import_module(module)
@@ -137,7 +137,7 @@ class TestFinished:
     def test_rounding_does_not_keep_what_is_proven_from_finishing(self):
         policy = Trembles()
         assert not self.finished_after(policy, 9)
-        policy.guarantees = Guarantees(exact=True, bound=StepBound(constant=1))
+        policy.guarantees = Guarantees(exact=True, bound=StepBound(constant=1), basis="proven")
         assert self.finished_after(policy, 9)
 
 

@@ -344,9 +344,9 @@ class TestCertificate:
 
     def test_it_is_for_what_is_learned_from_hints(self):
         shape = {"cut_corners": True, "channel_names": SHORTEST_PATH.channels}
-        with pytest.raises(ValueError, match=r"the 17 channels of the automaton shortest-path, got a 3x3 .* path, wet"):
+        with pytest.raises(ValueError, match=r"the 17 channels of the automaton shortest-path, got path, wet"):
             certify(load("nca-shortest-path-exact-weights"))
-        with pytest.raises(ValueError, match=r"a pooling and the 75 channels"):
+        with pytest.raises(ValueError, match=r"the 75 channels"):
             certify(load("nca-diameter-exact-weights"))
         with pytest.raises(ValueError, match="iterations are all the same"):
             certify(NCA(4, 17, n_iterations=9, **shape))

@@ -137,7 +137,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"neighbourhood": [5]}, r"neighbourhood must be of type int, got \[5\]"),
     ({"rules": None}, "rules must be of type "),
     ({"signals": ["PATH", "WET"]}, "signals must be of type "),
-    ({"theorem": "reached"}, r"theorem must be of type Theorem \| None, got 'reached'"),
+    ({"theorem": "reached"}, r"theorem must be of type Ghosts \| None, got 'reached'"),
 ]
 
 

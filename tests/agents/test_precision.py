@@ -103,7 +103,7 @@ def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, 
     """On a GPU; here on the device that stands for any other than the CPU."""
     convolved.clear()
     policy = NCA(4, 5).to("meta")
-    policy.guarantees = Guarantees(exact, StepBound(constant=1))
+    policy.guarantees = Guarantees(exact, StepBound(constant=1), basis="proven")
     state = policy(torch.zeros(1, 4, 3, 3, device="meta"), torch.zeros(1, 5, 3, 3, device="meta"))
     assert state.dtype == torch.float32
     assert convolved == [torch.float64 if exact else torch.float32] * 2
@@ -113,7 +113,7 @@ def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, 
 def test_a_setting_that_rounds_on_the_cpu_leaves_exact_networks_alone(exact, convolved, monkeypatch):
     policy, maze = NCA(4, 5), mazes(4)
     state = torch.rand(3, 5, *maze.shape[2:])
-    policy.guarantees = Guarantees(exact, StepBound(constant=1))
+    policy.guarantees = Guarantees(exact, StepBound(constant=1), basis="proven")
     expected = policy(maze, state)
     assert set(convolved) == {torch.float32}
     convolved.clear()
@@ -127,7 +127,7 @@ class Probe(Policy):
 
     def __init__(self, exact: bool) -> None:
         super().__init__("shortest-path", 4, ["path", "other"])
-        self.guarantees, self.seen = Guarantees(exact, StepBound(constant=1)), set()
+        self.guarantees, self.seen = Guarantees(exact, StepBound(constant=1), basis="proven"), set()
 
     def update(self, maze, state, step):
         self.seen |= tf32_allowed()

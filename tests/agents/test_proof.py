@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, DIAMETER, HEALING, SHORTEST_PATH, proof
+from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, DIAMETER, HEALING, SHORTEST_PATH
 from maze_nca_gym.agents.laboratory.automata.automaton import MapView
 from maze_nca_gym.agents.laboratory.automata.diameter import S as D
 from maze_nca_gym.agents.laboratory.automata.gallery import (
@@ -30,11 +30,13 @@ from maze_nca_gym.agents.laboratory.automata.gallery import (
     Reached,
 )
 from maze_nca_gym.agents.laboratory.automata.healing import S as H
-from maze_nca_gym.agents.laboratory.automata.proof import mistakes, proof_in_words, prove, second_opinion
-from maze_nca_gym.agents.laboratory.automata.rules import any_on, around, at_least
+from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove, second_opinion
+from maze_nca_gym.agents.laboratory.automata.prover import Prover
+from maze_nca_gym.agents.laboratory.automata.rules import any_on, around
 from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, NEAR, PathSignal
-from maze_nca_gym.agents.laboratory.automata.theorem import Claim, Theorem, broken_axioms
+from maze_nca_gym.agents.laboratory.automata.theorem import Claim, Theorem
 from maze_nca_gym.agents.policies.guarantees import StepBound
+from maze_nca_gym.mazes.facts import at_least, broken_axioms
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, parse
 from maze_nca_gym.mazes.solvers import distances, shortest_path
@@ -65,10 +67,11 @@ ORDERED = [*WITH_THEOREMS, SHORTEST_PATH.ordered("DLRU"), DIAMETER.ordered("LURD
 
 @for_each("automaton", ORDERED)
 def test_the_theorem_is_true_of_real_mazes(automaton):
-    n_steps = 1 if automaton.theorem.answers else 20  # ghosts that change have axioms for every iteration
-    guessed = replace(automaton, theorem=proof_of(automaton).theorem)
+    theorem = proof_of(automaton).theorem
+    n_steps = 1 if theorem.answers else 20  # ghosts that change have axioms for every iteration
+    guessed = replace(automaton, theorem=theorem)
     for tiles in real_mazes(automaton.task, size=4 if automaton.task.startswith("diameter") else 7):
-        assert not broken_axioms(automaton.theorem, tiles, n_steps)
+        assert not broken_axioms(theorem, tiles[None], n_steps)
         assert not list(mistakes(guessed, tiles))
 
 
@@ -81,7 +84,7 @@ def test_the_invariant_is_true_of_real_mazes(automaton):
 
 def test_the_ghosts_of_the_diameter_are_a_flood_from_a_farthest_tile():
     for tiles in real_mazes("diameter"):
-        ghosts = DIAMETER.theorem.ghosts(tiles)
+        ghosts = {name: value[0] for name, value in DIAMETER.theorem.ghosts(tiles[None]).items()}
         for start, far in zip(np.argwhere(ghosts["ends"]), np.argwhere(ghosts["fars"]), strict=True):
             assert distances(tiles, start).max() == distances(tiles, start)[tuple(far)]
             np.testing.assert_array_equal(ghosts["distance"], distances(tiles, far))
@@ -89,13 +92,13 @@ def test_the_ghosts_of_the_diameter_are_a_flood_from_a_farthest_tile():
 
 def test_in_a_tree_the_path_alone_is_kept():
     for tiles in generate(np.random.default_rng(3), 8, 7, "perfect"):
-        ghosts = DEAD_ENDS.theorem.ghosts(tiles)
-        np.testing.assert_array_equal(ghosts["kept"], shortest_path(tiles))
+        ghosts = DEAD_ENDS.theorem.ghosts(tiles[None])
+        np.testing.assert_array_equal(ghosts["kept"][0], shortest_path(tiles))
 
 
 def test_no_dead_end_is_on_the_path():
     for tiles in real_mazes():
-        assert not (shortest_path(tiles[None])[0] & ~DEAD_ENDS.theorem.ghosts(tiles)["kept"]).any()
+        assert not (shortest_path(tiles[None]) & ~DEAD_ENDS.theorem.ghosts(tiles[None])["kept"]).any()
 
 
 @for_each("automaton", ORDERED)
@@ -141,9 +144,15 @@ def never(see):
     return see(H.ALARM) & ~see(H.ALARM)
 
 
+def refused_lemmas(automaton):
+    """Return the lemmas about a written theorem that do not hold, whatever runs on mazes say."""
+    return [lemma for lemma in Prover(automaton, automaton.theorem).lemmas() if not lemma.holds]
+
+
 def check_refused(automaton, signal, rule, refused):
-    proof = prove(replace(expected(automaton), rules={**automaton.rules, signal: rule}))
-    (lemma,) = [lemma for lemma in proof.refused if lemma.claim.startswith(refused)]
+    wrong = replace(expected(automaton), rules={**automaton.rules, signal: rule})
+    assert prove(wrong).verdict in (None, "refuted")
+    (lemma,) = [lemma for lemma in refused_lemmas(wrong) if lemma.claim.startswith(refused)]
     assert lemma.holds is False
     assert any(glyph in lemma.counterexample for glyph in ".#ST")
 
@@ -228,7 +237,7 @@ def test_healing_is_proven_in_another_order_and_the_rules_of_a_third_are_refused
     ],
 )
 def test_a_bound_too_small_and_a_wrong_invariant_are_refused(automaton, change, refused):
-    assert [lemma.claim for lemma in prove(replace(expected(automaton), **change)).refused] == [refused]
+    assert [lemma.claim for lemma in refused_lemmas(replace(expected(automaton), **change))] == [refused]
 
 
 def test_it_heals_within_the_bound_that_is_stated():
@@ -271,9 +280,11 @@ def test_what_nobody_knows_to_occur_proves_nothing(monkeypatch):
         def to_smt2(self):
             return self._solver.to_smt2()
 
-    usual = proof._Prover._solver
-    monkeypatch.setattr(proof._Prover, "_solver", lambda self, *facts: GivesUp(usual(self, *facts)))
-    assert {lemma.holds for lemma in prove(expected(SHORTEST_PATH)).lemmas} == {None}
+    usual = Prover._solver
+    monkeypatch.setattr(Prover, "_solver", lambda self, *facts: GivesUp(usual(self, *facts)))
+    gave_up = prove(expected(SHORTEST_PATH))
+    assert {lemma.holds for lemma in gave_up.lemmas} == {None}
+    assert gave_up.verdict is None
 
 
 def test_axioms_that_contradict_each_other_prove_nothing():
@@ -283,42 +294,70 @@ def test_axioms_that_contradict_each_other_prove_nothing():
     def contradictory(picture, at, t):
         return {**theorem.axioms(picture, at, t), "no": ~theorem.answers[0].shown(picture, at)}
 
-    proof = prove(replace(SHORTEST_PATH, theorem=replace(theorem, axioms=contradictory)))
-    assert "the axioms allow a path" in [lemma.claim for lemma in proof.refused]
-    assert broken_axioms(replace(theorem, axioms=contradictory), parse("S.T")) == {"no"}
+    wrong = replace(SHORTEST_PATH, theorem=replace(theorem, axioms=contradictory))
+    assert "the axioms allow a path" in [lemma.claim for lemma in refused_lemmas(wrong)]
+    with pytest.raises(ValueError, match="the axiom 'no' is not true of the maze"):
+        prove(wrong)
+    assert broken_axioms(replace(theorem, axioms=contradictory), parse("S.T")[None]) == {"no": 0}
 
 
 def test_what_was_proven_is_said_in_a_sentence():
-    proven, words, means = proof_in_words(SHORTEST_PATH)
-    assert proven
-    assert words.startswith("right on every maze within 2 L + 2 iterations, and its invariant")
+    for automaton, verdict, words in [
+        (
+            SHORTEST_PATH,
+            "right",
+            "right: shows the answer of the task shortest-path within 2 L + 2 iterations, on every",
+        ),
+        (DIAMETER, None, "nothing is proven of what signals are; the answer of the task diameter on 684 of 684 small"),
+        (LIFE, "described", "described: what 3 of 3 signals are at any time t, on every maze; proven in 7 lemmas"),
+    ]:
+        assert proof_of(automaton).verdict == verdict
+        assert proof_of(automaton).words.startswith(words)
+        assert repr(proof_of(automaton)) == f"<Proof of {automaton.name}: {proof_of(automaton).words}>"
+    means = {signal.name: words for signal, words in proof_of(SHORTEST_PATH).theorem.means.items()}
     assert means["FLOOD"] == "from t = 1 + distance"
-    assert proof_in_words(DIAMETER)[1] == "its invariant holds: proven in 6 lemmas; that it is right is not proven"
-    said = "after t iterations PATH shows lives(t - 2) = 1, on every maze: proven in 6 lemmas"
-    assert proof_in_words(LIFE)[:2] == (True, said)
+    assert "PATH is on lives(t - 2) = 1" in proof_of(LIFE).words
+    assert "its bound is argued and tested" in proof_of(DIAMETER).words
+    assert not proof_of(DIAMETER).invariant
 
 
 def test_what_cannot_be_proven_says_why(monkeypatch):
-    with pytest.raises(ValueError, match="whole numbers of moves can be proven, got A"):
-        prove(replace(SHORTEST_PATH, bound=StepBound(per_tile=1)))
-    wrong = replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2))
-    assert proof_in_words(wrong)[:2] == (False, "not proven: PATH shows the answer on small mazes")
+    wrong = prove(replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)))
+    assert (wrong.verdict, wrong.holds, wrong.lemmas) == ("refuted", False, ())
+    assert "does not show an answer within 2 L + 1 iterations" in wrong.words
+    assert {"S", "T"} <= {*wrong.counterexample}
+    with pytest.raises(ValueError, match="an automaton is given by name, or as an Automaton, got 5"):
+        prove(5)
     monkeypatch.setitem(sys.modules, "z3", None)
-    assert "maze-nca-gym[proof]" in proof_in_words(SHORTEST_PATH)[1]
+    with pytest.raises(ImportError, match=r"maze-nca-gym\[proof\]"):
+        prove(SHORTEST_PATH)
     monkeypatch.setitem(sys.modules, "cvc5", None)
     with pytest.raises(ImportError, match=r"maze-nca-gym\[proof\]"):
         second_opinion(".")
 
 
+def test_a_bound_in_tiles_is_proven_too():
+    in_tiles = prove(replace(SHORTEST_PATH, bound=StepBound(per_tile=2)))
+    assert (in_tiles.verdict, in_tiles.basis) == ("right", "proven")
+    assert prove(replace(SHORTEST_PATH, bound=StepBound(per_tile=1))).verdict == "refuted"
+    # of a product of moves and tiles nothing is proven, and nothing is refuted
+    stated = prove(replace(SHORTEST_PATH, bound=StepBound(constant=2, per_move=2, per_move_and_tile=1)))
+    assert stated.verdict == "described"
+    assert stated.basis.startswith("stated, tried on ")
+
+
 def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
     page = (Path(__file__).parents[2] / "docs/automata.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    refuted = prove(replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)))
     assert capsys.readouterr().out.splitlines() == [
         "True 105",
-        "True 14",
-        "True from t = 1 + distance",
-        "set() []",
-        "True",
+        "right 15",
+        "refuted",
+        *refuted.counterexample.splitlines(),
+        "described from t = 1 + distance",
+        "{} []",
+        "described True",
     ]
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.agents.policies.handcoded.base import sawtooth, step
 from maze_nca_gym.agents.policies.handcoded.weight_table import Weight, WeightTable, convolve, taps
-from maze_nca_gym.agents.policies.neighbours import offsets
+from maze_nca_gym.mazes.neighbours import offsets
 
 
 class Input(IntEnum):

@@ -24,20 +24,20 @@ target is out of reach, clocks go on for ever.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
 from operator import or_
 
+from maze_nca_gym.mazes.facts import CENTRE, Number, Truth, implies, moved
+from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_less, is_free
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
 
-from ...policies.neighbours import DIRECTIONS, Offset
 from .automaton import Automaton
 from .canonical_path import CanonicalPath
 from .gallery import free
-from .ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_less, is_free
 from .rules import Bits, Rule, TileView, around
-from .theorem import CENTRE, Claim, Number, Steps, Truth, implies, moved
+from .theorem import Claim, Steps, Theorem
 
 
 class AsynchronousSignal(IntEnum):
@@ -148,6 +148,7 @@ RULES: dict[IntEnum, Rule] = {
     **{FLOOD[n]: partial(_stops, n) for n in range(4)},
     **CANONICAL.rules,
 }
+PATHS = canonical_path()
 ASYNCHRONOUS = Automaton(
     name="shortest-path-asynchronous",
     task="shortest-path",
@@ -155,10 +156,10 @@ ASYNCHRONOUS = Automaton(
     rules=RULES,
     parts=((*AT, *FLOOD), (S.PATH, *CANONICAL.near, *CANONICAL.enter)),
     invariant=CANONICAL.invariant,
-    theorem=replace(
-        canonical_path(),
+    theorem=Theorem(
+        PATHS.axioms,
+        PATHS.ghosts,
         signals=lambda picture, at, t: {},
-        answers=(),
         further=_claims,
         shown="nothing but the canonical path, and all of it after 2 L + 2 rounds, in each of which every tile is "
         "updated at least once",

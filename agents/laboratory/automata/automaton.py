@@ -12,15 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes.facts import Ghosts
 from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import check_options
 
 from ...policies.guarantees import StepBound
-from ...policies.neighbours import offsets
-from .rules import Bits, Rule, TileKind, expression_of
-from .theorem import Theorem
+from .rules import Bits, Expression, Rule, TileKind, expression_of
 
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
@@ -43,11 +43,11 @@ class Automaton:
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
         signals: an enumeration from 0. The first is PATH, which is an output that no rule reads. If the task has
             several answers, the first signals have their names instead, in capitals.
-        rules: the rule of each signal.
+        rules: the rule of each signal. Each is called once, with symbols; what it returns is the rule from then on.
         neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
             the corners.
-        bound: the iterations within which it solves every maze that does not change; None if it does not, or if no such
-            bound is known.
+        bound: the iterations within which it solves every maze that does not change, as its author states; None if it
+            does not, or if no such bound is known. `proof.prove` proves it, or tries it on small mazes.
         also: other tasks that it solves too, and its bound for each.
         pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
         everywhere: signals that are the same at every tile; the pooled one is among them.
@@ -56,7 +56,8 @@ class Automaton:
             By default all signals that are not the same everywhere are one group.
         invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
             reads the tile itself, PATH included.
-        theorem: the value of each signal after t iterations, which `proof.prove` proves; None if it is not known.
+        theorem: the ghosts in terms of which `proof.prove` finds what signals are, or a `Theorem`, which says that;
+            None for the specification of the task, or else ghosts of the library.
         heals: whether it restarts when the maze changes.
         settles: whether its states repeat after a while on every maze, at most every second one. If it does not settle,
             it is watched for `UNSETTLED` iterations, and its bound must be None.
@@ -80,7 +81,7 @@ class Automaton:
     everywhere: tuple[IntEnum, ...] = ()
     parts: tuple[tuple[IntEnum, ...], ...] = ()
     invariant: Rule | None = None
-    theorem: Theorem | None = None
+    theorem: Ghosts | None = None
     heals: bool = False
     settles: bool = True
     in_order: Callable[[str], Automaton] | None = None
@@ -121,9 +122,12 @@ class Automaton:
         for signal in signals:
             if signal not in self.rules:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
-            _check_rule(self, f"the rule of {signal.name} in {self.name}", self.rules[signal], self.taps)
+        # from here on a rule is an expression, the same one for whoever runs, compiles or proves it
+        said = {s: _checked(self, f"the rule of {s.name} in {self.name}", self.rules[s], self.taps) for s in signals}
+        object.__setattr__(self, "rules", said)
         if self.invariant is not None:
-            _check_rule(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
+            fact = _checked(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
+            object.__setattr__(self, "invariant", fact)
         if not self.parts:
             object.__setattr__(self, "parts", (tuple(s for s in signals if s not in self.everywhere),))
         held = Counter(signal for part in (*self.parts, self.everywhere) for signal in part)
@@ -194,9 +198,15 @@ class Automaton:
             found[signal] = [channels.index(each) for each in of_signal]
         return found
 
+    def view(self, tiles: Tiles, signals: Signals | None = None) -> MapView:
+        """Return a view of (N, H, W) tiles with signals, by default those of the first state, all off."""
+        if signals is None:
+            signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
+        return MapView({kind: tiles == kind for kind in self.kinds}, signals)
+
     def step(self, tiles: Tiles, signals: Signals) -> Signals:
         """Return the signals after one iteration on (N, H, W) tiles."""
-        return self.advance(MapView({kind: tiles == kind for kind in self.kinds}, signals))
+        return self.advance(self.view(tiles, signals))
 
     def advance(self, view: MapView) -> Signals:
         """Return the signals that follow those of a view."""
@@ -220,10 +230,8 @@ class Automaton:
         Raises:
             ValueError: it should settle, and has not after many iterations; the message names what still changes.
         """
-        if signals is None:
-            signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
-        view = MapView({kind: tiles == kind for kind in self.kinds}, signals)
-        earlier, most, n_tiles = signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
+        view = self.view(tiles, signals)
+        earlier, most, n_tiles = view.signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
         if self.settles:  # a path has at most as many moves as there are tiles
             bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
             most = 64 + max([2 * bound(n_tiles, n_tiles) for bound in bounds], default=16 * n_tiles)
@@ -298,27 +306,21 @@ class MapView:
         return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
 
 
-def _check_rule(
-    automaton: Automaton,
-    who: str,
-    rule: Rule,
-    taps: tuple[str, ...],
-    reads_path: bool = False,
-) -> None:
-    """Check that a rule reads only what it may read.
+def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], reads_path: bool = False) -> Expression:
+    """Return a rule as an expression, if it reads only what it may read.
 
     Raises:
         ValueError: it reads the path, another tap, or a kind of tile or signal that the automaton does not have; or it
             uses more than `&`, `|` and `~` on what it sees.
     """
     try:
-        read = list(expression_of(rule, automaton.signals).leaves)
+        found = expression_of(rule, automaton.signals)
     except TypeError as error:
         raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
     except Exception as error:  # a rule is anything that its author wrote
         raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
     kinds = [kind.name for kind in find_task(automaton.task).kinds]
-    for leaf in read:
+    for leaf in found.leaves:
         seen = leaf.seen
         if leaf.tap not in taps:
             raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
@@ -332,6 +334,7 @@ def _check_rule(
             raise ValueError(f"{who} reads {seen!r}, which is none of its signals; see.tile reads kinds of tile")
         elif seen in automaton.answers and not reads_path:
             raise ValueError(f"{who} reads {seen.name}, which is an output that no rule may read")
+    return found
 
 
 def _framed(values: Bits) -> Bits:

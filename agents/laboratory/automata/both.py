@@ -18,18 +18,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import IntEnum
-from functools import partial
+from functools import cache, partial
 
+from maze_nca_gym.mazes.facts import CENTRE, moved
+from maze_nca_gym.mazes.ghosts import canonical_path
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 
 from ...policies.guarantees import StepBound
-from ...policies.neighbours import DIRECTIONS
 from .automaton import Automaton
 from .diameter import CANONICAL, DIAMETER, S, one_walker
-from .ghosts import canonical_path
 from .rules import Bits, TileView
-from .theorem import CENTRE, Claim, Steps, moved
+from .theorem import Claim, Steps, Theorem
 
 
 class _EndsAsWalls:
@@ -59,6 +60,7 @@ def _as_diameter(diameter: Automaton, steps: Steps) -> Iterator[Claim]:
     yield Claim("without ends it does what the diameter's automaton does", [~end for end in ends], same)
 
 
+@cache
 def _automaton(order: str) -> Automaton:
     diameter = DIAMETER.ordered(order)
     path = replace(
@@ -68,6 +70,7 @@ def _automaton(order: str) -> Automaton:
         order=order,
     )
     assert diameter.bound is not None
+    paths = canonical_path(order)
     return replace(
         diameter,
         name=with_order("both", order),
@@ -83,7 +86,7 @@ def _automaton(order: str) -> Automaton:
             S.PATH: lambda see: see(S.FLOOD) & path.on_path(see),
             S.MOVES: lambda see: diameter.rules[S.MOVES](see) | _is_end(see),
         },
-        theorem=replace(canonical_path(order), further=partial(_as_diameter, diameter)),
+        theorem=Theorem(paths.axioms, paths.ghosts, paths.answers, further=partial(_as_diameter, diameter)),
         invariant=lambda see: path.invariant(see) & one_walker(see),
         in_order=_automaton,
     )

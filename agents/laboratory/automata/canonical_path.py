@@ -22,9 +22,9 @@ from functools import partial, reduce
 from operator import or_
 
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.orders import USUAL_ORDER
 
-from ...policies.neighbours import DIRECTIONS, OPPOSITE
 from .rules import Bits, Rule, TileView, any_on, several_on
 
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import IntEnum
-from functools import partial, reduce
+from functools import cache, partial, reduce
 
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
@@ -142,6 +142,7 @@ def one_walker(see: TileView) -> Bits:
     return ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
 
+@cache
 def _automaton(order: str) -> Automaton:
     return Automaton(
         name=with_order("diameter", order),

@@ -24,16 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.solvers import distances
-
-from ...policies.neighbours import DIRECTIONS, Offset
-from .canonical_path import CanonicalPath
-from .ghosts import (
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, implies, moved
+from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     ENTERS,
-    LENGTH,
-    ON_PATH,
     PLACE,
     REACHED,
     STRIDE,
@@ -44,18 +38,12 @@ from .ghosts import (
     place_axioms,
     place_ghosts,
 )
-from .theorem import (
-    CENTRE,
-    Claim,
-    Number,
-    Picture,
-    State,
-    Steps,
-    Theorem,
-    Truth,
-    implies,
-    moved,
-)
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
+from maze_nca_gym.mazes.solvers import distances
+
+from .canonical_path import CanonicalPath
+from .theorem import Claim, State, Steps, Theorem
 
 ENDS, FARS = "ends", "fars"
 MODES = ("SCOUT", "DROP", "WAIT", "LEAVE", "TURN", "BACK")
@@ -93,24 +81,17 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
         return found
 
     def real_ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        marked, start = tiles.copy(), tuple(np.argwhere(tiles == Tile.EMPTY)[0])
-        far = np.unravel_index(distances(tiles, start).argmax(), tiles.shape)
-        marked[start], marked[far] = Tile.SOURCE, Tile.TARGET
-        nothing = np.zeros(tiles.shape, np.bool_)
-        found: dict[str, Any] = dict.fromkeys((REACHED, ON_PATH, *ENTERS.values()), nothing) | {
-            DISTANCE: nothing - np.int64(1),
-            LENGTH: 0,
-        }
-        if far != start:
-            found |= flood.ghosts(marked)
-        return {
-            **found,
-            ENDS: marked == Tile.SOURCE,
-            FARS: found[REACHED] & (marked == Tile.TARGET),
-            **place_ghosts(tiles),
-        }
+        marked = tiles.copy()  # a path from the first free tile of each maze to the farthest
+        for level, maze in zip(marked, tiles, strict=True):
+            for start in map(tuple, np.argwhere(maze == Tile.EMPTY)[:1]):
+                far = np.unravel_index(distances(maze, start).argmax(), maze.shape)
+                if far != start:
+                    level[start], level[far] = Tile.SOURCE, Tile.TARGET
+        found = flood.ghosts(marked)
+        fars = found[REACHED] & (marked == Tile.TARGET)
+        return {**found, ENDS: marked == Tile.SOURCE, FARS: fars, **place_ghosts(tiles)}
 
-    return Theorem(axioms, lambda picture, at, t: {}, real_ghosts, further=partial(_claims, path))
+    return Theorem(axioms, real_ghosts, signals=lambda picture, at, t: {}, further=partial(_claims, path))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ every number of iterations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
 from operator import or_
@@ -19,11 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
-
-from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
-from .automaton import NEIGHBOURHOODS, Automaton
-from .ghosts import (
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, Number, Picture, Truth, at_least, implies, moved, shifted
+from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     KEPT,
     ON_PATH,
@@ -40,8 +36,12 @@ from .ghosts import (
     place_axioms,
     place_ghosts,
 )
-from .rules import Bits, TileView, any_on, around, at_least, several_on
-from .theorem import CENTRE, Claim, Number, Picture, Steps, Theorem, Truth, implies, moved, shifted
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
+
+from .automaton import NEIGHBOURHOODS, Automaton
+from .rules import Bits, TileView, any_on, around, several_on
+from .theorem import Claim, Steps, Theorem
 
 SMALL = {
     "sizes": (4, 6),
@@ -118,6 +118,7 @@ def _in_a_tree(steps: Steps) -> Iterator[Claim]:
     yield Claim("in a tree, what is kept off the path has such a tile farther", [*tree, off[0]], [reduce(or_, farther)])
 
 
+BRANCHES = both_of(peeling(), canonical_path())
 DEAD_ENDS = Automaton(
     name="dead-ends",
     task="shortest-path",
@@ -127,7 +128,7 @@ DEAD_ENDS = Automaton(
         Filling.FILLED: _filled,
     },
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
-    theorem=replace(both_of(peeling(), canonical_path()), answers=(), further=_in_a_tree),
+    theorem=Theorem(BRANCHES.axioms, BRANCHES.ghosts, further=_in_a_tree),
     learning=SMALL,
 )
 """Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""
@@ -183,7 +184,7 @@ LIFE = Automaton(
     neighbourhood=9,
     everywhere=(Living.BEGUN,),
     settles=False,
-    theorem=Theorem(_living_axioms, None, _living_ghosts),
+    theorem=Ghosts(_living_axioms, _living_ghosts),
     learning=SMALL,
 )
 """Conway's Game of Life. It begins with the walls alive, and never reads the maze again."""
@@ -268,7 +269,7 @@ def _walking_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]
         "it heads up at first": picture.of_map(HEADING, 0) == 0,
         "it heads one of four ways, or has stopped": (before >= -1) & (before < 4) & (after >= -1) & (after < 4),
         "at the target it stops": implies(here & stops, after == -1),
-        "what is first happens": implies((first >= 0) & (first == n), here),
+        "what is first happens": implies(picture.inside(at) & (first >= 0) & (first == n), here),
         "what happens is not before the first time": implies(here, (first >= 0) & (first <= n)),
         **place_axioms(picture, at),
     }
@@ -292,17 +293,21 @@ def _walking_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]
 
 
 def _walking_ghosts(tiles: Tiles) -> Mapping[str, Any]:
-    places, free_tiles = place_ghosts(tiles), np.pad(tiles != Tile.WALL, 1)
-    first, heading, walk = np.full(tiles.shape, -1), 0, []
-    (at,) = map(tuple, np.argwhere(tiles == Tile.SOURCE))
+    places, free_tiles = place_ghosts(tiles), np.pad(tiles != Tile.WALL, ((0, 0), (1, 1), (1, 1)))
+    turns = np.array([[DIRECTIONS.index(side) for side in TRIED[heading]] for heading in DIRECTIONS])
+    steps = np.array([offsets(side)[0] for side in DIRECTIONS])
+    maze, row, col = np.nonzero(tiles == Tile.SOURCE)
+    first, heading, walk = np.full(tiles.shape, -1), np.zeros_like(maze), []
     for n in range(N_STEPS):
-        walk.append((places[PLACE][at], heading))
-        if heading >= 0:
-            first[at] = n if first[at] < 0 else first[at]
-            ways = [side for side in TRIED[DIRECTIONS[heading]] if free_tiles[moved(moved(at, side), "DR")]]
-            heading = DIRECTIONS.index(ways[0]) if ways and tiles[at] != Tile.TARGET else -1
-            at = at if heading < 0 else moved(at, ways[0])
-    walker, headings = np.array(walk).T
+        walk.append((places[PLACE][maze, row, col], heading))
+        here = (maze, row, col)
+        first[here] = np.where((heading >= 0) & (first[here] < 0), n, first[here])
+        there = np.stack([row, col], axis=1)[:, None] + steps[turns[heading]]  # of a walker that has stopped, any
+        ways = free_tiles[maze[:, None], 1 + there[..., 0], 1 + there[..., 1]]
+        goes = (heading >= 0) & ways.any(axis=1) & (tiles[here] != Tile.TARGET)
+        heading = np.where(goes, turns[heading, ways.argmax(axis=1)], -1)
+        row, col = np.where(goes, np.stack([row, col]) + steps[heading].T, np.stack([row, col]))
+    walker, headings = (np.array(each)[..., None, None] for each in zip(*walk, strict=True))
     return {**places, FIRST: first, WALKER: walker, HEADING: headings}
 
 
@@ -322,7 +327,7 @@ WALL_FOLLOWER = Automaton(
     everywhere=(Following.BEGUN,),
     invariant=lambda see: ~several_on(see, tuple(HEADS.values())),
     settles=False,
-    theorem=Theorem(_walking_axioms, None, _walking_ghosts),
+    theorem=Ghosts(_walking_axioms, _walking_ghosts),
     learning=SMALL,
 )
 """A walker with its right hand on the wall, from the source until it is at the target. PATH is where it has been."""

@@ -22,18 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Truth, is_of_map, moved
+from maze_nca_gym.mazes.ghosts import N_TILES, PLACE, SPREAD, STRIDE, distance, has_less, is_free, known, peeling
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.neighbours import Offset
 from maze_nca_gym.mazes.tasks import Task, find_task
 
-from ...policies.neighbours import Offset
 from .automaton import Automaton
-from .ghosts import PLACE, STRIDE, canonical_path, distance, has_less, is_free, known, peeling
 from .rules import TileKind, expression_of
-from .theorem import CENTRE, MazePicture, Number, Picture, Theorem, Truth, broken_axioms, moved
+from .theorem import Theorem
 
-SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
-"""Height and width of the mazes, without their borders."""
 MOST_TIMES, MOST_REASONS, MOST_VALUES, N_SEEDS, LAGS = 8, 6, 8, 6, range(4)
 """Times at which a signal changes, reasons for which it is on, values of a number that are told apart, places of which
 each reason explains one and the best is taken, and iterations by which ghosts that change are looked back."""
@@ -55,25 +53,11 @@ class CannotTell(ValueError):
     """No conjunction of atoms tells apart a tile where a signal is on and one where it is off; or there is no proof."""
 
 
-def small_mazes(task: Task, seed: int = 0) -> list[Tiles]:
-    """Return small (H, W) levels of a task, with and without loops and borders; in half of them more empty tiles are
-    walls, so there may be no way from one tile to another."""
-    rng, found = np.random.default_rng(seed), []
-    for size, generator, border in product(SIZES, ("random", "loops", "perfect"), (True, False)):
-        levels = task.generate(rng, 1, size, generator, border=border)
-        closed = (levels == Tile.EMPTY) & (rng.random(levels.shape) < 0.3)
-        found += [*levels, *np.where(closed, np.uint8(Tile.WALL), levels)]
-    return found
-
-
-def ghosts_for(automaton: Automaton, answers: bool) -> Iterator[Theorem]:
-    """Yield the ghosts of the library that an automaton may be about: the canonical path, if it answers its task within
-    a bound in moves; none; distances from tiles of the kinds that it reads; rounds of peeling."""
-    task, taps = find_task(automaton.task), tuple(tap for tap in automaton.taps if tap != "C")
-    read = {kind for _, kind in _kinds_read(automaton)}
-    if task.has_endpoints and answers:
-        yield canonical_path(split_order(automaton.task)[1])
-    yield Theorem(lambda picture, at, t: {}, None, lambda tiles: {})
+def ghosts_for(automaton: Automaton) -> Iterator[Ghosts]:
+    """Yield the ghosts of the library that an automaton may be about: none; distances from tiles of the kinds that it
+    reads; rounds of peeling."""
+    taps, read = tuple(tap for tap in automaton.taps if tap != "C"), {kind for _, kind in _kinds_read(automaton)}
+    yield Ghosts(lambda picture, at, t: {}, lambda tiles: {})
     yield from (distance(kind, taps) for kind in sorted(read - {Tile.EMPTY, Tile.WALL}))
     yield peeling()
 
@@ -110,9 +94,10 @@ def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles]
                 yield level
 
 
-def atoms_of(automaton: Automaton, theorem: Theorem, mazes: Sequence[Tiles]) -> list[Atom]:
+def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
     """Return all that may be said of a tile at a time, and the contraries, but for times; the mazes are any."""
-    names, ghosts = [kind.name for kind in find_task(automaton.task).kinds], [*map(theorem.ghosts, mazes)]
+    names = [kind.name for kind in find_task(automaton.task).kinds]
+    ghosts = [theorem.ghosts(tiles[None]) for tiles in mazes]
     read = sorted(_kinds_read(automaton) | {("C", kind) for kind in automaton.kinds})
     on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
 
@@ -128,13 +113,13 @@ def atoms_of(automaton: Automaton, theorem: Theorem, mazes: Sequence[Tiles]) -> 
     for name, value in ((name, np.asarray(value)) for name, value in ghosts[0].items()):
         if value.dtype == bool:
             say(name, 1, lambda name, picture, at, t: picture.true(name, at), name)
-        elif value.ndim == 2 and name != PLACE:
+        elif value.ndim == 3 and not is_of_map(value) and name != PLACE:
             say(f"{name} is known", 3, lambda name, picture, at, t: known(picture, name, at), name)
             for tap in (tap for tap in automaton.taps if tap != "C"):
                 words = f"{tap} has less {name}"
                 say(words, 3, lambda tap, name, picture, at, t: has_less(picture, name, at, tap), tap, name)
-        elif value.ndim % 2:  # it changes
-            of_map, values = value.ndim == 1, np.unique(np.concatenate([np.ravel(each[name]) for each in ghosts]))
+        elif value.ndim == 4:  # it changes
+            of_map, values = is_of_map(value), np.unique(np.concatenate([np.ravel(each[name]) for each in ghosts]))
             if len(values) > MOST_VALUES:
                 for lag in LAGS:
                     say(f"place = {_ago(name, lag)}", 2, _was, name, lag, of_map, None)
@@ -168,31 +153,17 @@ class Run(NamedTuple):
 
     def truths(self, atoms: Sequence[Atom]) -> NDArray[np.bool_]:
         """Return the truth of atoms, (A, T, H, W) bool."""
-        t, shape = np.arange(len(self.signals))[:, None, None], (len(self.signals), *self.tiles.shape)
-        found = [np.broadcast_to(atom.true(self.picture, CENTRE, t), shape) for atom in atoms]
+        t, shape = np.arange(len(self.signals))[:, None, None, None], (len(self.signals), *self.tiles.shape)
+        found = [np.broadcast_to(atom.true(self.picture, CENTRE, t), (shape[0], 1, *shape[1:])) for atom in atoms]
         return np.reshape(found, (-1, *shape)).astype(np.bool_)
 
 
-def run_of(automaton: Automaton, theorem: Theorem, atoms: Sequence[Atom], tiles: Tiles) -> Run:
-    """Run an automaton on a (H, W) maze until it repeats its states.
-
-    Raises:
-        ValueError: the axioms of the theorem are not true of this maze, which is drawn.
-    """
-    ghosts = theorem.ghosts(tiles)
-    changes = any(np.ndim(value) % 2 for value in ghosts.values())
-    broken = broken_axioms(theorem, tiles, n_steps=20 if changes else 1)
-    if broken:
-        raise ValueError(f"the axiom {min(broken)!r} is not true of the maze {drawn(automaton, tiles)}")
+def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: Tiles) -> Run:
+    """Run an automaton on a (H, W) maze until it repeats its states."""
+    ghosts = theorem.ghosts(tiles[None])
     signals = np.stack([each[0] for each in automaton.trace(tiles[None])])
-    run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles, ghosts), ghosts)
+    run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles[None], ghosts), ghosts)
     return run._replace(atoms=run.truths(atoms))
-
-
-def drawn(automaton: Automaton, tiles: Tiles) -> str:
-    """Return a maze in one line, its rows parted by a slash."""
-    letters = [kind.letter for kind in find_task(automaton.task).kinds]
-    return "/".join("".join(letters[kind] for kind in row) for row in tiles)
 
 
 def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Sequence[Atom]) -> Theorem:
@@ -267,16 +238,16 @@ def _reasons(
 def _placed(automaton: Automaton, runs: Sequence[Run], where: NDArray[np.int64]) -> str:
     run = runs[where[0]]
     t, row, col = np.unravel_index(where[1], run.atoms.shape[1:])
-    return f"({row}, {col}) after {t} iterations in {drawn(automaton, run.tiles)}"
+    return f"({row}, {col}) after {t} iterations in {find_task(automaton.task).in_a_line(run.tiles)}"
 
 
 def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
     """Return the times a + b d + c L that explain most of the changes of a signal, until all are explained: for each an
     atom from it on, and one until it. If the signal is the same everywhere, there is no d."""
     values = {name: np.asarray(value) for name, value in runs[0].ghosts.items()}
-    numbers = [name for name, value in values.items() if value.ndim == 2 and value.dtype != bool and name != PLACE]
-    numbers = [] if same else numbers
-    of_map = [name for name, value in values.items() if value.ndim == 0 and name != STRIDE]
+    static = {name: value for name, value in values.items() if value.ndim == 3}
+    numbers = [n for n, v in static.items() if not (is_of_map(v) or v.dtype == bool or n == PLACE or same)]
+    of_map = [n for n, v in static.items() if is_of_map(v) and n.split()[0] not in (STRIDE, N_TILES, SPREAD)]
     shapes = [
         (number, b, cs)
         for cs in product(range(4 if len(of_map) < 2 else 3), repeat=len(of_map))
@@ -288,7 +259,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
         for run in runs:
             series = run.signals[:, signal]
             t, row, col = np.nonzero((series[:-1] == before) & (series[1:] != before))
-            held = [np.broadcast_to(run.ghosts[name], run.tiles.shape)[row, col] for name in (*numbers, *of_map)]
+            held = [np.broadcast_to(run.ghosts[name][0], run.tiles.shape)[row, col] for name in (*numbers, *of_map)]
             events.append(np.stack([t + 1, *held], axis=1))
         left = np.unique(np.concatenate(events), axis=0)
         for _ in range(MOST_TIMES):

@@ -34,26 +34,17 @@ from enum import IntEnum
 from functools import cache, partial, reduce
 from operator import or_
 
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, implies, moved
+from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_come, has_less
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 
 from ...policies.guarantees import StepBound
-from ...policies.neighbours import DIRECTIONS, Offset
 from .automaton import Automaton
 from .canonical_path import CanonicalPath
-from .ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_come, has_less
 from .rules import Bits, Rule, TileView, any_on
-from .theorem import (
-    CENTRE,
-    Claim,
-    Number,
-    Picture,
-    State,
-    Steps,
-    Truth,
-    implies,
-    moved,
-)
+from .theorem import Claim, State, Steps, Theorem
 
 
 class HealingSignal(IntEnum):
@@ -243,8 +234,9 @@ def _equal(signals: Iterable[IntEnum], one: State, other: State) -> list[Truth]:
     return [one(CENTRE)[signal] == other(CENTRE)[signal] for signal in signals]
 
 
+@cache
 def _automaton(order: str) -> Automaton:
-    canonical = replace(CANONICAL, order=order)
+    canonical, paths = replace(CANONICAL, order=order), canonical_path(order)
     return Automaton(
         name=with_order("shortest-path-healing", order),
         task=with_order("shortest-path", order),
@@ -267,7 +259,7 @@ def _automaton(order: str) -> Automaton:
             (S.MANY_H, S.FEW_H),
             *((signal,) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM)),
         ),
-        theorem=replace(canonical_path(order), further=_changes, shown=AFTER_CHANGES),
+        theorem=Theorem(paths.axioms, paths.ghosts, paths.answers, further=_changes, shown=AFTER_CHANGES),
         heals=True,
         in_order=_automaton,
         learning={"sizes": (4, 6), "n_levels": 8},

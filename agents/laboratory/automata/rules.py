@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from numpy.typing import NDArray
 
-from ...policies.neighbours import DIRECTIONS
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 Bits: TypeAlias = NDArray[Any]
 """Booleans, or unsigned integers each bit of which is one boolean."""
@@ -63,21 +63,6 @@ def several_on(see: TileView, signals: Sequence[IntEnum]) -> Bits:
     return reduce(or_, pairs)
 
 
-def at_least(number: int, bits: Sequence[Bits]) -> Bits:
-    """Return whether at least so many of some bits are on, `Bits` of their shape.
-
-    Raises:
-        ValueError: a number below 1, or above that of the bits.
-    """
-    if not 1 <= number <= len(bits):
-        raise ValueError(f"at_least takes a number from 1 to that of the bits, {len(bits)}, got {number}")
-    counted: list[Bits] = []  # at index k: whether more than k of the bits so far are on
-    for bit in bits:
-        with_it = [bit, *(below & bit for below in counted)]
-        counted = [*map(or_, counted, with_it), *with_it[len(counted) :]][:number]
-    return counted[-1]
-
-
 def threshold(terms: Iterable[tuple[float, Bits]], least: float) -> Bits:
     """Return whether the sum of the weights of those bits that are on is at least a number, (...) bool.
 
@@ -94,6 +79,8 @@ def threshold(terms: Iterable[tuple[float, Bits]], least: float) -> Bits:
 @dataclass(frozen=True, eq=False)
 class Expression:
     """A rule as a tree: a signal or kind of tile read at a tap, or other expressions joined by an operator.
+
+    It is a rule too: called with a view, it returns its value there.
 
     Attributes:
         seen: the signal or kind of tile that is read; None where expressions are joined.
@@ -155,6 +142,15 @@ class Expression:
         """Return the kinds of tile that it tells apart at a tap."""
         return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, TileKind)}
 
+    def __call__(self, see: TileView) -> Bits:
+        """Return its value in a view, `Bits` of the view's shape."""
+        known = {
+            leaf: see.tile(leaf.seen, leaf.tap) if isinstance(leaf.seen, TileKind) else see(leaf.seen, leaf.tap)
+            for leaf in self.leaves
+            if leaf.seen is not None
+        }
+        return self.value(known)
+
     def value(self, known: MutableMapping[Expression, Bits]) -> Bits:
         """Return its value, `Bits` of the shape of the known values.
 
@@ -196,6 +192,8 @@ def expression_of(rule: Rule, signals: type[IntEnum] | None = None) -> Expressio
     Raises:
         TypeError: it uses more than `&`, `|` and `~` on what it sees.
     """
+    if isinstance(rule, Expression):
+        return rule
     found: object = rule(cast(TileView, _SymbolicView(signals)))
     if not isinstance(found, Expression):
         raise TypeError(f"it returns {found!r}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import IntEnum
+from functools import cache
 from typing import Any
 
 from maze_nca_gym.mazes.levels import Tile
@@ -20,7 +21,6 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 from ...policies.guarantees import StepBound
 from .automaton import Automaton
 from .canonical_path import CanonicalPath
-from .ghosts import canonical_path
 
 
 class PathSignal(IntEnum):
@@ -56,6 +56,7 @@ def _signals(order: str) -> type[IntEnum]:
     return made
 
 
+@cache
 def _automaton(order: str) -> Automaton:
     canonical = replace(CANONICAL, signals=_signals(order), order=order)
     path, flood = canonical.signals["PATH"], canonical.signals["FLOOD"]
@@ -67,7 +68,6 @@ def _automaton(order: str) -> Automaton:
         bound=StepBound(constant=2, per_move=2),
         # PATH shows the path of the iteration before, and tiles never leave the path
         invariant=lambda see: canonical.invariant(see) & (~see(path) | canonical.on_path(see)),
-        theorem=canonical_path(order),
         in_order=_automaton,
     )
 

@@ -17,9 +17,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import check
 
-from ...policies.learned.nca import NCA
+from ...policies.policy import Policy
+from ...policies.program import RELU
 from ..automata.automaton import Automaton
 from ..automata.rules import Rule, expression_of
 from .patches import KIND_BITS, Codes, PatchView, mask_of, signals_of
@@ -73,6 +76,47 @@ class Kinds(NamedTuple):
     bounds: Bounds
 
 
+def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
+    """Return the weights of an iteration, (C, T + C, taps) at the automaton's taps, and the biases, (C,).
+
+    They are those of the network's `program`, which is what all engines run.
+
+    Raises:
+        ValueError: iterations that are no ReLU of one 3x3 convolution, with the automaton's pooling; that are not all
+            the same; that read other kinds of tile or tiles; weights of low precision, or that are not finite: every
+            comparison with NaN is false, so no bound would be exceeded.
+    """
+    program, pools = model.program(), automaton.pooled is not None
+    kinds = tuple(kind.name for kind in find_task(automaton.task).kinds)
+    if program is None:
+        raise ValueError("a certificate is for networks whose iterations are all the same, and known as a program")
+    wrong = {
+        f"a kernel of 3 x 3, got {program.kernel_size} x {program.kernel_size}": program.kernel_size != 3,
+        f"ReLUs, got {program.activation}": program.activation != RELU,
+        # the induction step is proven once, so it must be that of every iteration
+        "iterations that all end with a ReLU": program.unbounded is not None,
+        "iterations that all read the maze": not program.sees_inputs,
+        # a limit could clip one channel of a pair and not the other, which would change their difference
+        f"no state limit, got {program.state_limit}": program.state_limit is not None,
+        f"{'' if pools else 'no '}pooling, as the automaton {automaton.name} has": program.max_pool != pools,
+        "pooling after the ReLU": program.pool_before_activation,
+        f"the kinds of tile {', '.join(kinds)}, got {', '.join(program.inputs)}": program.inputs != kinds,
+        f"weights of float32 or float64, got {program.weight.dtype}": program.weight.dtype.itemsize < 4,
+    }
+    for what, is_wrong in wrong.items():
+        check(not is_wrong, f"a certificate is for networks with {what}")
+    # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
+    kernel = program.kernel.detach().double().cpu().numpy()
+    taps = [offsets(tap)[0] for tap in automaton.taps]
+    weight = np.stack([kernel[:, :, 1 + down, 1 + right] for down, right in taps], axis=-1)
+    bias = program.bias.detach().double().cpu().numpy()
+    n_bad = np.count_nonzero(~np.isfinite(kernel)) + np.count_nonzero(~np.isfinite(bias))
+    check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
+    unread = np.count_nonzero(kernel) - np.count_nonzero(weight)
+    check(unread == 0, f"a certificate is for networks that read {len(taps)} tiles, got {unread:,} weights at others")
+    return weight, bias
+
+
 class Network:
     """The weights of a network, by what a tile can add to each sum.
 
@@ -80,7 +124,7 @@ class Network:
 
     Args:
         automaton: an automaton with the model's channels, a pair or a single one for each signal.
-        model: a network with any weights.
+        model: a network of any class whose `program` says what it does.
         tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
 
     Attributes:
@@ -90,17 +134,13 @@ class Network:
             their differences, and nothing is rounded.
 
     Raises:
-        ValueError: weights that are not finite; every comparison with NaN is false, so no bound would be exceeded.
+        ValueError: a network that `weights_of` refuses.
     """
 
-    def __init__(self, automaton: Automaton, model: NCA, tolerance: float) -> None:
+    def __init__(self, automaton: Automaton, model: Policy, tolerance: float) -> None:
         self.automaton, self.largest, self.tolerance = automaton, 0.0, tolerance
         self.worlds, self.assumed = find_worlds(automaton)
-        # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
-        weight = model.weights[0].detach().double().numpy()
-        bias = model.biases[0].detach().double().numpy()
-        n_bad = np.count_nonzero(~np.isfinite(weight)) + np.count_nonzero(~np.isfinite(bias))
-        check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
+        weight, bias = weights_of(automaton, model)
         self.rows, n_channels = automaton.rows(model.channel_names), model.n_channels
         low, high = (np.array([rows[i] for rows in self.rows.values() if len(rows) == 2], int) for i in (0, 1))
         for number, rows in enumerate(each for each in self.rows.values() if len(each) == 2):

@@ -42,10 +42,12 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
+from maze_nca_gym.mazes.levels import one_hot
+from maze_nca_gym.mazes.small import small_mazes
 from maze_nca_gym.mazes.tasks import find_task
 
-from ...policies.learned.nca import NCA
 from ...policies.policy import Policy
 from ..automata import Automaton
 from ..automata.automaton import automata_of
@@ -53,11 +55,13 @@ from .bounds import PATH_TOLERANCE, POOLED, Network
 from .linear import separated
 from .patches import Codes, distinct, kinds_of, signals_of
 
+N_CHECKED = 12
+"""Number of iterations for which a certified network is run on small mazes."""
 SLACK = 0.01
 """Largest error of a difference from 1 for which no patch is named: it may be one of rounding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """Bounds over all mazes and iterations, which are valid if `holds` is true.
 
@@ -98,6 +102,11 @@ class Certificate:
             and self.pooled_error <= POOLED * self.tolerance
         )
 
+    def __repr__(self) -> str:
+        said = "holds" if self.holds else "does not hold"
+        condition = ", if the automaton's invariant does" if self.assumed else ""
+        return f"<Certificate: {said}{condition}; {self.n_patches:,} kinds of patch>"
+
 
 def automaton_of(policy: Policy) -> Automaton:
     """Return the registered automaton whose signals the channels of a network show, or the parts of these; otherwise
@@ -118,50 +127,64 @@ def automaton_of(policy: Policy) -> Automaton:
     return (fits or automata)[0]
 
 
-def certify(model: NCA, *, automaton: Automaton | None = None) -> Certificate:
+def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate:
     """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
 
     It can only be proven of weights that read pairs by their differences, as those that are compiled or learned do.
 
     Args:
         model: a network with channels of the automaton's signals, or of those into which they are split: one for each
-            answer, one or two, whose difference is the signal, for each of the others. Any weights.
+            answer, one or two, whose difference is the signal, for each of the others. Any weights, and any class whose
+            `program` is one 3x3 convolution and a ReLU.
         automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
 
     Raises:
-        ValueError: the network has other channels or another architecture than networks learned from hints, or weights
-            that are not finite.
+        ValueError: the network has other channels or another architecture than networks learned from hints, weights
+            that are not finite, or does something else than its `program` says.
     """
     automaton = _with_channels(automaton_of(model) if automaton is None else automaton, model)
-    channels, pools, cuts = automaton.channels, automaton.pooled is not None, automaton.neighbourhood == 5
-    fits = _has_channels(automaton, model)
-    if not fits or (model.cut_corners, model.kernel_size, model.max_pool) != (cuts, 3, pools):
+    if not _has_channels(automaton, model):
         raise ValueError(
-            f"a certificate is for networks with a 3x3 kernel {'without' if cuts else 'with'} corners, "
-            f"{'a' if pools else 'no'} pooling and the {len(channels)} channels of the automaton {automaton.name}, "
-            f"got a {model.kernel_size}x{model.kernel_size} kernel{'' if model.cut_corners else ' with corners'} and "
-            f"channels {', '.join(model.channel_names)}"
+            f"a certificate is for networks with the {len(automaton.channels)} channels of the automaton "
+            f"{automaton.name}, got {', '.join(model.channel_names)}"
         )
-    # the induction step is proven once, so every iteration must have the same weights and a ReLU
-    if model.stationary_from != 0:
-        raise ValueError("a certificate is for networks whose iterations are all the same")
-    # a limit could clip one channel of a pair and not the other, which would change their difference
-    if model.state_limit is not None:
-        raise ValueError(f"a certificate is for networks without a state limit, got one of {model.state_limit:g}")
     found = _certificate(Network(automaton, model, tolerance=0.0))
     error = max(found.error, found.pooled_error / POOLED)
     if error and found.silent <= 0 <= found.least:
         # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
         found = _certificate(Network(automaton, model, tolerance=1.25 * error))
+    if found.holds:
+        _check_run(automaton, model)
     return found
 
 
-def _has_channels(automaton: Automaton, model: NCA) -> bool:
+@torch.no_grad()
+def _check_run(automaton: Automaton, model: Policy) -> None:
+    """Check that a network does on small mazes what a certificate says: its class may do something else than its
+    weights say.
+
+    Raises:
+        ValueError: it does not.
+    """
+    task, answers = find_task(automaton.task), [int(signal) for signal in automaton.answers]
+    (weight, *_) = model.parameters()
+    for tiles in (maze[None] for maze in small_mazes(task)[::8]):
+        maze = one_hot(tiles, task.n_tiles)
+        encoded, view = torch.from_numpy(maze).to(weight), automaton.view(tiles)
+        state = encoded.new_zeros(1, model.n_channels, *tiles.shape[1:])
+        for step in range(N_CHECKED):
+            state, view = model(encoded, state, step), view.after(automaton.advance(view))
+            if not np.array_equal(state[:, answers].cpu().numpy() > PATH_TOLERANCE, view.signals[:, answers]):
+                where = task.in_a_line(tiles[0])
+                raise ValueError(f"the network does something else than its weights say, on the maze {where}")
+
+
+def _has_channels(automaton: Automaton, model: Policy) -> bool:
     single = [signal for signal in automaton.signals if signal.name.lower() in model.channel_names]
     return {*automaton.answers} <= {*single} and model.channel_names == automaton.channels_with(single)
 
 
-def _with_channels(automaton: Automaton, model: NCA) -> Automaton:
+def _with_channels(automaton: Automaton, model: Policy) -> Automaton:
     """Return an automaton, or if a network does not have its channels, the one with its signals split."""
     return automaton if _has_channels(automaton, model) else separated(automaton)
 
@@ -195,7 +218,7 @@ def _certificate(network: Network) -> Certificate:
     )
 
 
-def worst_patch(automaton: Automaton, model: NCA) -> str:
+def worst_patch(automaton: Automaton, model: Policy) -> str:
     """Return the patch on which a network is most wrong, in words: which sum, what it is, and what the tiles hold.
 
     Args:
@@ -222,7 +245,7 @@ def worst_patch(automaton: Automaton, model: NCA) -> str:
     )
 
 
-def counterexamples(automaton: Automaton, model: NCA, most: int) -> Codes:
+def counterexamples(automaton: Automaton, model: Policy, most: int) -> Codes:
     """Return (P, taps) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
 
     Args:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.tasks import find_task
 
-from ...policies.neighbours import offsets
 from ..automata.automaton import Automaton, Signals
 from ..automata.rules import Bits, TileKind
 from .config import HintConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,7 @@ from maze_nca_gym.support.options import (
 )
 from maze_nca_gym.support.random_streams import rng_for
 
-from ...policies.guarantees import Guarantees
+from ...policies.guarantees import Guarantees, StepBound
 from ...policies.registry import MODEL_OF_RUN
 from ...runs import ProgressBar, RunFolder, check_folder, recorded
 from .config import HintConfig, changes, find_automaton
@@ -64,7 +64,7 @@ def learn_automaton(
     automata, a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one or two
     for diameter. So there is nothing to resume. At the end, a certificate proves that the weights do the same as the
     automaton on every maze, in float32, or says that they do not. The folder receives model.safetensors, which is a
-    policy wherever one is asked for, metrics.jsonl, and config.json with the certificate.
+    policy wherever one is asked for, metrics.jsonl, and config.json with the certificate and the verdict.
 
     With n_mazes it learns from so few mazes, by linear programs, and then asks: what follows from a patch on which the
     certificate finds the network wrong? The rules answer. One maze and some fifty questions suffice for shortest-path.
@@ -82,7 +82,7 @@ def learn_automaton(
         options: options of the configuration (`HintConfig`) that replace those of the automaton.
 
     Returns:
-        The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
+        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is right.
 
     Raises:
         ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
@@ -168,13 +168,13 @@ def compile_automaton(
             module:NAME of one of your own. In Python also an `Automaton`.
         order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
             left, down, right.
-        out: folder that receives model.safetensors, and config.json with the certificate, and with what each signal
-            means if the proof that the automaton is right had to find that.
+        out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and what each
+            signal means if the proof had to find that.
         export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers.
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
-        The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
+        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is right.
 
     Raises:
         ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run.
@@ -214,14 +214,47 @@ def _finish(
 ) -> None:
     """Let a network state what is proven of it, and save it with that."""
     from ...policies.weights import save_model
-    from ..automata.proof import proof_in_words
+    from ..automata.proof import is_argued, prove
 
-    exact = certificate.holds and automaton.bound is not None
-    model.guarantees = Guarantees(exact=exact, bound=automaton.bound, also=automaton.also if exact else {})
-    if run is None and export is None:
-        return
-    proven, words, means = proof_in_words(automaton, export)
+    proof, words = None, ""
+    try:
+        proof = prove(automaton)
+        words = proof.words
+        if export is not None:
+            proof.export(export)
+    except (ImportError, ValueError) as error:
+        words = f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}"
+    of_rules = None if proof is None else proof.verdict
+    proven_invariant = is_argued(automaton) or (proof is not None and proof.invariant)
+    follows = certificate.holds and (not certificate.assumed or proven_invariant)
+    verdict = of_rules if of_rules == "refuted" else (of_rules or "followed") if follows else None
+    argued = follows and is_argued(automaton) and verdict != "refuted"
+    exact = automaton.bound is not None and (verdict == "right" or argued)
+    basis = "argued and tested" if argued else "stated" if proof is None else proof.basis
+    also = {
+        task: bound for task, bound in automaton.also.items() if argued or (exact and _is_right(automaton, task, bound))
+    }
+    bound = None if verdict == "refuted" else automaton.bound
+    basis = "" if bound is None else basis
+    model.guarantees = Guarantees(exact, bound, also=also if exact else {}, basis=basis, verdict=verdict)
     if run is not None:
         save_model(model, run.path / MODEL_OF_RUN)
-        found = {**asdict(certificate), "holds": certificate.holds, "automaton": words, "automaton_proven": proven}
-        run.finish(exact=exact, certificate=found, signals=means)
+        means = {} if proof is None else {signal.name: meaning for signal, meaning in proof.theorem.means.items()}
+        found = {
+            "verdict": verdict,
+            "automaton": words,
+            "axioms": [] if proof is None else proof.axioms,
+            "counterexample": "" if proof is None else proof.counterexample,
+        }
+        certified = {**asdict(certificate), "holds": certificate.holds}
+        run.finish(exact=exact, verdict=verdict, certificate=certified, proof=found, signals=means)
+
+
+def _is_right(automaton: Automaton, task: str, bound: StepBound) -> bool:
+    """Return whether an automaton is proven right for another of its tasks."""
+    from ..automata.proof import prove
+
+    try:
+        return prove(replace(automaton, task=task, bound=bound, also={}, theorem=None)).verdict == "right"
+    except ValueError:  # it reads kinds of tile that this task does not have, or no ghost explains it
+        return False

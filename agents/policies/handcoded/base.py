@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 
-from ..guarantees import Guarantees, StepBound
+from ..guarantees import EARNED, Guarantees, StepBound
 from ..policy import EngineHints, Policy
 from ..program import Program
 from .weight_table import WeightTable, convolve
@@ -63,7 +63,7 @@ class HandcodedNCA(Policy):
         n_tiles: channels of the one-hot maze.
         table: the weights as data.
         bound: the iterations within which every maze is finished; None if nothing is known.
-        exact: whether the policy solves every maze; by default True if it has a bound.
+        basis: how the bound is known: "argued and tested" if the policy counts as exact, or "stated".
 
     Raises:
         TypeError: a subclass without `activate`.
@@ -90,7 +90,7 @@ class HandcodedNCA(Policy):
         table: WeightTable,
         bound: StepBound | None = None,
         *,
-        exact: bool | None = None,
+        basis: str = "stated",
     ) -> None:
         name = type(self).__name__
         if type(self).activate is HandcodedNCA.activate:
@@ -101,7 +101,8 @@ class HandcodedNCA(Policy):
                 "channels: name these, or define encode_maze(maze), which returns the inputs"
             )
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
-        self.guarantees = Guarantees(exact=bound is not None if exact is None else exact, bound=bound)
+        basis = basis if bound is not None else ""
+        self.guarantees = Guarantees(exact=basis in EARNED, bound=bound, basis=basis)
         weight, bias = table.convolution()
         self.table = table
         self.weight = nn.Parameter(weight)

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 
-from ..neighbours import DIRECTIONS, OPPOSITE
 from .base import Form, sawtooth, step
 from .weight_table import Weight, WeightTable
 

@@ -139,9 +139,8 @@ class DepthFirstNCA(HandcodedNCA):
     def __init__(self) -> None:
         free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
         weights = search_weights(DepthFirstChannel, DepthFirstChannel.PATH, Tile.SOURCE, Tile.WALL, free)
-        super().__init__(
-            "shortest-path", len(Tile), WeightTable(Tile, DepthFirstChannel, weights), StepBound(per_tile=2)
-        )
+        table = WeightTable(Tile, DepthFirstChannel, weights)
+        super().__init__("shortest-path", len(Tile), table, StepBound(per_tile=2), basis="argued and tested")
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
         """Explore, (B, C, H, W) floats -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""

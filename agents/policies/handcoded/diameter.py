@@ -19,8 +19,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
+
 from ..guarantees import StepBound
-from ..neighbours import DIRECTIONS
 from .base import HandcodedNCA, global_max, global_min, sawtooth, step
 from .canonical import first, follow, path_biases, path_weights
 from .depth_first import UNSTACKED, Search, explore, is_stuck, search_weights
@@ -100,7 +101,7 @@ class DiameterNCA(HandcodedNCA):
     rule = "diameter"
 
     def __init__(self) -> None:
-        super().__init__("diameter", 2, TABLE, StepBound(per_tile=8))
+        super().__init__("diameter", 2, TABLE, StepBound(per_tile=8), basis="argued and tested")
 
     def encode_maze(self, maze: Tensor) -> Tensor:
         """Return free, wall and position, (B, 3, H, W) floats, from the (B, T, H, W) one-hot maze."""

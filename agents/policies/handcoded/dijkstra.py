@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
-from ..neighbours import DIRECTIONS
 from .base import Form, global_max, sawtooth, step
 from .weight_table import Weight, WeightTable
 

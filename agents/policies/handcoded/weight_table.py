@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..neighbours import offsets
+from maze_nca_gym.mazes.neighbours import offsets
 
 
 class Weight(NamedTuple):

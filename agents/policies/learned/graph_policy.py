@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import offsets
 
-from ..neighbours import offsets
 from .base import LearnedPolicy, check_flags
 
 try:

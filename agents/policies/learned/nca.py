@@ -280,7 +280,7 @@ class NCA(LearnedPolicy):
         default, on a CPU only a setting makes it so. A certificate covers float64, which rounds less, and to which
         TF32, autocast and these transforms do not apply.
         """
-        if not self.guarantees.exact:
+        if not self.guarantees.precise:
             return False
         setting = getattr(torch.backends.mkldnn, "conv", None)  # since PyTorch 2.9
         return not values.is_cpu or (setting is not None and setting.fp32_precision not in ("none", "ieee"))
@@ -291,7 +291,7 @@ class NCA(LearnedPolicy):
         Raises:
             ValueError: the network is exact, but not in their dtype, nor in that of autocast or of the weights.
         """
-        if not self.guarantees.exact:
+        if not self.guarantees.precise:
             return
         count = self.guarantees.largest_count
         most = math.inf if count is None else count(values.shape[-2] * values.shape[-1], 0)

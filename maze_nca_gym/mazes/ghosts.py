@@ -1,9 +1,10 @@
 """A library of ghosts: facts about mazes in which theorems about automata are stated, with their axioms.
 
-A ghost is named, and need not be written: each function here returns a `Theorem` that does not say yet what signals
-are. `guessing` finds that. The axioms are what the proof may suppose; `broken_axioms` tests them on real mazes.
+A ghost is named, and need not be written: each function here returns `Ghosts`. Their axioms are what a proof may
+suppose; `facts.broken_axioms` tests them on real mazes. With `answers`, they say what the answer of a task is.
 
 - `distance`: of each tile from the nearest of some tiles, by moves to four or eight neighbours, of any weights.
+- `reached`: the same, as the specification of a task whose answer is what can be reached.
 - `canonical_path`: from a tile to the nearest of some, in an order of directions.
 - `component`: which tiles are joined.
 - `peeling`: in which round a tile is taken away, when dead ends are, and those that are left.
@@ -19,23 +20,51 @@ from functools import reduce
 from itertools import combinations
 from operator import or_
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 
+from maze_nca_gym.mazes.facts import (
+    CENTRE,
+    Answer,
+    Ghosts,
+    MazePicture,
+    Number,
+    Picture,
+    Truth,
+    at_least,
+    implies,
+    moved,
+    shifted,
+)
 from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
-
-from ...policies.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
-from .rules import at_least
-from .theorem import CENTRE, Answer, MazePicture, Number, Picture, Theorem, Truth, implies, moved, shifted
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
 STEP, N_STEPS = "step", "n_steps"
 PLACE, STRIDE, KEPT, ROUND, COMPONENT = "place", "stride", "kept", "round", "component"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
+N_TILES, SPREAD = "n_tiles", "spread"
 Fact: TypeAlias = Callable[[Picture, Offset], Truth]
 """What is true of some tiles."""
+_AXIOMS = WeakSet[Callable[..., Any]]()
+"""The axioms that functions of this module have made."""
+
+
+def has_known_axioms(ghosts: Ghosts) -> bool:
+    """Return whether the axioms of some ghosts are those of this library, not their author's."""
+    return ghosts.axioms in _AXIOMS
+
+
+def _known(
+    axioms: Callable[[Picture, Offset, Number], Mapping[str, Truth]],
+    ghosts: Callable[[Tiles], Mapping[str, Any]],
+    answers: tuple[Answer, ...] = (),
+) -> Ghosts:
+    _AXIOMS.add(axioms)
+    return Ghosts(axioms, ghosts, answers)
 
 
 def is_free(picture: Picture, at: Offset) -> Truth:
@@ -64,18 +93,24 @@ def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
     return picture.true(REACHED, at) & (picture.number(DISTANCE, at) < t)
 
 
-def both_of(*parts: Theorem) -> Theorem:
-    """Return the ghosts of several theorems, which have other names, in one, with all their answers."""
-    return Theorem(
-        lambda picture, at, t: {
+def both_of(*parts: Ghosts) -> Ghosts:
+    """Return several ghosts, which have other names, in one, with all their answers."""
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        return {
             f"{name}{f' ({i})' if i else ''}": fact
             for i, part in enumerate(parts)
             for name, fact in part.axioms(picture, at, t).items()
-        },
-        None,
+        }
+
+    joined = Ghosts(
+        axioms,
         lambda tiles: {name: value for part in parts for name, value in part.ghosts(tiles).items()},
-        answers=tuple(answer for part in parts for answer in part.answers),
+        tuple(answer for part in parts for answer in part.answers),
     )
+    if all(map(has_known_axioms, parts)):
+        _AXIOMS.add(axioms)
+    return joined
 
 
 def _named(ghost: str, name: str) -> str:
@@ -133,7 +168,7 @@ def distance_axioms(
 
 
 def _distances(starts: Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], tiles: Tiles) -> Any:
-    """Return the (H, W) distances that no neighbour shortens any more, -1 where there is none."""
+    """Return the (N, H, W) distances that no neighbour shortens any more, -1 where there is none."""
     picture, far = MazePicture(tiles, {}), int(np.iinfo(np.int64).max // 2)
     passable = free(picture, CENTRE)
     found = np.where(starts(picture, CENTRE) & passable, 0, far)
@@ -153,8 +188,10 @@ def distance(
     free: Fact = is_free,
     weights: Mapping[int, int] | None = None,
     name: str = "",
-) -> Theorem:
+) -> Ghosts:
     """Return the distance of every tile from the nearest of some: REACHED, and DISTANCE, which is -1 where it is not.
+
+    N_TILES is the number of tiles of the map, above all numbers of moves.
 
     Args:
         starts: the kind of these tiles, or (picture, at) -> whether a tile is one.
@@ -173,15 +210,59 @@ def distance(
     def is_start(picture: Picture, at: Offset) -> Truth:
         return chosen(picture, at) & free(picture, at)
 
+    heaviest = max([1, *given.values()])
+
     def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
         around = [moved(at, tap) for tap in taps]
-        return distance_axioms(picture, at, is_start(picture, at), around, free, given, name)
+        most = heaviest * (picture.of_map(N_TILES) - 1)
+        return {
+            **distance_axioms(picture, at, is_start(picture, at), around, free, given, name),
+            "no way is longer than one to every tile": implies(
+                picture.true(_named(REACHED, name), at), picture.number(_named(DISTANCE, name), at) <= most
+            ),
+        }
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         found = _distances(is_start, taps, free, given, tiles)
-        return {_named(REACHED, name): found >= 0, _named(DISTANCE, name): found}
+        return {
+            _named(REACHED, name): found >= 0,
+            _named(DISTANCE, name): found,
+            N_TILES: np.full((len(tiles), 1, 1), tiles[0].size),
+        }
 
-    return Theorem(axioms, None, ghosts)
+    return _known(axioms, ghosts)
+
+
+def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
+    """Return what can be reached from some tiles, as the answer of a task: the ghosts of `distance`, and SPREAD, one
+    less than the number of tiles reached.
+
+    Args:
+        starts: as `distance` has it.
+        taps: as `distance` has it.
+        free: as `distance` has it.
+        name: what follows the names of the ghosts, if there are several answers.
+    """
+    flood, spread_name = distance(starts, taps, free=free, name=name), _named(SPREAD, name)
+    reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        spread = picture.of_map(spread_name)
+        return {
+            **flood.axioms(picture, at, t),
+            "no way is longer than one to every tile that is reached": implies(
+                picture.true(reached_name, at), picture.number(distance_name, at) <= spread
+            ),
+            "no more tiles are reached than there are": (spread >= 0) & (spread < picture.of_map(N_TILES)),
+        }
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        found = dict(flood.ghosts(tiles))
+        n_reached = np.sum(found[reached_name], axis=(1, 2), keepdims=True)
+        return {**found, spread_name: np.maximum(n_reached - 1, 0)}
+
+    answer = Answer(lambda picture, at: picture.true(reached_name, at), lambda picture: picture.of_map(spread_name))
+    return _known(axioms, ghosts, (answer,))
 
 
 def canonical_path(
@@ -193,7 +274,7 @@ def canonical_path(
     weights: Mapping[int, int] | None = None,
     several: bool = False,
     name: str = "",
-) -> Theorem:
+) -> Ghosts:
     """Return the canonical shortest path: from its start to the nearest end, each move the first in an order that is
     part of a shortest one.
 
@@ -242,6 +323,8 @@ def canonical_path(
             "the source is at the distance of the path's length": implies(begins, far == length),
             "the path is reached and never farther than the source": implies(on_path, reached & (far <= length)),
             "what it enters is nearer than the source": implies(entered, far < length),
+            "the path has fewer moves than there are tiles": picture.of_map(n_steps_name if given else length_name)
+            < picture.of_map(N_TILES),
         }
         for towards in DIRECTIONS:
             there, before = moved(at, towards), moved(at, OPPOSITE[towards])
@@ -283,31 +366,23 @@ def canonical_path(
         found = dict(flood.ghosts(tiles))
         moves = {d: goes(MazePicture(tiles, found), CENTRE, d) & ~np.isin(tiles, end) for d in order}
         path, entering = np.zeros(tiles.shape, np.bool_), {d: np.zeros(tiles.shape, np.bool_) for d in DIRECTIONS}
-        at = next((tuple(each) for each in np.argwhere((tiles == start) & found[reached_name])), None)
-        found[length_name] = 0 if at is None else int(found[distance_name][at])
-        steps = np.full(tiles.shape, -1)
-        while at is not None:
-            path[at], steps[at] = True, steps.max() + 1
-            way = next((d for d in order if moves[d][at]), None)
-            at = None if way is None else moved(at, way)
-            if way is not None:
-                entering[way][at] = True
+        here, steps, n = (tiles == start) & found[reached_name], np.full(tiles.shape, -1), 0
+        found[length_name] = np.sum(found[distance_name], axis=(1, 2), where=here, keepdims=True)
+        while here.any():
+            path, steps, n = path | here, np.where(here, n, steps), n + 1
+            comes = {d: shifted(here & moves[d], offsets(OPPOSITE[d])[0]) for d in order}
+            entering = {d: entering[d] | comes[d] for d in DIRECTIONS}
+            here = reduce(or_, comes.values())
         if given:
-            found |= {step_name: steps, n_steps_name: max(0, int(steps.max()))}
+            found |= {step_name: steps, n_steps_name: np.maximum(steps.max(axis=(1, 2), keepdims=True), 0)}
             found |= {ways[d]: leads(MazePicture(tiles, found), CENTRE, d) for d in DIRECTIONS}
         return {**found, path_name: path, **{enters[d]: each for d, each in entering.items()}}
 
-    return Theorem(
-        axioms,
-        None,
-        ghosts,
-        answers=(
-            Answer(
-                lambda picture, at: picture.true(path_name, at),
-                lambda picture: picture.of_map(n_steps_name if given else length_name),
-            ),
-        ),
+    answer = Answer(
+        lambda picture, at: picture.true(path_name, at),
+        lambda picture: picture.of_map(n_steps_name if given else length_name),
     )
+    return _known(axioms, ghosts, (answer,))
 
 
 def entered(picture: Picture, at: Offset) -> Truth:
@@ -320,7 +395,7 @@ def has_come(picture: Picture, at: Offset, t: Number) -> Truth:
     return t >= 2 * picture.of_map(LENGTH) + 1 - picture.number(DISTANCE, at)
 
 
-def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Theorem:
+def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghosts:
     """Return a number for each set of free tiles that are joined by moves, COMPONENT; other tiles have -1."""
 
     def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
@@ -333,21 +408,19 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Theo
         return found
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        found = np.full(tiles.shape, -1, np.int64)
-        passable = free(MazePicture(tiles, {}), CENTRE)
-        for number, at in enumerate(np.argwhere(passable)):
-            if found[tuple(at)] < 0:
-                joined = np.zeros(tiles.shape, np.bool_)
-                joined[tuple(at)] = True
-                for _ in range(tiles.size):
-                    joined |= passable & np.any([shifted(joined, offsets(tap)[0]) for tap in taps], axis=0)
-                found[joined] = number
-        return {COMPONENT: found}
+        passable, most = free(MazePicture(tiles, {}), CENTRE), tiles[0].size
+        found = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most)
+        while True:  # all that are joined take the least number among them
+            near = [shifted(found, offsets(tap)[0], beyond=most) for tap in taps]
+            less = np.where(passable, np.minimum(found, np.min(near, axis=0)), most)
+            if (less == found).all():
+                return {COMPONENT: np.where(passable, found, -1)}
+            found = less
 
-    return Theorem(axioms, None, ghosts)
+    return _known(axioms, ghosts)
 
 
-def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Theorem:
+def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
     """Return the ROUND in which each tile is taken away, if each round takes all tiles of a kind that have fewer than
     so many free neighbours left; and whether it is KEPT. Tiles that are not taken away have the round -1.
 
@@ -376,14 +449,16 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Theorem:
         }
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        turn = np.full(tiles.shape, -1)
-        for number in range(tiles.size):
+        turn, n = np.full(tiles.shape, -1), 0
+        while True:
             kept = (tiles != Tile.WALL) & (turn < 0)
             n_left = sum(shifted(kept, offsets(towards)[0]).astype(np.int64) for towards in DIRECTIONS)
-            turn[kept & (tiles == kind) & (n_left < least)] = number
-        return {KEPT: kept, ROUND: turn}
+            taken = kept & (tiles == kind) & (n_left < least)
+            if not taken.any():
+                return {KEPT: kept, ROUND: turn}
+            turn, n = np.where(taken, n, turn), n + 1
 
-    return Theorem(axioms, None, ghosts)
+    return _known(axioms, ghosts)
 
 
 def place_axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
@@ -403,11 +478,12 @@ def place_axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
 
 
 def place_ghosts(tiles: Tiles) -> dict[str, Any]:
-    """Return the places of the tiles of a (H, W) maze."""
-    stride, (rows, cols) = tiles.shape[1] // 2 * 2 + 3, np.indices(tiles.shape)
-    return {PLACE: rows * stride + cols, STRIDE: stride}
+    """Return the places of the tiles of (N, H, W) mazes."""
+    stride, (rows, cols) = tiles.shape[2] // 2 * 2 + 3, np.indices(tiles.shape[1:])
+    of_all = np.broadcast_to(rows * stride + cols, tiles.shape)
+    return {PLACE: of_all, STRIDE: np.full((len(tiles), 1, 1), stride)}
 
 
-def places() -> Theorem:
+def places() -> Ghosts:
     """Return the PLACE of every tile, a number, and STRIDE, by which it is larger one row below."""
-    return Theorem(lambda picture, at, t: place_axioms(picture, at), None, place_ghosts)
+    return _known(lambda picture, at, t: place_axioms(picture, at), place_ghosts)

@@ -1,0 +1,352 @@
+"""Lemmas about an automaton, each asked of the solver z3: the rules, applied to symbols, at a tile that stands for all.
+
+An induction over iterations. Suppose that after t iterations every signal of every tile has the value that a `Theorem`
+states. A lemma then shows that the rules give the value that it states for t + 1. Nothing is supposed of the tile and
+those around it but the axioms about their ghosts.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, moved
+from maze_nca_gym.mazes.ghosts import N_TILES
+from maze_nca_gym.mazes.levels import Kind, Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
+from maze_nca_gym.mazes.tasks import find_task
+
+from .automaton import NEIGHBOURHOODS, Automaton
+from .rules import Rule
+from .theorem import State, Theorem
+
+PATIENCE = 120.0
+"""Time limit of the solver for one lemma, in seconds."""
+FAR = 5
+"""Largest offset of a tile that a counterexample shows."""
+STATED = "stated: "
+"""How the name of an axiom begins that is its author's, not the library's."""
+About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
+"""What a lemma is about: the axioms' consistency, what a signal is, that it is the same at all tiles, what an answer
+shows, the invariant, or a further claim of the theorem's author."""
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A step of a proof.
+
+    Attributes:
+        claim: what it states.
+        about: what it is about.
+        holds: whether it was proven; None if the solver gave up.
+        seconds: the solver's time.
+        axioms: names of the axioms that its proof uses, of those that were at hand; empty if it was not proven.
+        counterexample: a picture on which it is false, as text; empty if none was found.
+        kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
+        queries: what the solver was asked, in SMT-LIB with its answers as `:status`: whether what is supposed occurs
+            (sat), and whether the contrary of the claim does (unsat). Axioms are `:named`.
+    """
+
+    claim: str
+    about: About
+    holds: bool | None
+    seconds: float
+    axioms: tuple[str, ...] = ()
+    counterexample: str = ""
+    kinds: Mapping[Offset, int] = field(default_factory=dict, repr=False)
+    queries: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class _SymbolicPicture:
+    """A picture of symbols, each made at its first use."""
+
+    def __init__(self, z3: Any, prefix: str = "") -> None:
+        self._z3, self._prefix, self.made = z3, prefix, dict[tuple[str, Offset | None], Any]()
+
+    def _symbol(self, sort: str, name: str, at: Offset | None = None) -> Any:
+        if (name, at) not in self.made:
+            self.made[name, at] = getattr(self._z3, sort)(self._prefix + _placed(name, at))
+        return self.made[name, at]
+
+    def kind(self, at: Offset) -> Number:
+        return self._symbol("Int", "kind", at)  # -1 is beyond the edge
+
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
+        return self.kind(at) == int(kind)
+
+    def inside(self, at: Offset = CENTRE) -> Truth:
+        return self.kind(at) >= 0
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
+        return self._symbol("Bool", ghost, at) & self.inside(at)
+
+    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
+        return self._symbol("Int", ghost, at) if when is None else self._changing(_placed(ghost, at), when)
+
+    def of_map(self, ghost: str, when: Number | None = None) -> Number:
+        return self._symbol("Int", ghost) if when is None else self._changing(ghost, when)
+
+    def _changing(self, name: str, when: Number) -> Number:
+        return self._z3.Function(self._prefix + name, self._z3.IntSort(), self._z3.IntSort())(when)
+
+
+def _placed(name: str, at: Offset | None) -> str:
+    return name if at is None else f"{name} {at[0]} {at[1]}"
+
+
+class _See:
+    """A view of a picture for rules at a tile."""
+
+    def __init__(self, picture: Picture, state: State, at: Offset = CENTRE) -> None:
+        self._picture, self._state, self._at = picture, state, at
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
+        return self._state(moved(self._at, tap))[signal]
+
+    def tile(self, kind: int, tap: str = "C") -> Truth:
+        return self._picture.tile(kind, moved(self._at, tap))
+
+
+class Prover:
+    """The lemmas about an automaton in terms of a theorem, which are the `theorem.Steps` of further claims too.
+
+    Raises:
+        ImportError: z3 is not installed, or another one is loaded in this process.
+    """
+
+    def __init__(self, automaton: Automaton, theorem: Theorem) -> None:
+        maps = Path("/proc/self/maps")
+        if "z3" not in sys.modules and maps.exists() and "/libz3." in maps.read_text(errors="replace"):
+            # C++ shares some symbols of both whatever the loader is told, and z3 then ends the process
+            raise ImportError(
+                "another z3 is loaded in this process, as by LLVM when a window opens: import z3 before that"
+            )
+        try:
+            import z3
+        except ImportError as error:
+            raise ImportError('a proof needs z3: pip install "maze-nca-gym[proof]"') from error
+        self._z3 = z3
+        self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
+        self._places = [moved(CENTRE, tap) for tap in automaton.taps]
+        self.picture = _SymbolicPicture(self._z3)
+        self.t = self.picture.of_map("t")
+        self._facts = [self.t >= 0]  # what numbers are, which no axiom needs to say
+        self._axioms: list[tuple[str, Truth]] = []
+        self._suppose(self.picture)
+
+    def _suppose(self, picture: _SymbolicPicture) -> None:
+        """Add the axioms about a maze; what its author states is left out where the library says the same."""
+        said = set[int]()
+        for at in self._places:
+            picture.kind(at)  # is made, even if no axiom reads it
+            for name, fact in self._theorem.axioms(picture, at, self.t).items():
+                fact = self._z3.And(fact)  # of a plain bool too
+                if not (name.startswith(STATED) and fact.get_id() in said):
+                    self._axioms.append((name, fact))
+                    said.add(fact.get_id())
+        kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
+        self._facts += [fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))]
+
+    def maze(self, name: str) -> _SymbolicPicture:
+        """Return another maze of the same size, see `Steps`."""
+        picture = _SymbolicPicture(self._z3, f"{name} ")
+        self._suppose(picture)
+        places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
+        self._facts += [picture.inside(at) == self.picture.inside(at) for at in places]
+        return picture
+
+    def state(self, name: str) -> State:
+        """Return any state, see `Steps`."""
+
+        def holds(signal: IntEnum, at: Offset) -> Truth:
+            where = None if signal in self._automaton.everywhere else at
+            return self._z3.Bool(_placed(f"{name} {signal.name}", where)) & self.picture.inside(at)
+
+        return cache(lambda at: {signal: holds(signal, at) for signal in self._automaton.signals})
+
+    def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
+        """Return the state after an iteration, see `Steps`."""
+        used = (self._automaton.rules if rules is None else rules).items()
+        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in used})
+
+    def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        """Return what the theorem says, see `Steps`; of other signals, anything, and each time something else."""
+        said = self._said(picture, at, t)
+        self._n_unsaid += 1
+        return said if len(said) == len(self._automaton.signals) else {**self.state(f"{self._n_unsaid}")(at), **said}
+
+    def _said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        assert self._theorem.signals is not None
+        return self._theorem.signals(picture, at, t)
+
+    def invariant(self, picture: Picture, state: State, at: Offset = CENTRE) -> Truth:
+        """Return whether the invariant is true of a tile, see `Steps`."""
+        assert self._automaton.invariant is not None
+        return self._automaton.invariant(_See(picture, state, at))
+
+    def lemmas(self) -> Iterator[Lemma]:
+        """Yield the steps of the proof."""
+        z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
+        inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
+        answers = dict(zip(self._automaton.answers, self._answers(), strict=False))
+        first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
+
+        # contradictory axioms would prove anything
+        happens = z3.And(*(wanted & due for wanted, due in answers.values())) if answers else now.get(path, inside)
+        yield self._lemma("axioms", "the axioms allow a path", z3.BoolVal(True), inside, happens)
+
+        # what the theorem says of each signal is true at first, beyond the edge, and after one more iteration
+        if now:
+            yield self._lemma("signal", "no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
+            yield self._lemma("signal", "no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
+        anything = self.state("any")  # for signals of which nothing is said
+        see = _See(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
+        for signal, said in after.items():
+            claim = f"{signal.name} is what the theorem says"
+            if signal is not self._automaton.pooled:
+                yield self._lemma("signal", claim, rules[signal](see) == said, inside)
+                continue
+            # any tile shows that none switches it on; that one does needs a tile that every maze has
+            yield self._lemma("signal", claim, z3.Implies(rules[signal](see), said), inside)
+            there = [self._said(picture, at, t)[signal] == now[signal] for at in self._places]
+            alike = [z3.Implies(picture.inside(at), same) for at, same in zip(self._places, there, strict=True)]
+            yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
+            some = picture.tile(Tile.SOURCE) if find_task(self._automaton.task).has_endpoints else inside
+            switched = z3.Implies(said, rules[signal](see))
+            yield self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
+
+        # neighbours agree on what is the same everywhere, and so all tiles do; a maximum over the map does anyway
+        next_state = self.after(picture, anything)
+        for signal in self._automaton.everywhere:
+            if signal is not self._automaton.pooled:
+                there = [moved(CENTRE, towards) for towards in DIRECTIONS]
+                alike = [
+                    z3.Implies(picture.inside(at), next_state(at)[signal] == next_state(CENTRE)[signal]) for at in there
+                ]
+                yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
+
+        for signal, (wanted, due) in answers.items():
+            shown = rules[signal](see)
+            yield self._lemma(
+                "answer", f"{signal.name} shows nothing but the answer", z3.Implies(shown, wanted), inside
+            )
+            claim = f"{signal.name} shows all of it within the bound"
+            yield self._lemma("answer", claim, shown == wanted, inside, due)
+
+        if self._automaton.invariant is not None:
+            held = {**{signal: rule(see) for signal, rule in rules.items()}, **after, path: rules[path](see)}
+            yield from self._invariant_lemmas(held if now else None)
+        for words, given, then in theorem.further(self):
+            yield self._lemma("claim", words, z3.And(*then), inside, *given)
+
+    def _answers(self) -> Iterator[tuple[Truth, Truth]]:
+        """Yield of each answer whether the tile is part of it, and whether it is due after the next iteration."""
+        bound = self._automaton.bound
+        for answer in self._theorem.answers:
+            assert bound is not None
+            per_tile = int(bound.per_tile) * self.picture.of_map(N_TILES) if bound.per_tile else 0
+            least = int(bound.constant) + int(bound.per_move) * answer.n_moves(self.picture) + per_tile
+            yield answer.shown(self.picture, CENTRE), self.t + 1 >= least
+
+    def _invariant_lemmas(self, after: Mapping[IntEnum, Truth] | None) -> Iterator[Lemma]:
+        """Yield the lemmas about the invariant: that it holds at first, and after each iteration. If the automaton
+        heals, that has to be so whatever the state was, and whichever maze it is on from then on.
+
+        Args:
+            after: what the tile holds after an iteration on a maze that stays, by what the theorem says; None if that
+                says nothing of signals.
+        """
+        z3, picture, inside, any_state = self._z3, self.picture, self.picture.inside(), self.state("held")
+        off = dict.fromkeys(self._automaton.signals, z3.BoolVal(False))
+        if after is None and self._theorem.further is not Theorem.further:
+            return  # it is the further claims that are about it
+        yield self._lemma("invariant", "the invariant holds at first", self.invariant(picture, lambda at: off), inside)
+        if after is not None and not self._automaton.heals:
+            yield self._lemma("invariant", "the invariant holds", self.invariant(picture, lambda at: after), inside)
+            return
+        before = [z3.Implies(picture.inside(at), self.invariant(picture, any_state, at)) for at in self._places]
+        then = self.invariant(picture, self.after(picture, any_state))
+        yield self._lemma("invariant", "the invariant is kept", then, inside, *before)
+        if self._automaton.heals:
+            other = _SymbolicPicture(z3, "before ")
+            of_other = [other.kind(CENTRE) >= 0, other.kind(CENTRE) < len(self._automaton.kinds)]
+            held = self.invariant(other, any_state)
+            claim = "the invariant does not depend on the maze"
+            yield self._lemma("invariant", claim, self.invariant(picture, any_state), inside, *of_other, held)
+
+    def _lemma(self, about: About, claim: str, statement: Truth, *given: Truth) -> Lemma:
+        z3, began, queries = self._z3, time.perf_counter(), {}
+
+        def asked(what: str, *facts: Truth) -> tuple[Any, Any]:
+            solver = self._solver(*facts)
+            found = solver.check()
+            queries[what] = self._query(found, *facts)
+            return solver, found
+
+        _, supposed = asked("occurs", *given)
+        if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
+            never = supposed == z3.unsat
+            words = "what it supposes never occurs" if never else ""
+            seconds = time.perf_counter() - began
+            return Lemma(claim, about, False if never else None, seconds, counterexample=words, queries=queries)
+        solver, found = asked("fails", *given, z3.Not(statement))
+        of_task = find_task(self._automaton.task).kinds
+        kinds, drawn = _draw(self.picture, solver.model(), of_task) if found == z3.sat else ({}, "")
+        holds = None if found == z3.unknown else found == z3.unsat
+        used = {self._axioms[int(str(each)[1:])][0] for each in solver.unsat_core()} if holds else ()
+        near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
+        return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used)), drawn, near, queries)
+
+    def _solver(self, *facts: Truth) -> Any:
+        solver = self._z3.Solver()
+        solver.set("timeout", int(1000 * PATIENCE))
+        solver.set("unsat_core", True)
+        solver.add(*self._facts, *facts)
+        for number, (_, axiom) in enumerate(self._axioms):
+            solver.assert_and_track(axiom, f"a{number}")
+        return solver
+
+    def _query(self, found: Any, *facts: Truth) -> str:
+        """Return what the solver was asked and answered in SMT-LIB, with the axioms' names."""
+        solver = self._z3.Solver()
+        solver.add(*(axiom for _, axiom in self._axioms), *self._facts, *facts)
+        text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
+        head, *asserted = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n").split(
+            "(assert\n"
+        )
+        for number, (name, _) in enumerate(self._axioms):
+            body, _, rest = asserted[number].rpartition(")")
+            asserted[number] = f" (!{body} :named |{number}: {name}|)){rest}"
+        return "(assert\n".join([head, *asserted])
+
+
+def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tuple[dict[Offset, int], str]:
+    """Return the kinds of tile of a counterexample, and all of it as text.
+
+    First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
+    the tile in the middle and its neighbours.
+    """
+
+    def value(symbol: Any) -> str:
+        return str(model.eval(symbol, model_completion=True))
+
+    drawn = {at: symbol for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
+    kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
+    reach = max(abs(step) for at in kinds for step in at)
+    span = range(-reach, reach + 1)
+    glyphs = {-1: " ", **{number: kind.letter for number, kind in enumerate(of_task)}}
+    rows = ["".join(glyphs.get(kinds[row, col], "?") if (row, col) in kinds else "?" for col in span) for row in span]
+    numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
+    lines = []
+    for tap in NEIGHBOURHOODS[5]:
+        place = moved(CENTRE, tap)
+        ghosts = {name: value(s) for (name, at), s in picture.made.items() if at == place and name != "kind"}
+        told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]
+        lines.append(f"{tap}: {', '.join(told)}")
+    return kinds, "\n".join([*rows, numbers, *lines])

@@ -1,0 +1,182 @@
+"""Facts about a maze, and the ghosts in which they are stated: what no tile stores, such as a tile's distance.
+
+Facts are written with Python's operators only. So the same code runs on the symbols of a solver, which proves things
+from them, and on the arrays of real mazes, on which `broken_axioms` tests them. `ghosts` is a library of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import or_
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.neighbours import Offset, offsets
+
+CENTRE: Offset = (0, 0)
+Truth: TypeAlias = Any
+"""A boolean: a solver's, or one for each tile of some maps, (N, H, W) bool. `&`, `|`, `~` and `==` combine them."""
+Number: TypeAlias = Any
+"""An integer: a solver's, or one for each tile of some maps, (N, H, W) int64. `+`, `-`, `<` and `==` combine them."""
+MARGIN = 3
+"""Width of the frame beyond the edge in which axioms are tried: a proof supposes them of tiles there too."""
+
+
+class Picture(Protocol):
+    """A tile and those around it, with their kinds and ghosts; places are offsets (rows down, columns right).
+
+    A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
+    """
+
+    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
+        """Return whether a tile is of a kind; beyond the edge it is of none."""
+
+    def inside(self, at: Offset = CENTRE) -> Truth:
+        """Return whether a tile is on the map."""
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
+        """Return a ghost that is a boolean of a tile; beyond the edge it is false."""
+
+    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
+        """Return a ghost that is an integer of a tile; beyond the edge it may be any."""
+
+    def of_map(self, ghost: str, when: Number | None = None) -> Number:
+        """Return a ghost that is an integer of the whole map."""
+
+
+class Answer(NamedTuple):
+    """A set of tiles that answers a task: (picture, at) -> whether a tile is part of it; and (picture) -> the number of
+    its moves L, on which bounds of iterations depend."""
+
+    shown: Callable[[Picture, Offset], Truth]
+    n_moves: Callable[[Picture], Number]
+
+
+@dataclass(frozen=True, repr=False)
+class Ghosts:
+    """Facts about mazes that no tile stores.
+
+    Attributes:
+        axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, by name, after any number t of
+            iterations. They follow from what the ghosts mean, on every maze.
+        ghosts: (N, H, W) tiles -> the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1) integers of whole maps.
+            One that changes has an axis of iterations in front.
+        answers: what each answer of a task is, in terms of the ghosts; none if they are about something else.
+    """
+
+    axioms: Callable[[Picture, Offset, Number], Mapping[str, Truth]]
+    ghosts: Callable[[Tiles], Mapping[str, Any]]
+    answers: tuple[Answer, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Ghosts with {len(self.answers)} answers>"
+
+
+def moved(at: Offset, tap: str) -> Offset:
+    """Return the tile at a tap of another, such as the one above it for "U"."""
+    ((down, right),) = offsets(tap)
+    return at[0] + down, at[1] + right
+
+
+def implies(condition: Truth, then: Truth) -> Truth:
+    """Return whether a condition implies something else, for each tile."""
+    return ~condition | then
+
+
+def at_least(number: int, truths: Sequence[Truth]) -> Truth:
+    """Return whether at least so many of some truths hold, booleans or the bits of integers, in their shape.
+
+    Raises:
+        ValueError: a number below 1, or above that of the truths.
+    """
+    if not 1 <= number <= len(truths):
+        raise ValueError(f"at_least takes a number from 1 to that of the bits, {len(truths)}, got {number}")
+    counted: list[Truth] = []  # at index k: whether more than k of the truths so far hold
+    for truth in truths:
+        with_it = [truth, *(below & truth for below in counted)]
+        counted = [*map(or_, counted, with_it), *with_it[len(counted) :]][:number]
+    return counted[-1]
+
+
+def is_of_map(values: NDArray[Any]) -> bool:
+    """Return whether a ghost's values, of any dtype, are those of whole maps, (..., N, 1, 1)."""
+    return values.shape[-2:] == (1, 1)
+
+
+class MazePicture:
+    """The pictures around all tiles of some real mazes at once, in arrays of shape (N, H, W).
+
+    If numbers of iterations are an array, (T, 1, 1, 1), what depends on them is (T, N, H, W).
+
+    Args:
+        tiles: (N, H, W) uint8.
+        ghosts: as `Ghosts.ghosts` returns them.
+        margin: width of a frame of places beyond the edge, which become part of the arrays.
+    """
+
+    def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any], margin: int = 0) -> None:
+        self._tiles = _framed(tiles.astype(np.int64), margin, beyond=-1)
+        self._ghosts = {
+            name: value if is_of_map(value) else _framed(value, margin, beyond=0)
+            for name, value in ((name, np.asarray(value)) for name, value in ghosts.items())
+        }
+
+    def tile(self, kind: int, at: Offset = CENTRE) -> NDArray[np.bool_]:
+        """Return whether the tiles there are of a kind, (N, H, W) bool."""
+        return shifted(self._tiles, at, beyond=-1) == kind
+
+    def inside(self, at: Offset = CENTRE) -> NDArray[np.bool_]:
+        """Return whether there are tiles, (N, H, W) bool."""
+        return shifted(self._tiles, at, beyond=-1) >= 0
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> NDArray[np.bool_]:
+        """Return a boolean of the tiles there, (N, H, W) bool."""
+        return shifted(self._ghosts[ghost], at, beyond=False)
+
+    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
+        """Return an integer of the tiles there, (N, H, W) int64; 0 beyond the edge."""
+        return shifted(self._value(ghost, when), at, beyond=0)
+
+    def of_map(self, ghost: str, when: Number | None = None) -> NDArray[np.int64]:
+        """Return an integer of the maps, (N, 1, 1) int64."""
+        return np.asarray(self._value(ghost, when), np.int64)
+
+    def _value(self, ghost: str, when: Number | None) -> NDArray[Any]:
+        values = self._ghosts[ghost]
+        if when is None:
+            return values
+        # nothing is stated of what was before the first iteration, so any value will do
+        found = values[np.maximum(when, 0)]
+        return found[:, 0, 0, 0] if np.ndim(when) else found
+
+
+def shifted(values: NDArray[Any], at: Offset, beyond: int = 0) -> NDArray[Any]:
+    """Return the values that tiles have at an offset from each tile of a map, (..., H, W) like the values."""
+    (height, width), most = values.shape[-2:], max(map(abs, at))
+    framed = _framed(values, most, beyond)
+    return framed[..., most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]
+
+
+def _framed(values: NDArray[Any], margin: int, beyond: int) -> NDArray[Any]:
+    height, width = values.shape[-2:]
+    # faster than np.pad
+    framed = np.full((*values.shape[:-2], height + 2 * margin, width + 2 * margin), beyond, values.dtype)
+    framed[..., margin : margin + height, margin : margin + width] = values
+    return framed
+
+
+def broken_axioms(ghosts: Ghosts, tiles: Tiles, n_steps: int = 1) -> dict[str, int]:
+    """Return the names of the axioms that do not hold at some place of real (N, H, W) mazes in the first iterations,
+    with the index of the first maze. Places beyond the edge count, since proofs suppose axioms of these too."""
+    picture = MazePicture(tiles, ghosts.ghosts(tiles), MARGIN)
+    t, found = np.arange(n_steps)[:, None, None, None], {}
+    shape = (n_steps, *tiles.shape[:-2], *(side + 2 * MARGIN for side in tiles.shape[-2:]))
+    for name, holds in ghosts.axioms(picture, CENTRE, t).items():
+        held = np.broadcast_to(np.asarray(holds, np.bool_), shape)
+        if not held.all():
+            found[name] = int(np.argmin(held.all(axis=(0, 2, 3))))
+    return found

@@ -1,0 +1,106 @@
+"""Small mazes of a task, on which what is claimed of all mazes is tried: drawn ones, and all of up to 3 x 3 tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+
+SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
+"""Height and width of the drawn mazes, without their borders."""
+LARGER = ((8, 8), (12, 12))
+"""Height and width of the larger ones, without their borders."""
+ALL_UP_TO = 3
+"""Largest height and width of which all mazes are taken."""
+MOST_MAZES = 10_000
+"""Largest number of mazes of one height and width; of more, so many are drawn."""
+GENERATORS = ("random", "loops", "perfect")
+
+
+class Task(Hashable, Protocol):
+    """What small mazes are asked of: a `tasks.Task`."""
+
+    @property
+    def n_tiles(self) -> int:
+        """The number of kinds of tile."""
+
+    def generate(self, rng: np.random.Generator, n: int, size: Any, generator: str, **options: Any) -> Tiles:
+        """Generate levels, (N, H, W) uint8."""
+
+
+@lru_cache(maxsize=64)
+def small_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
+    """Return small (H, W) levels of a task, with and without loops and borders; in half of them more empty tiles are
+    walls, so there may be no way from one tile to another."""
+    rng, found = np.random.default_rng(seed), list[Tiles]()
+    for size in SIZES:
+        for generator in GENERATORS:
+            for border in (True, False):
+                levels = task.generate(rng, 1, size, generator, border=border)
+                closed = (levels == Tile.EMPTY) & (rng.random(levels.shape) < 0.3)
+                found += [*levels, *np.where(closed, np.uint8(Tile.WALL), levels)]
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def larger_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
+    """Return (N, H, W) levels of a task, larger than `small_mazes`, with and without borders."""
+    rng = np.random.default_rng(seed)
+    return tuple(
+        task.generate(rng, 4, size, generator, border=border)
+        for size in LARGER
+        for generator in GENERATORS
+        for border in (True, False)
+    )
+
+
+@lru_cache(maxsize=64)
+def all_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
+    """Return all (N, H, W) mazes of each height and width up to `ALL_UP_TO`, or so many of them, from two tiles on.
+
+    A kind of tile that each of `small_mazes` has once, or at most once, or at least once, is as often in these.
+    """
+    rng, n_kinds, found = np.random.default_rng(seed), task.n_tiles, []
+    counts = np.array([np.bincount(tiles.ravel(), minlength=n_kinds) for tiles in small_mazes(task)])
+    least = np.minimum(counts.min(axis=0), 1)
+    most = np.where(counts.max(axis=0) <= 1, counts.max(axis=0), np.iinfo(np.int64).max)
+    least[: Tile.WALL + 1], most[: Tile.WALL + 1] = 0, np.iinfo(np.int64).max
+    for height, width in np.ndindex(ALL_UP_TO, ALL_UP_TO):
+        shape, n = (height + 1, width + 1), (height + 1) * (width + 1)
+        if n_kinds**n <= 16 * MOST_MAZES * 2:
+            tiles = np.indices((n_kinds,) * n, np.uint8).reshape(n, -1).T
+        else:
+            tiles = _drawn(rng, n, least, most, 2 * MOST_MAZES)
+        of_each = np.stack([(tiles == kind).sum(axis=1) for kind in range(n_kinds)], axis=1)
+        tiles = tiles[((of_each >= least) & (of_each <= most)).all(axis=1)]
+        if len(tiles) > MOST_MAZES:
+            tiles = tiles[np.sort(rng.choice(len(tiles), MOST_MAZES, replace=False))]
+        if n > 1 and len(tiles):
+            found.append(np.ascontiguousarray(tiles).reshape(-1, *shape))
+    return tuple(found)
+
+
+def _drawn(rng: np.random.Generator, n: int, least: np.ndarray, most: np.ndarray, n_mazes: int) -> np.ndarray:
+    """Draw mazes of n tiles in a row, (N, n) uint8, each once: kinds that must be there at different tiles, the others
+    of any of the kinds that may be there more than once. Kinds have (T,) least and most counts."""
+    tiles = rng.choice(np.flatnonzero(most > 1), (n_mazes, n)).astype(np.uint8)
+    places = rng.permuted(np.tile(np.arange(n), (n_mazes, 1)), axis=1)
+    optional = (most == 1) & (least == 0)
+    for place, kind in enumerate(np.flatnonzero((least > 0) | optional)[:n]):
+        there = rng.random(n_mazes) < 0.5 if optional[kind] else np.ones(n_mazes, np.bool_)
+        tiles[there, places[there, place]] = kind
+    return np.unique(tiles, axis=0)
+
+
+@lru_cache(maxsize=64)
+def mazes_to_try(task: Task) -> tuple[Tiles, ...]:
+    """Return (N, H, W) mazes of each size on which claims about a task are tried: all small ones, drawn ones and larger
+    ones."""
+    by_shape: dict[tuple[int, ...], list[Tiles]] = {}
+    for maze in small_mazes(task):
+        by_shape.setdefault(maze.shape, []).append(maze)
+    return (*all_mazes(task), *map(np.stack, by_shape.values()), *larger_mazes(task))

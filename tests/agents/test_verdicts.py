@@ -1,0 +1,271 @@
+"""What is proven is never more than what is true: what an author states is proven, tried, or called stated."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from enum import IntEnum
+
+import numpy as np
+import pytest
+import torch
+
+from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH, Automaton
+from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE, Reached
+from maze_nca_gym.agents.laboratory.automata.proof import prove
+from maze_nca_gym.agents.laboratory.automata.rules import around
+from maze_nca_gym.agents.laboratory.automata.shortest_path import PathSignal
+from maze_nca_gym.agents.laboratory.automata.theorem import Theorem
+from maze_nca_gym.agents.laboratory.compiling.certificate import certify
+from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton
+from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
+from maze_nca_gym.agents.policies.learned.nca import NCA
+from maze_nca_gym.mazes.facts import Ghosts
+from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, is_free, reached
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.small import all_mazes, mazes_to_try
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
+from maze_nca_gym.mazes.tasks import check_specification, find_task, register_task
+from tests.own_tasks import own_tasks
+from tests.tables import for_each
+
+
+class Lit(IntEnum):
+    PATH, WET, LIT = range(3)
+
+
+RULES = {
+    Lit.PATH: lambda see: see(Lit.WET),
+    Lit.WET: lambda see: see(Lit.LIT),
+    Lit.LIT: lambda see: see.tile(Tile.SOURCE),
+}
+
+
+def lit(**changes) -> Automaton:
+    """Return an automaton whose LIT is on at the source alone."""
+    return Automaton("lit", "shortest-path", Lit, RULES, **changes)
+
+
+def test_a_signal_that_is_said_to_be_the_same_everywhere_must_be():
+    assert prove(lit()).verdict == "described"
+    proof = prove(lit(everywhere=(Lit.LIT,)))
+    assert proof.verdict is None
+    assert "LIT is the same everywhere" in [lemma.claim for lemma in proof.refused]
+    assert prove("life").verdict == "described", "BEGUN is the same everywhere"
+
+
+def test_an_invariant_is_proven_for_what_it_is_used_for():
+    dry = {"invariant": lambda see: ~(see(Reached.WET) & see.tile(Tile.WALL))}
+    assert prove(replace(REACHABLE, **dry)).invariant
+    assert not prove(replace(REACHABLE, **dry, heals=True)).invariant, "a wall may be drawn where it is wet"
+    at_first = prove(replace(REACHABLE, invariant=lambda see: see(Reached.WET) | see.tile(Tile.WALL)))
+    assert "the invariant holds at first" in [lemma.claim for lemma in at_first.refused]
+    # a theorem that says nothing of signals leaves the invariant to be kept by itself, and this one is not
+    silent = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
+    alone = prove(replace(REACHABLE, theorem=silent, invariant=lambda see: ~see(Reached.PATH)))
+    assert (alone.invariant, alone.holds) == (False, False)
+    assert "its invariant is not proven" in alone.words
+
+
+@for_each(
+    ("change", "verdict"),
+    [
+        ({}, "right"),
+        ({"bound": StepBound(constant=1)}, "refuted"),
+        ({"bound": StepBound(constant=1, per_move=2)}, "refuted"),
+        ({"bound": StepBound(per_tile=1)}, "refuted"),
+        ({"bound": StepBound(per_tile=2)}, "right"),
+        ({"bound": StepBound(constant=2, per_move=2, per_move_and_tile=1)}, "described"),
+        ({"bound": None}, "described"),
+        ({"task": "shortest-path-DLRU"}, None),  # it shows some shortest path, but not the one that the task says
+        ({"theorem": distance(Tile.SOURCE)}, "right"),  # ghosts that an author names do not replace the specification
+    ],
+)
+def test_a_bound_is_proven_or_stated(change, verdict):
+    proof = prove(replace(SHORTEST_PATH, **change))
+    assert proof.verdict == verdict or (verdict is None and proof.verdict in (None, "described"))
+    assert (proof.basis == "proven") == (verdict == "right")
+    assert bool(proof.counterexample) == (verdict == "refuted")
+
+
+def test_a_wrong_answer_with_a_bound_stays_refused_whatever_explains_it():
+    everything = {**SHORTEST_PATH.rules, PathSignal.PATH: lambda see: see(PathSignal.FLOOD)}
+    for theorem in (None, distance(Tile.TARGET), canonical_path()):
+        proof = prove(replace(SHORTEST_PATH, rules=everything, theorem=theorem))
+        assert (proof.verdict, proof.holds) == ("refuted", False)
+        assert "does not show an answer within 2 L + 2 iterations" in proof.words
+    assert prove(replace(SHORTEST_PATH, rules=everything, bound=None)).verdict == "described"
+
+
+def test_what_is_right_is_the_tasks_to_say(tmp_path):
+    with own_tasks(tmp_path) as worlds:
+        plain = replace(SHORTEST_PATH, task="weighted-terrain")
+        assert prove(plain).verdict == "refuted"
+        both = worlds["key-and-door"].BOTH_LEGS
+        to_target = both.signals.TO_TARGET
+        second = replace(both, rules={**both.rules, to_target: lambda see: see.tile(Tile.TARGET)})
+        assert prove(second).verdict == "refuted"
+        task = find_task("key-and-door")
+        with pytest.raises(ValueError, match="the theorem has 1 answers, key-and-door 2"):
+            prove(replace(both, theorem=canonical_path()))
+        with pytest.raises(ValueError, match="must return Ghosts with 2 answers, got 1"):
+            check_specification(replace(task, specification=canonical_path))
+
+
+def beyond_the_edge(picture, at, t):
+    return {**distance(Tile.SOURCE).axioms(picture, at, t), "all is on the map": picture.inside(at)}
+
+
+def too_near(picture, at, t):
+    return {**distance(Tile.SOURCE).axioms(picture, at, t), "near": picture.number("distance", at) <= 2}
+
+
+@for_each(("axioms", "name"), [(beyond_the_edge, "all is on the map"), (too_near, "near")])
+def test_axioms_are_tried_wherever_a_proof_supposes_them(axioms, name):
+    theorem = Ghosts(axioms, distance(Tile.SOURCE).ghosts)
+    with pytest.raises(ValueError, match=f"the axiom '{name}' is not true of the maze [.#ST/]+, or beyond its edge"):
+        prove(replace(REACHABLE, theorem=theorem))
+
+
+def far_away(picture, at, t):
+    return {**distance(Tile.SOURCE).axioms(picture, at, t), "never far": picture.number("distance", at) < 1_000}
+
+
+def test_an_axiom_of_an_author_is_stated_and_proves_nothing_right():
+    theorem = Ghosts(far_away, distance(Tile.SOURCE).ghosts)
+    proof = prove(replace(REACHABLE, theorem=theorem, bound=None))
+    assert proof.verdict == "described"
+    own = prove(replace(SHORTEST_PATH, theorem=Theorem(far_away_from_target, canonical_path().ghosts)))
+    assert own.verdict == "right", "the specification is enough"
+    assert own.stated == ()
+    claims = replace(DIAMETER, name="mine")
+    assert prove(claims).basis.startswith("stated, tried on ")
+    assert prove(DIAMETER).basis == "argued and tested"
+
+
+def far_away_from_target(picture, at, t):
+    return {**canonical_path().axioms(picture, at, t), "never far": picture.of_map("length") < 1_000}
+
+
+def test_a_network_is_exact_only_if_its_automaton_is_right(tmp_path):
+    hasty = replace(SHORTEST_PATH, bound=StepBound(constant=1))
+    model, certificate = compile_automaton(hasty, out=tmp_path / "hasty")
+    described = json.loads((tmp_path / "hasty/config.json").read_text(encoding="utf-8"))
+    assert certificate.holds, "the network follows the rules"
+    assert (model.guarantees.exact, model.guarantees.bound, described["exact"]) == (False, None, False)
+    assert model.guarantees.verdict == described["proof"]["verdict"] == "refuted"
+    assert "S" in described["proof"]["counterexample"]
+    right, _ = compile_automaton(SHORTEST_PATH)
+    assert (right.guarantees.exact, right.guarantees.basis, right.guarantees.verdict) == (True, "proven", "right")
+    for given, message in [
+        ({"exact": True, "bound": StepBound(1)}, "an exact policy has a basis, proven or argued and tested, got ''"),
+        ({"verdict": "exact"}, "verdict must be right, described, followed, refuted or None, got 'exact'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            Guarantees(**given)
+
+
+class Louder(NCA):
+    """A network whose iterations do something else than its weights say."""
+
+    def forward(self, maze, state, step=0):
+        return super().forward(maze, state, step) + 1
+
+
+def remade(model: NCA, kind: type[NCA] = NCA, **changes) -> NCA:
+    """Return a network with the same weights, and other arguments."""
+    made = kind(**{**model.arguments, **changes})
+    with torch.no_grad():
+        for mine, given in zip(made.parameters(), model.parameters(), strict=True):
+            mine.copy_(given)
+    return made
+
+
+def test_a_certificate_asks_what_the_network_runs():
+    model, _ = compile_automaton("shortest-path")
+    pooled, _ = compile_automaton("shortest-path-healing")
+    assert certify(remade(model)).holds
+    assert certify(remade(model).double()).holds
+    for wrong, message in [
+        (remade(model).bfloat16(), "weights of float32 or float64, got torch.bfloat16"),
+        (remade(model, input_injection=False), "iterations that all read the maze"),
+        (remade(model, state_limit=1.0), "no state limit, got 1.0"),
+        (remade(pooled, pool_before_activation=True), "pooling after the ReLU"),
+        (remade(model, Louder), "does something else than its weights say, on the maze"),
+        (
+            NCA(2, model.n_channels, n_iterations=None, cut_corners=True, channel_names=model.channel_names),
+            "the kinds of",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            certify(wrong, automaton=HEALING if wrong.max_pool else SHORTEST_PATH)
+
+
+def test_a_rule_is_one_expression_for_whoever_reads_it():
+    asked = []
+
+    def moody(see):
+        asked.append(see)
+        return see.tile(Tile.SOURCE) if len(asked) == 1 else ~see.tile(Tile.SOURCE)
+
+    automaton = replace(REACHABLE, rules={**REACHABLE.rules, Reached.WET: moody}, invariant=None, theorem=None)
+    tiles = all_mazes(TASK)[-1][:8]
+    for _ in range(2):
+        signals = automaton.step(tiles, np.zeros((8, 2, 3, 3), np.bool_))
+        np.testing.assert_array_equal(signals[:, Reached.WET], tiles == Tile.SOURCE)
+    assert len(asked) == 1
+
+
+def test_all_small_mazes_are_all():
+    shapes = {tiles.shape[1:]: len(tiles) for tiles in all_mazes(TASK)}
+    assert shapes[3, 3] == 9 * 8 * 2**7
+    assert shapes[1, 2] == 2
+    assert all(len(np.unique(tiles.reshape(len(tiles), -1), axis=0)) == len(tiles) for tiles in all_mazes(TASK))
+    assert max(tiles.shape[1] for tiles in mazes_to_try(TASK)) == 14
+
+
+def flood_task(free):
+    return replace(
+        TASK,
+        name="reached",
+        solve=lambda tiles: reached(Tile.SOURCE).ghosts(tiles)[REACHED],
+        is_optimal=lambda tiles, path: (path == reached(Tile.SOURCE).ghosts(tiles)[REACHED]).all(axis=(1, 2)),
+        guidance=None,
+        guided=(),
+        rank=None,
+        specification=lambda: reached(Tile.SOURCE, free=free),
+    )
+
+
+def test_a_specification_is_compared_with_solve():
+    check_specification(flood_task(lambda picture, at: picture.inside(at) & ~picture.tile(Tile.WALL, at)))
+    with pytest.raises(
+        ValueError, match=r"the specification of the task 'reached' is not what solve returns for the maze"
+    ):
+        check_specification(
+            flood_task(lambda picture, at: picture.tile(Tile.EMPTY, at) | picture.tile(Tile.SOURCE, at))
+        )
+    ordered = TASK.ordered("DLRU").specification()
+    assert ordered.answers
+    assert replace(TASK, specification=lambda: canonical_path()).ordered("DLRU").specification is None
+    with pytest.raises(ValueError, match="must return Ghosts with 1 answers, got 2"):
+        check_specification(replace(TASK, specification=lambda: both_of(canonical_path(), canonical_path(name="b"))))
+
+
+def test_a_flood_is_right_within_as_many_iterations_as_tiles(forgotten):
+    register_task(flood_task(is_free))
+    flood = replace(REACHABLE, name="flood", task="reached", theorem=None, invariant=None)
+    for bound, verdict in [(StepBound(constant=1, per_tile=1), "right"), (StepBound(constant=2, per_move=1), "right")]:
+        assert prove(replace(flood, bound=bound)).verdict == verdict
+    assert prove(replace(flood, bound=StepBound(constant=1, per_move=1))).verdict == "refuted"
+    dry = {**flood.rules, Reached.WET: lambda see: see.tile(Tile.SOURCE) | around(see, Reached.WET)}
+    assert prove(replace(flood, rules=dry, bound=StepBound(per_tile=2))).verdict == "refuted"
+
+
+def test_a_proof_names_the_axioms_that_it_used():
+    proof = prove("reachable")
+    assert "the start is the tile at distance 0" in proof.axioms
+    assert proof.stated == ()
+    flooding = next(lemma for lemma in proof.lemmas if lemma.claim.startswith("WET"))
+    assert set(flooding.axioms) <= set(proof.axioms)
+    assert ":named |0: " in flooding.queries["fails"]
