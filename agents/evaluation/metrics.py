@@ -68,8 +68,8 @@ class Metrics:
         """Return the metrics of the (N, 6) scores of `rollouts.score_paths`."""
         scores = Scores(table)
         return cls(
-            accuracy=mean(scores.accuracy),
-            paper_accuracy=mean(minibatch_accuracies(table[:, ERROR], table[:, LENGTH])),
+            accuracy=mean(scores.accuracy, most=1),
+            paper_accuracy=mean(minibatch_accuracies(table[:, ERROR], table[:, LENGTH]), most=1),
             complete=proportion(scores.complete),
             optimal=proportion(scores.optimal),
         )

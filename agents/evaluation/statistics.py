@@ -38,22 +38,29 @@ class Estimate:
         return asdict(self)
 
 
-def proportion(successes: NDArray[np.bool_]) -> Estimate:
+def proportion(successes: NDArray[np.bool_], n_independent: float | None = None) -> Estimate:
     """Return the fraction of (N,) bools that is true, with Wilson's interval, which is also valid near 0 and 1.
+
+    Args:
+        successes: (N,) bool.
+        n_independent: of how many independent ones the interval is, by default N. Where they come in groups of n_i that
+            are alike, such as the mazes of a stream, N^2 / sum of n_i^2 (Kish) gives an interval that is wide enough
+            even if each group is all right or all wrong.
 
     Raises:
         ValueError: N is 0, or another value than true and false, or 1 and 0, such as NaN.
     """
     successes = as_path(successes, "successes")
-    n = _count(successes)
-    fraction = float(np.count_nonzero(successes)) / n
+    fraction = float(np.count_nonzero(successes)) / _count(successes)
+    n = n_independent or len(successes)
     spread = Z / (1 + Z * Z / n) * math.sqrt(fraction * (1 - fraction) / n + Z * Z / (4 * n * n))
     centre = (fraction + Z * Z / (2 * n)) / (1 + Z * Z / n)
     return Estimate(fraction, min(fraction, max(0.0, centre - spread)), max(fraction, min(1.0, centre + spread)))
 
 
-def mean(values: NDArray[np.float64]) -> Estimate:
-    """Return the mean of (N,) values, with the normal interval: +-1.96 standard errors.
+def mean(values: NDArray[np.float64], most: float = math.inf) -> Estimate:
+    """Return the mean of (N,) values with the normal interval: +-1.96 standard errors, but not beyond `most`, the
+    largest that a value can be.
 
     If all values are equal, or there is only one, both ends are the mean; that does not mean that the mean is certain.
 
@@ -62,7 +69,7 @@ def mean(values: NDArray[np.float64]) -> Estimate:
     """
     n = _count(values)
     centre, spread = float(values.mean()), Z * (deviation(values) or 0.0) / math.sqrt(n)
-    return Estimate(centre, centre - spread, centre + spread)
+    return Estimate(centre, centre - spread, max(centre, min(most, centre + spread)))
 
 
 def _count(sample: NDArray[np.bool_] | NDArray[np.float64]) -> int:
@@ -93,6 +100,14 @@ def student(values: ArrayLike) -> tuple[float, float] | None:
 
     spread = float(stdtrit(len(sample) - 1, 0.975)) * error
     return float(sample.mean()) - spread, float(sample.mean()) + spread
+
+
+def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of some correlations by Student's t of Fisher's z, within -1 and 1; None for
+    fewer than three, or if one is -1 or 1, whose z is infinite."""
+    if max(map(abs, correlations), default=1.0) >= 1 or (ends := student(np.arctanh(correlations))) is None:
+        return None
+    return math.tanh(ends[0]), math.tanh(ends[1])
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

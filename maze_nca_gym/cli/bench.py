@@ -13,7 +13,7 @@ from maze_nca_gym.support.tables import Table
 def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "png", **options: Any) -> int:
     """Print a table for each set, measured and published, narrow enough for a terminal of 80 columns."""
     from maze_nca_gym.agents.evaluation.leaderboard.board import BOARD, PAGE, PICTURE
-    from maze_nca_gym.agents.evaluation.leaderboard.rows import lines_of, published_beside, scores_of
+    from maze_nca_gym.agents.evaluation.leaderboard.rows import lines_of, notes_of, published_beside, scores_of
 
     board = bench(out=out, plot=plot, format=format, **options)
     for name, rows in board.by_set().items():
@@ -25,6 +25,7 @@ def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "pn
             cells.append((title, line.entry.learns_from.replace(", ", ",\n"), *found))
         columns = ["solver", "learns from", *(score.replace(" ", "\n") for score in scores)]
         Table(columns, cells, columns[2:], f"{name}: % of instances").print()
+        tell(notes_of(rows, others))
         for line in lines:
             known = "" if line.entry.weights is None else f"{line.entry.weights:,} weights, "
             tell(f"{line.name}: {known}{line.details}")

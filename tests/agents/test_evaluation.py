@@ -14,7 +14,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of, measure
-from maze_nca_gym.agents.evaluation.statistics import Estimate, mean, proportion
+from maze_nca_gym.agents.evaluation.statistics import Estimate, fisher, mean, proportion, student
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import check_steps, curve_steps, default_steps
@@ -66,6 +66,26 @@ class TestIntervals:
             assert 0.925 < np.mean([i.low <= truth <= i.high for i in intervals]) < 0.975
         intervals = [mean(rng.exponential(size=400)) for _ in range(1000)]
         assert 0.925 < np.mean([i.low <= 1 <= i.high for i in intervals]) < 0.975
+
+    def test_groups_that_are_alike_count_once(self):
+        rng = np.random.default_rng(1)
+        whole = [rng.random(60) < 0.8 for _ in range(1000)]  # 60 groups, each all right or all wrong
+        intervals = [proportion(np.repeat(groups, 33), 60) for groups in whole]
+        assert 0.925 < np.mean([i.low <= 0.8 <= i.high for i in intervals]) < 0.975
+        assert intervals[0] == proportion(whole[0])
+
+    def test_no_interval_reaches_beyond_the_most_that_a_value_can_be(self):
+        assert mean(np.array([1.0, 1, 0.7]), most=1) == Estimate(pytest.approx(0.9), pytest.approx(0.704, abs=1e-5), 1)
+
+    def test_intervals_of_correlations_are_fishers(self):
+        values = [-0.10, -0.95, 0.80]
+        low, high = fisher(values)
+        z = np.arctanh(values)
+        expected = np.tanh(z.mean() + np.array([-1, 1]) * 4.302653 * z.std(ddof=1) / np.sqrt(3))
+        assert (low, high) == pytest.approx(tuple(expected))
+        assert -1 < low < high < 1
+        assert student(values)[0] < -1  # which is beyond
+        assert fisher([0.5, 0.6]) is fisher([0.5, 0.6, 1.0]) is fisher([]) is None
 
     def test_means(self):
         assert mean(np.array([1.0, 2, 3, 4])) == Estimate(2.5, pytest.approx(1.2348488), pytest.approx(3.7651512))

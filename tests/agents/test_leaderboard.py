@@ -38,11 +38,14 @@ from maze_nca_gym.agents.evaluation.leaderboard.rows import (
     RESTARTED,
     REUSED,
     WHOLE,
+    Measured,
     lines_of,
+    main_score,
+    notes_of,
     published,
     published_beside,
 )
-from maze_nca_gym.agents.evaluation.statistics import Estimate
+from maze_nca_gym.agents.evaluation.statistics import Estimate, proportion
 from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli import main
@@ -154,12 +157,12 @@ class TestFirstMoves:
     def test_news_is_asked_from_every_tile(self):
         (row,) = bench("news-every-15", policies="shortest-path-bfs", n=2).rows
         tiles = BENCHMARK_SETS["news-every-15"].levels(2).tiles
-        reached = (distances(BENCHMARK_SETS["news-15"].levels(2).tiles, None) > 0).sum()
-        assert (row.n, {score: found.value for score, found in row.scores.items()}) == (
-            len(tiles),
-            dict.fromkeys((FIRST_MOVE, FOLLOWED, OPTIMAL), 1),
-        )
-        assert len(tiles) == reached  # the start is a tile with a way to the goal, which is reached from it instead
+        reached = (distances(BENCHMARK_SETS["news-15"].levels(2).tiles, None) > 0).sum(axis=(1, 2))
+        assert len(tiles) == reached.sum()  # the start is a tile with a way to the goal, which is reached from it
+        independent = reached.sum() ** 2 / (reached**2).sum()  # of two mazes, not of their 253 tiles
+        assert 1 < independent < 2
+        alike = proportion(np.ones(len(tiles), bool), independent)
+        assert (row.n, row.scores) == (2, dict.fromkeys((FIRST_MOVE, FOLLOWED, OPTIMAL), alike))
         with pytest.raises(ValueError, match="news-every-15 needs a policy that is asked from every tile"):
             read_predictions("any.npy", BENCHMARK_SETS["news-every-15"])
 
@@ -364,6 +367,58 @@ class TestStreams:
         reused, whole = (row.scores[score].value for score in (REUSED, WHOLE[REUSED]))
         assert reused < 1  # it guarantees nothing once the maze has changed
         assert whole < reused
+        assert row.scores[RESTARTED] == row.scores[WHOLE[RESTARTED]]  # the interval is of 4 streams, not of 132 mazes
+
+    def test_the_ceiling_of_a_solver_that_always_draws_is_printed(self):
+        rows = [row for row in Board.load(DOCS).rows if row.set == "edits-23"]
+        said = notes_of([replace(rows[0], n=4)], published_beside("edits-23"))
+        routes = shortest_path(BENCHMARK_SETS["edits-23"].levels(4).tiles).any(axis=(1, 2))
+        share = 100 * routes.mean()
+        assert 50 < share < 100
+        assert f"In the first 4 streams, {share:.1f} % of the mazes have a route" in said
+        assert "differ" not in said
+        assert "of the first 4 to 9 instances" in notes_of([replace(rows[0], n=n) for n in (4, 9)], ())
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class TestOrder:
+    def line(self, name, **scores):
+        found = {score.replace("_", " "): Estimate(value, value, value) for score, value in scores.items()}
+        return Measured(
+            set="maze-hard-30",
+            name=name,
+            weights=9,
+            supervision="answers",
+            trained_on="six",
+            search="",
+            n=5,
+            n_steps=1,
+            seconds=1.0,
+            scores=found,
+        )
+
+    def test_lines_are_in_order_of_the_main_score_alone(self):
+        ours = self.line("ours", exact_label=0.1, valid=0.99, valid_and_optimal=0.903)
+        exact = self.line("exact", exact_label=0.999)
+        others = published_beside("maze-hard-30")
+        lines = lines_of([exact, ours], others)
+        values = [line.values.get(OPTIMAL) for line in lines]
+        stated = [value for value in values if value is not None]
+        assert values == [*sorted(stated, reverse=True), *[None] * (len(lines) - len(stated))]
+        names = [line.name for line in lines]
+        assert names.index("aNCA") < names.index("ours") < names.index("exact")  # 94.18, 90.3, and none
+        assert "In order of *valid and optimal*; solvers without it come last." in notes_of([ours], others)
+        assert main_score([ours], published_beside("maze-unique-30")) == EXACT  # all published ones are of this score
+
+    def test_the_scores_of_a_published_solver_are_one_line(self):
+        others = published_beside("edits-23")
+        lines = lines_of([], others)
+        assert len(lines) == len({each.name for each in others}) < len(others)
+        restart = next(line for line in lines if line.name == "Spiers, restart")
+        assert restart.values == {RESTARTED: 99.83, WHOLE[RESTARTED]: 99}
+        assert restart.details.startswith("restarted 99.83, restarted whole 99; moment not stated")
 
 
 class TestBoard:
@@ -497,7 +552,7 @@ class TestBoard:
         )
         shown = {line.name for found in sets.values() for line, _ in found}
         assert {"shortest-path-bfs", "nca-shortest-path-small"} <= shown
-        assert ("EqR small" in shown) == (len(names) == 2)
+        assert ("EqR, width 64" in shown) == (len(names) == 2)
 
     def test_a_picture_needs_a_folder_and_rows(self, small):
         with pytest.raises(ValueError, match="plot needs a folder"):
@@ -508,10 +563,11 @@ class TestBoard:
             Board(()).draw("b.png")
 
     def test_the_page_in_docs_is_that_of_its_data(self):
-        docs = Path(__file__).parents[2] / "docs"
-        board = Board.load(docs)
-        assert (docs / "leaderboard.md").read_text() == board.markdown(picture=True)
+        board = Board.load(DOCS)
+        assert (DOCS / "leaderboard.md").read_text() == board.markdown(picture=True)
         assert {row.set for row in board.rows} >= {"maze-unique-30", "maze-hard-30-redrawn"}
+        n_of_sets = {(row.set, row.n) for row in board.rows}
+        assert len(n_of_sets) == len({name for name, _ in n_of_sets})  # rows of a set are of the same mazes
 
     def test_published_rows_say_everything_that_a_comparison_needs(self):
         rows = [asdict(each) for each in published()]
@@ -521,7 +577,13 @@ class TestBoard:
             assert all(row[name] for row in rows), name
         assert all(row["search"].isprintable() and row["seeds"] != 0 for row in rows)
         figures = {(each.set, each.name, each.score): each.value for each in published()}
-        assert len(figures) == len(rows) == 40
+        assert len(figures) == len(rows) == 52
+        searching = {each.name for each in published() if each.searches}
+        assert searching == {
+            *("EqR, 128 starts", "LDT", "LDT, one answer a maze"),
+            *("PTRM", "PTRM, most frequent answer", "UFM, 100 runs"),
+        }
+        assert {each.name for each in published() if each.search == "not stated"} == {"Attractor", "CMM"}
         assert figures["maze-hard-30", "aNCA", OPTIMAL] == 94.18
         assert [figures[f"anca-prim-{side}", "aNCA", OPTIMAL] for side in (21, 31)] == [100, 99.4]
         assert published_beside("maze-hard-30-redrawn") == published_beside("maze-hard-30")
@@ -550,6 +612,7 @@ class TestCommand:
         text = capsys.readouterr().out
         assert "maze-hard-30-redrawn: % of instances" in text
         assert "TRM (published)" in text
+        assert "In order of valid and optimal" in text.replace("*", "")
         assert "UFM: 8,400,000 weights, exact label 89.3 ± 0.5; best moment on the test mazes; " in text
         assert "shortest-path-bfs: 1,485 weights, exact label " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]

@@ -14,6 +14,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.agents.evaluation import iterations
+from maze_nca_gym.agents.policies import pretrained
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet
@@ -127,7 +128,18 @@ def test_iterations_are_the_fewest_that_are_enough(monkeypatch):
     assert publish.find_iterations(model, ["random"]) == 10
 
 
+def intervals_in(content):
+    if isinstance(content, dict) and "high" in content:
+        yield content
+    elif isinstance(content, dict | list):
+        for part in content.values() if isinstance(content, dict) else content:
+            yield from intervals_in(part)
+
+
 @for_each("name", TRAINED)
 def test_cards_of_the_package_are_whole(name):
     scores = find_policy(name).scores
     assert {f"{metric}, random-16" for metric in publish.METRICS} <= set(scores)
+    found = [each for each in intervals_in(pretrained.cards()[name]) if each["high"] is not None]
+    assert len(found) >= 4
+    assert all(each["low"] <= each["value"] <= each["high"] <= 1 for each in found)

@@ -16,7 +16,7 @@ from maze_nca_gym.support.tables import Table
 from ..figure_options import FigureFormat, FigureWidth
 from ..records import Results
 from .answers import CANONICAL, EXACT
-from .rows import SUPERVISIONS, Measured, Standing, lines_of, published, published_beside, scores_of
+from .rows import SUPERVISIONS, Measured, Standing, lines_of, notes_of, published, published_beside, scores_of
 
 BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard"
 _HEAD = """# Leaderboard
@@ -48,7 +48,8 @@ marks results from the moment of a training at which the test mazes were solved 
   both cases it runs for as many iterations on each maze as its line below says. **whole**: the streams of which all
   mazes are solved.
 
-The mazes of a stream are alike, and so are the tiles of a maze, so intervals over single ones are too narrow.
+The mazes of a stream are alike, and so are the tiles of a maze. So intervals are those of as many independent cases
+as there are streams or mazes, as if each were all right or all wrong.
 
 Seconds are those of running the policy on all mazes of the row. They depend on the machine and its load.
 """
@@ -83,10 +84,11 @@ class Board(Results[Measured]):
                 found = ("".join(line.text(score)) for score in scores)
                 cells.append((shown, weights, line.entry.learns_from, *found))
                 folded.append(f"- {shown}: {escape(line.details, quote=False)}")
-            about = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
+            mazes = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
             page = compared if others else alone
-            page += [f"## {name}", "", about[0].upper() + about[1:], "", table.markdown(), ""]
+            page += [f"## {name}", "", mazes[0].upper() + mazes[1:], "", notes_of(rows, others), ""]
+            page += [table.markdown(), ""]
             page += ['<details markdown="1">', "<summary>How each was trained and measured</summary>", "", *folded, ""]
             page += ["</details>", ""]
         if compared and alone:

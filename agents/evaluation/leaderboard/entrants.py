@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
-from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.scoring import check_numbers
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
@@ -117,7 +117,15 @@ def measure(
         streams = {way: each.reshape(-1, benchmark.stream) for way, each in right.items()}
         right = {**{WHOLE[way]: np.logical_and.reduce(each, axis=1) for way, each in streams.items()}, **right}
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
-    return row_of(benchmark, cell.name, right, lesson, search, policy.n_weights, n_steps, seconds)
+    alike = mazes_alike(benchmark, tiles)
+    return row_of(benchmark, cell.name, right, lesson, alike, search, policy.n_weights, n_steps, seconds)
+
+
+def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
+    """Return how many of (N, H, W) levels each instance of a set has: mazes of its stream, or sources of its maze."""
+    if benchmark.every_tile:
+        return np.unique(np.where(tiles == Tile.SOURCE, Tile.EMPTY, tiles), axis=0, return_counts=True)[1]
+    return np.full(len(tiles) // benchmark.stream, benchmark.stream)
 
 
 def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
@@ -143,12 +151,15 @@ def row_of(
     name: str,
     right: Mapping[str, NDArray[np.bool_]],
     lesson: tuple[str, str],
+    alike: NDArray[np.int64],
     search: str = "",
     n_weights: int | None = None,
     n_steps: int | None = None,
     seconds: float | None = None,
 ) -> Measured:
-    """Return the row of a policy or file; `right` says for each score which mazes or streams are right."""
+    """Return the row of a policy or file; `right` says for each score which levels or streams are right, and `alike`
+    how many levels each instance has."""
+    n_independent = alike.sum() ** 2 / (alike**2).sum()
     return Measured(
         set=benchmark.name,
         name=name,
@@ -156,8 +167,8 @@ def row_of(
         supervision=lesson[0],
         trained_on=lesson[1],
         search=search,
-        n=len(next(iter(right.values()))),
-        scores={score: proportion(of) for score, of in right.items()},
+        n=len(alike),
+        scores={score: proportion(of, n_independent) for score, of in right.items()},
         n_steps=n_steps,
         seconds=seconds,
     )

@@ -54,7 +54,7 @@ def draw(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width
         for axes, (title, found) in zip(shown, sets.items(), strict=True):
             axes.set_title(title, loc="left", color=INK)
             for line, value in found:
-                ring = bool(line.entry.search)  # around whatever lies on the same place
+                ring = line.entry.searches  # around whatever lies on the same place
                 size, edge = (7.5 if line.is_ours else 6.0) + 4.5 * ring, 1.4 if ring else 1.6
                 look: dict[str, Any] = {
                     "marker": "o" if line.is_ours else "D",

@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Annotated, Any
 
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
+from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.options import Between, OneOf, Option, check, check_known, check_options, options_of
 
 from ..statistics import Estimate, deviation
@@ -56,7 +57,7 @@ class Entry:
         weights: number of weights; None if unknown.
         supervision: what its weights come from, one of `SUPERVISIONS`.
         trained_on: on how many mazes, and whose.
-        search: what is searched at inference; empty if an answer is one run.
+        search: what is searched at inference; empty if an answer is one run, "not stated" if that could not be read.
     """
 
     set: Annotated[str, Printable()]
@@ -67,9 +68,14 @@ class Entry:
     search: Annotated[str, Printable()]
 
     @property
+    def searches(self) -> bool:
+        """Whether it is known to search."""
+        return self.search not in ("", UNSTATED)
+
+    @property
     def learns_from(self) -> str:
         """The supervision, and in short what else a comparison must know."""
-        return self.supervision + (", search" if self.search else "")
+        return self.supervision + (", search" if self.searches else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +221,8 @@ class Standing:
 
 
 def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Standing]:
-    """Return a line for each policy, training and published result of one set, best first by their highest score."""
+    """Return a line for each policy, training and published solver of one set, best first by the set's main score;
+    those without it come last."""
 
     def training(entry: Entry) -> str:
         search = f"search: {entry.search}" if entry.search else "no search"
@@ -237,17 +244,26 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Stan
         steps = "" if first.n_steps is None else f", {first.n_steps:,} iterations, {seconds:,.0f} s"
         details = f"{scores}; {about}{first.n:,} instances{steps}; {training(first)}."
         lines.append(Standing(first, name, values, spreads, details))
+    solvers = dict[Published, list[Published]]()
     for each in others:
-        spread = "" if each.deviation is None else f" ± {each.deviation:g}"
+        solvers.setdefault(replace(each, score="", value=0, deviation=None), []).append(each)
+    for each, results in solvers.items():
+        values = {result.score: result.value for result in results}
+        spreads = {of.score: "" if of.deviation is None else f" ± {of.deviation:g}" for of in results}
+        scores = ", ".join(f"{score} {values[score]:g}{spreads[score]}" for score in values)
         about = {None: "seeds not stated", 1: "one training"}.get(each.seeds, f"mean of {each.seeds} trainings")
         moment = {"peak": "best moment on the test mazes", UNSTATED: "moment not stated"}.get(
             each.reported, each.reported
         )
         mazes = f"the mazes of {each.set}" if each.mazes == "same" else "mazes of its own"
-        facts = f"{each.score} {each.value:g}{spread}; {moment}; {about}; {mazes}; {training(each)}."
-        details = f"{facts} From {each.source}; read: {each.read}."
-        lines.append(Standing(each, each.name, {each.score: each.value}, {each.score: spread}, details))
-    return sorted(lines, key=lambda line: (-max(line.values.values()), line.entry.weights or 0))
+        details = f"{scores}; {moment}; {about}; {mazes}; {training(each)}. From {each.source}; read: {each.read}."
+        lines.append(Standing(each, each.name, values, spreads, details))
+    main = main_score(rows, others)
+
+    def place(line: Standing) -> tuple[bool, float, int]:
+        return main not in line.values, -line.values.get(main, max(line.values.values())), line.entry.weights or 0
+
+    return sorted(lines, key=place)
 
 
 def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
@@ -262,3 +278,25 @@ def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str
     """Return those of the main scores that some row has."""
     known = {score for row in rows for score in row.scores} | {each.score for each in others}
     return [score for score in MAIN if score in known]
+
+
+def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:
+    """Return the score by which the lines of a set are in order: the published one, if all are of one score, else the
+    last column."""
+    stated = {each.score for each in others}
+    return stated.pop() if len(stated) == 1 else scores_of(rows, others)[-1]
+
+
+def notes_of(rows: Sequence[Measured], others: Sequence[Published]) -> str:
+    """Return what a table of a set must say: its order, the number of instances if rows differ in it and, where some
+    mazes have no route, how many a solver can have that always draws something."""
+    benchmark, ns = BENCHMARK_SETS[rows[0].set], sorted({row.n for row in rows})
+    found = f"In order of *{main_score(rows, others)}*; solvers without it come last."
+    if len(ns) > 1:
+        found += f" Rows are of the first {ns[0]:,} to {ns[-1]:,} instances: compare those of as many."
+    if benchmark.may_be_empty:
+        routes = shortest_path(benchmark.levels(ns[-1]).tiles).any(axis=(1, 2)).reshape(ns[-1], -1)
+        mazes, streams = (f"{100 * of.mean():.1f} %" for of in (routes, routes.all(axis=1)))
+        found += f" In the first {ns[-1]:,} streams, {mazes} of the mazes have a route, and {streams} of the streams "
+        found += "throughout: the most that a solver can have that always draws something."
+    return found

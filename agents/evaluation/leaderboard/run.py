@@ -84,7 +84,7 @@ def bench(
     from ..cells import on_device, prepare
     from .answers import judge_tokens
     from .board import BOARD, Board
-    from .entrants import find_entrants, measure, row_of
+    from .entrants import find_entrants, mazes_alike, measure, row_of
     from .predictions import read_predictions
 
     if plot and out is None:
@@ -121,7 +121,8 @@ def bench(
                     row = measure(benchmark, cells[benchmark.name, name], labels, learned_from[name], batch)
                 else:
                     tokens = predicted[benchmark.name, name][: len(labels)]
-                    row = row_of(benchmark, name, judge_tokens(drawn.tiles, tokens, labels), learned_from[name])
+                    right = judge_tokens(drawn.tiles, tokens, labels)
+                    row = row_of(benchmark, name, right, learned_from[name], mazes_alike(benchmark, drawn.tiles))
                 rows.append(row)
                 if out is not None:
                     Board(tuple(rows)).save(out)  # at once: the next row may take an hour
