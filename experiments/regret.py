@@ -24,7 +24,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor, nn
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation.statistics import spearman, student
+from maze_nca_gym.agents.evaluation.statistics import fisher, spearman, student
 from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
 from maze_nca_gym.agents.rollouts import encode, rollout
 from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn, turn_back
@@ -280,17 +280,22 @@ def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, floa
 
 
 def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float | None]]]) -> str:
-    """Return a table of means, with intervals by Student's t if there are several values."""
+    """Return a table of means, with intervals if there are several values."""
     columns = [first, *next(iter(of_rows.values()))]
-    return Table(columns, [[name, *map(_cell, cells.values())] for name, cells in of_rows.items()]).markdown() + "\n"
+    rows = [[name, *(_cell(*cell) for cell in cells.items())] for name, cells in of_rows.items()]
+    return Table(columns, rows).markdown() + "\n"
 
 
-def _cell(found: Sequence[float | None]) -> str:
+def _cell(column: str, found: Sequence[float | None]) -> str:
+    """Return a mean and its interval, within what there can be: by Fisher's z of a correlation, else by Student's t."""
     values = [value for value in found if value is not None]
     if len(values) < len(found):
         return "-"  # a score was the same for all levels
-    interval = student(values)
-    return f"{np.mean(values):.2f}" + ("" if interval is None else f" ({interval[0]:.2f} to {interval[1]:.2f})")
+    if not column.startswith(("return", "optimal")):
+        ends = fisher(values)
+    elif (ends := student(values)) is not None:
+        ends = max(ends[0], 0.0 if column.startswith("optimal") else -np.inf), min(ends[1], 1.0)
+    return f"{np.mean(values):.2f}" + ("" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})")
 
 
 def main() -> None:
