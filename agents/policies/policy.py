@@ -155,7 +155,7 @@ class Policy(nn.Module):
         extra = state.shape[1] - self.n_channels
         if extra:
             return F.pad(self.forward(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
-        with tf32(allowed=False) if self.guarantees.precise and not state.is_cpu else nullcontext():
+        with tf32(False, state.device) if self.guarantees.precise else nullcontext():
             return self.update(self.encode_maze(maze), state, step)
 
     def _checked(self, maze: Tensor, state: Tensor) -> Tensor:

@@ -365,6 +365,7 @@ def import_own(name: str, who: str) -> ModuleType:
 
 
 def _make(constructor: str, options: Mapping[str, Any]) -> Policy:
+    from .weights import constructed
+
     module, name = constructor.split(":")
-    policy: Policy = getattr(import_module(module, __package__), name)(**options)
-    return policy
+    return constructed(getattr(import_module(module, __package__), name), options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -122,7 +122,7 @@ def load_model(path: str | Path) -> Policy:
             message says what is wrong.
     """
     description, tensors = load_tensors(Path(path), KIND, "model file", _check)
-    model = cast(Any, model_class(description["class"]))(**description["arguments"])
+    model = constructed(model_class(description["class"]), description["arguments"])
     model.load_state_dict(tensors)
     model.guarantees = Guarantees.from_json(description[GUARANTEES])
     return model.eval()
@@ -191,5 +191,15 @@ def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
     Raises:
         ValueError: an argument that the model refuses.
     """
-    with torch.device("meta"):
-        return cast(Policy, cast(Any, model)(**arguments))
+    return constructed(model, arguments, "meta")
+
+
+def constructed(make: Callable[..., AnyPolicy], arguments: Mapping[str, Any], device: str = "cpu") -> AnyPolicy:
+    """Return the policy that a class or function makes, on a device and in float32 where it did not choose another
+    device or precision, whatever PyTorch's defaults are."""
+    with torch.device(device):
+        made, usual = make(**arguments), torch.get_default_dtype()
+    if usual != torch.float32 and isinstance(made, Policy):
+        for tensor in (*made.parameters(), *made.buffers()):
+            tensor.data = tensor.data.float() if tensor.dtype == usual else tensor.data
+    return made

@@ -72,7 +72,7 @@ class Critic(nn.Module):
 
     def __init__(self, n_features: int) -> None:
         super().__init__()
-        self.value = nn.Sequential(nn.Linear(2 * n_features, N_HIDDEN), nn.ReLU(), nn.Linear(N_HIDDEN, 1))
+        self.value = nn.Sequential(nn.Linear(2 * n_features, N_HIDDEN), nn.ReLU(), nn.Linear(N_HIDDEN, 1)).float()
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the values, (B, 1) floats."""
@@ -178,7 +178,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         _, height, width = self.action_space.shape  # type: ignore[misc] # a Box, as checked
         self.action_dist = PathGaussian(height * width)
         self.value_net = Critic(self.features_dim)  # type: ignore[assignment] # declared as Linear
-        self.log_std = nn.Parameter(torch.tensor([float(self.log_std_init)]))
+        self.log_std = nn.Parameter(torch.tensor([float(self.log_std_init)], dtype=torch.float32))
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 from torch import Tensor
@@ -42,18 +43,21 @@ class Engine(Protocol):
 MACHINE_CODE, PYTORCH, STEPPING = MachineCode(), PyTorch(), Stepping()
 ENGINES: list[Engine] = [MACHINE_CODE, PYTORCH]
 """The engines in order of preference; the last supports every policy."""
+_PREFERRED: ContextVar[tuple[Engine, ...]] = ContextVar("_PREFERRED", default=())
+"""Engines that go before these, the innermost block's first."""
 
 
 def engine_for(policy: Policy, maze: Tensor, state: Tensor | None = None) -> Engine:
-    """Return the first of `ENGINES` that supports a policy on (B, T, H, W) mazes, from a state or from zeros."""
-    return next(engine for engine in ENGINES if engine.supports(policy, maze, state))
+    """Return the first engine that supports a policy on (B, T, H, W) mazes, from a state or from zeros: of those that
+    blocks prefer, then of `ENGINES`."""
+    return next(engine for engine in (*_PREFERRED.get(), *ENGINES) if engine.supports(policy, maze, state))
 
 
 @contextmanager
 def preferring(engine: Engine) -> Iterator[None]:
-    """Use an engine for everything that it supports while the block runs."""
-    ENGINES.insert(0, engine)
+    """Use an engine for everything that it supports while the block runs, in this thread or task alone."""
+    before = _PREFERRED.set((engine, *_PREFERRED.get()))
     try:
         yield
     finally:
-        ENGINES.remove(engine)
+        _PREFERRED.reset(before)

@@ -166,7 +166,9 @@ def _iteration(policy: Policy) -> tuple[nn.Module, tuple[Tensor, Tensor]]:
             return self.policy.update(self.policy.encode_maze(maze), state, self.step)
 
     module = Iteration().eval()
-    return module, (torch.zeros(2, policy.n_tiles, 7, 9), torch.zeros(2, policy.n_channels, 7, 9))
+    shapes = (2, policy.n_tiles, 7, 9), (2, policy.n_channels, 7, 9)
+    maze, state = (torch.zeros(shape, dtype=torch.float32) for shape in shapes)
+    return module, (maze, state)
 
 
 @contextmanager

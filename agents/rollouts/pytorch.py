@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +20,10 @@ from ..policies.precision import tf32
 
 Iteration = Callable[[Tensor, int], Tensor]
 """A function from a (B, C, H, W) state and its step to the next state."""
+
+
+_SETTING = threading.Lock()
+"""Held while PyTorch's numbers of threads change."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,8 @@ class PyTorch:
         layout = policy.engine_hints.memory_format
         maze, state = (tensor.contiguous(memory_format=layout) for tensor in (maze, state))
         encode, update = policy.encode_maze, policy.update
-        if policy.guarantees.precise and not maze.is_cpu:
-            encode, update = tf32(allowed=False)(encode), tf32(allowed=False)(update)
+        if policy.guarantees.precise:
+            encode, update = tf32(False, maze.device)(encode), tf32(False, maze.device)(update)
         return maze, state, partial(update, encode(maze))
 
 
@@ -135,14 +141,38 @@ class _GrowthLimit:
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """Make torch use `n` threads within the block or the function, and then as many as before.
+    """Make torch use `n` threads within the block or the function, and then as many as before, in this thread alone.
 
     On small maps a second thread gains little. On a CPU shared with other programs threads wait for each other, which
     makes them many times slower.
     """
     before = torch.get_num_threads()
-    torch.set_num_threads(n)
+    _set_threads(n)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        _set_threads(before)
+
+
+@contextmanager
+def learning_on(n: int) -> Iterator[None]:
+    """Let operators learn on `n` threads within the block: with gradients, and with new tensors on the CPU, whatever
+    others have set."""
+    # where it is the default anyway, naming a device slows every operator
+    on_cpu = nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
+    with threads(n), torch.inference_mode(False), torch.enable_grad(), on_cpu:
+        yield
+
+
+def _set_threads(n: int) -> None:
+    """Set the number of threads for operations of this thread.
+
+    PyTorch has a number for each thread. Its setter also changes the one that threads get when they begin, which a new
+    thread can read, and put back.
+    """
+    if n == torch.get_num_threads():
+        return
+    with _SETTING, ThreadPoolExecutor(1) as new:
+        usual = new.submit(torch.get_num_threads).result()
+        torch.set_num_threads(n)
+        new.submit(torch.set_num_threads, usual).result()

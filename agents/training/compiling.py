@@ -95,6 +95,8 @@ def _seconds(run: TrainingState, batches: list[DeviceBatch]) -> float:
     began = time.perf_counter()
     for batch in batches:
         run.model.zero_grad()
-        loss, _ = backward(run, batch, None, torch.zeros(len(batch), device=batch.tiles.device), n_steps)
+        loss, _ = backward(
+            run, batch, None, torch.zeros(len(batch), dtype=torch.float32, device=batch.tiles.device), n_steps
+        )
         float(loss)
     return time.perf_counter() - began

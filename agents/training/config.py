@@ -230,11 +230,12 @@ class TrainingConfig:
         """
         import torch
 
-        from ..policies.weights import model_class
+        from ..policies.weights import constructed, model_class
         from .model import begin_with
 
         generator, named = torch_rng_for(self.seed, "weights"), self.levels.level_set
-        made = cast(Any, model_class(self.model.model))(**self.model_arguments, generator=generator)
+        arguments = {**self.model_arguments, "generator": generator}
+        made = cast(Any, constructed(model_class(self.model.model), arguments))
         sizes, families = self.levels.sizes, self.levels.families
         size = min(max(USUAL_SIZE, min(sizes)), max(sizes))
         bordered = self.levels.borderless == 0 if named is None else has_border(load_levels(named).tiles).all()

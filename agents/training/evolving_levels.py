@@ -148,7 +148,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
     for start in range(0, n_each, at_once):
         part = levels[places[start : start + at_once]]
         low = torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
-        with tf32(config.precision == "tf32"), low:
+        with tf32(config.precision == "tf32", workers.device), low:
             maze = DeviceBatch.of(part, workers.device).one_hot(model.n_tiles)
             path = rollout(model, maze, n_steps, n_returned=PATH + 1)[:, PATH]
         measured.append(measured_by(config.population, path, part))

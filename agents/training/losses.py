@@ -50,11 +50,12 @@ def register_loss(name: str, loss: Loss) -> Loss:
 
 def _try_out(name: str, loss: Loss) -> None:
     """Check the losses of two tiny levels, and their gradient."""
-    path = torch.linspace(-0.5, 1.5, 24).reshape(2, 3, 4).requires_grad_()
-    target = torch.eye(3, 4).expand(2, 3, 4).clone()
+    path = torch.linspace(-0.5, 1.5, 24, dtype=torch.float32).reshape(2, 3, 4).requires_grad_()
+    target = torch.eye(3, 4, dtype=torch.float32).expand(2, 3, 4).clone()
     try:
-        losses = loss(path, target)
-        (slope,) = torch.autograd.grad(losses.sum(), path)
+        with torch.inference_mode(False), torch.enable_grad():
+            losses = loss(path, target)
+            (slope,) = torch.autograd.grad(losses.sum(), path)
     except Exception as error:
         raise ValueError(
             f"the loss {name} fails on paths of shape (2, 3, 4): {type(error).__name__}: {error}"

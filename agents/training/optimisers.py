@@ -64,7 +64,7 @@ class SOAP(Optimizer):
                 continue
             state, decay = self.state[parameter], options["decay"]
             if not state:
-                state.update(soap_tensors(parameter), step=torch.zeros(()))
+                state.update(soap_tensors(parameter), step=torch.zeros((), dtype=torch.float32))
             gradient = parameter.grad.reshape(state["exp_avg"].shape)
             state["step"] += 1
             number = int(state["step"])

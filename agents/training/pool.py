@@ -74,7 +74,7 @@ class StatePool:
     def fresh(cls, levels: DeviceBatch, n_channels: int, patience: Patience | None = None) -> StatePool:
         """Return P levels with empty states, (P, n_channels, H, W) float32 zeros."""
         n, height, width = levels.tiles.shape
-        states = torch.zeros(n, n_channels, height, width, device=levels.tiles.device)
+        states = torch.zeros(n, n_channels, height, width, dtype=torch.float32, device=levels.tiles.device)
         return cls(levels.copy(), states, torch.zeros(n, dtype=torch.int64, device=states.device), patience)
 
     def _due(self, places: Tensor, patience: Patience) -> Tensor:
@@ -155,7 +155,7 @@ class StatePool:
         tiles, target, ages = (tensors[name] for name in ("tiles", "target", "ages"))
         height, width = tiles.shape[1:]
         held = np.unpackbits(tensors["held"].numpy(), axis=2, count=height * width)
-        states = torch.zeros(held.shape)
+        states = torch.zeros(held.shape, dtype=torch.float32)
         states[torch.from_numpy(held.view(np.bool_))] = tensors["values"]
         levels = DeviceBatch.of(Batch(tiles.numpy(), target.numpy()), device, config.guide).copy()
         states = states.view(*held.shape[:2], height, width).to(device, copy=True)

@@ -17,7 +17,7 @@ from maze_nca_gym.support.options import differences
 
 from ..policies.policy import Policy
 from ..policies.weights import load_model
-from ..rollouts import threads as torch_threads
+from ..rollouts.pytorch import learning_on
 from ..runs import (
     CHECKPOINT,
     Line,
@@ -73,7 +73,7 @@ def run_session(
     if threads is None:  # this process's part of the usable cores, which all workers on this machine share
         threads = max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
-    with torch_threads(threads), asked_to_stop():
+    with learning_on(threads), asked_to_stop():
         fresh = TrainingState.start(config, workers.device)
         # what can fail must fail before an older run in the folder is overwritten
         LevelStream(config)

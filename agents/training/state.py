@@ -176,7 +176,8 @@ class TrainingState:
         for key, parameter in state.model.named_parameters() if state.update > state.begin else ():
             names = OPTIMISERS[config.optimiser.optimiser].empty(parameter)
             kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
-            step = torch.tensor(float(state.update - state.begin), device=parameter.device if on_device else None)
+            where = parameter.device if on_device else None
+            step = torch.tensor(float(state.update - state.begin), dtype=torch.float32, device=where)
             state.optimiser.state[parameter] = {"step": step, **kept}
         for size in numbers["pools"]:
             state.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], config, device)

@@ -67,7 +67,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
         if evolution is not None:
             members, batch = evolution.replay(config, state.update, batch)
         share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide)
-        ages = torch.zeros(len(share), device=workers.device)
+        ages = torch.zeros(len(share), dtype=torch.float32, device=workers.device)
         loss, after = backward(state, share, None, ages, config.model.n_iterations)
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     workers.average([*gradients, loss])
@@ -133,7 +133,8 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     if config.pool.state_noise:
         # drawn on the device of the states; CPU and GPU draw different numbers
         generator = torch_rng_for(config.seed, "noise", state.update, device=states.device)
-        states = states + config.pool.state_noise * torch.randn(states.shape, generator=generator, device=states.device)
+        noise = torch.randn(states.shape, generator=generator, dtype=states.dtype, device=states.device)
+        states = states + config.pool.state_noise * noise
     loss, after = backward(state, batch[part], states[part], ages[part], n_steps)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
@@ -150,7 +151,7 @@ def backward(
     maze = batch.one_hot(state.model.n_tiles)
     n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states
     marks = counted_iterations(config.loss.loss_steps, n_steps)
-    with tf32(config.precision == "tf32"):
+    with tf32(config.precision == "tf32", maze.device):
         with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
             growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
             with nullcontext() if state.graphs is None else preferring(state.graphs):

@@ -89,7 +89,7 @@ class DeviceBackend(NumpyBackend):
         """Return the same as `dynamics.initial` for (N, H, W) tiles and targets, with the tensors on the device."""
         state = dynamics.initial(tiles, target, n_tiles, n_channels)
         maze, wanted = upload(state.maze, self._device), upload(target, self._device)
-        channels = torch.zeros(state.channels.shape, device=self._device)
+        channels = torch.zeros(state.channels.shape, dtype=torch.float32, device=self._device)
         return TensorState(tiles, maze, target, state.length, channels, state.scores, wanted)
 
     def transition(self, state: TensorState, action: Tensor, is_optimal: IsOptimal | None = None) -> TensorState:

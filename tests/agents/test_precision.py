@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -137,7 +138,7 @@ class Probe(Policy):
 @pytest.mark.parametrize("exact", [True, False])
 def test_exact_policies_run_without_tf32_on_a_gpu(exact, gpu):
     policy, maze = Probe(exact), mazes(4)
-    with tf32(True):
+    with tf32(True, GPU):
         rollout(policy, maze.to(GPU), 2)
         policy(maze.to(GPU), torch.zeros(len(maze), 3, *maze.shape[2:], device=GPU))
         assert policy.seen == {not exact}
@@ -149,14 +150,35 @@ def test_exact_policies_run_without_tf32_on_a_gpu(exact, gpu):
 @for_each("allowed", [True, False])
 def test_settings_of_tf32_hold_within_a_block_alone(allowed):
     before = tf32_allowed()
-    with tf32(allowed):
+    with tf32(allowed, GPU):
         assert tf32_allowed() == {allowed}
-        with tf32(not allowed):
+        with tf32(not allowed, GPU):
             assert tf32_allowed() == {not allowed}
         assert tf32_allowed() == {allowed}
-        with pytest.raises(ValueError, match="invalid literal"), tf32(not allowed):
+        with pytest.raises(ValueError, match="invalid literal"), tf32(not allowed, GPU):
             int("x")
         assert tf32_allowed() == {allowed}
+    assert tf32_allowed() == before
+
+
+def test_settings_of_tf32_are_the_strictest_of_all_threads():
+    before, begin, end = tf32_allowed(), threading.Event(), threading.Event()
+
+    def allow() -> None:
+        with tf32(True, GPU):
+            begin.set()
+            end.wait(60)
+
+    other = threading.Thread(target=allow)
+    with tf32(False, torch.device("cpu")):
+        assert tf32_allowed() == before, "a CPU has none"
+    with tf32(False, GPU):
+        other.start()
+        begin.wait(60)
+        assert tf32_allowed() == {False}
+    assert tf32_allowed() == {True}
+    end.set()
+    other.join()
     assert tf32_allowed() == before
 
 
@@ -195,7 +217,8 @@ def shown():
             yield str(error)
 
 def blocks():
-    with tf32(True), tf32(False):
+    gpu = torch.device("cuda")
+    with tf32(True, gpu), tf32(False, gpu), tf32(True, torch.device("cpu")):
         pass
 
 def training():

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ...policies.learned.nca import NCA
+from ...policies.weights import constructed
 from ..automata.automaton import Automaton
 from ..automata.rules import TileKind
 from .certificate import Certificate, certify
@@ -51,15 +52,16 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Contai
     """
     n_kinds, channels = len(automaton.kinds), automaton.channels_with(single)
     rows_of = automaton.rows(channels)
-    model = NCA(
-        n_tiles=n_kinds,
-        n_channels=len(channels),
-        cut_corners=automaton.neighbourhood == 5,
-        n_iterations=None,
-        max_pool=automaton.pooled is not None,
-        task=automaton.task,
-        channel_names=channels,
-    )
+    arguments = {
+        "n_tiles": n_kinds,
+        "n_channels": len(channels),
+        "cut_corners": automaton.neighbourhood == 5,
+        "n_iterations": None,
+        "max_pool": automaton.pooled is not None,
+        "task": automaton.task,
+        "channel_names": channels,
+    }
+    model = constructed(NCA, arguments)
     weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
     for signal, found in sums.items():
         rows = rows_of[signal]

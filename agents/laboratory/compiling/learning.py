@@ -84,7 +84,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Cert
     patches = distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
     wrong, n_done, part = patches[:0], 0, config
     pools = [examples_of(automaton, patches)]
-    rows = torch.zeros(len(automaton.signals), pools[0][0].shape[1])
+    rows = torch.zeros(len(automaton.signals), pools[0][0].shape[1], dtype=torch.float32)
     for number in range(1, 2 + config.n_rounds):
         rows = _fit(automaton, rows, pools, part, generator, n_done, log)
         model = network_of(automaton, _whole(automaton, rows, pools), automaton.answers)

@@ -88,7 +88,7 @@ def learn_automaton(
         ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
         OSError: a file could not be written.
     """
-    from ...rollouts import threads as torch_threads
+    from ...rollouts.pytorch import learning_on
     from .asking import ask
     from .learning import learn
     from .linear import separated
@@ -123,7 +123,7 @@ def learn_automaton(
     )
     began = time.monotonic()
     print(f"{printable(str(folder))}: {work}")
-    with torch_threads(threads), ProgressBar("update", n_updates) as progress:
+    with learning_on(threads), ProgressBar("update", n_updates) as progress:
 
         def log(line: Mapping[str, float]) -> None:
             run.log({**line, "seconds": time.monotonic() - began})

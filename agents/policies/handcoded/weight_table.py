@@ -65,13 +65,13 @@ class WeightTable:
     def convolution(self) -> tuple[Tensor, Tensor]:
         """Return the float32 weight, (C, inputs + C, k, k), and bias, (C,), of the convolution, on the CPU."""
         n_channels, size = len(self.channels), self.kernel_size
-        weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size, device="cpu")
+        weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size, dtype=torch.float32, device="cpu")
         for row in self.weights:
             source = row.source + (0 if isinstance(row.source, self.inputs) else len(self.inputs))
             for down, right in offsets(row.kernel):
                 weight[row.out, source, size // 2 + down, size // 2 + right] += row.value
-        bias = torch.tensor([float(self.biases.get(channel, 0)) for channel in self.channels], device="cpu")
-        return weight, bias
+        biases = [float(self.biases.get(channel, 0)) for channel in self.channels]
+        return weight, torch.tensor(biases, dtype=torch.float32, device="cpu")
 
     @cached_property
     def taps(self) -> Taps:
@@ -111,7 +111,7 @@ def taps(weight: Tensor, bias: Tensor) -> Taps:
     """Return the non-zero weights of a (C, inputs, k, k) float convolution with padding k // 2."""
     places = weight.nonzero()
     reach = weight.shape[-1] // 2
-    centred = places - torch.tensor([0, 0, reach, reach])
+    centred = places - places.new_tensor([0, 0, reach, reach])
     return Taps(centred.numpy(), weight[tuple(places.T)].double().numpy(), bias.double().numpy(), reach)
 
 
@@ -122,6 +122,6 @@ def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
     """
     from . import compiled  # here, because importing numba takes a third of a second
 
-    out = torch.empty(state.shape)
+    out = torch.empty(state.shape, dtype=torch.float32, device="cpu")
     compiled.convolve(inputs.detach().numpy(), state.detach().numpy(), *taps, out.numpy())
     return out

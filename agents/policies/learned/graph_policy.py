@@ -154,7 +154,7 @@ class GraphPolicy(LearnedPolicy):
         self.traversable_edges_only = traversable_edges_only
         with torch.device("meta"):  # where a layer's own initialisation does not advance the global generator
             layers = nn.ModuleList(make_layer(n_tiles + n_channels, n_channels) for _ in range(self.n_layers))
-        self.layers = layers.to_empty(device=torch.get_default_device())
+        self.layers = layers.to_empty(device=torch.get_default_device()).float()
         self._draw(generator or torch.Generator().manual_seed(0))
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:

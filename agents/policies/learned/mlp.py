@@ -78,10 +78,10 @@ class MLP(LearnedPolicy):
         self.size = (rows, cols)
         self.n_nodes = n_nodes
         area = (rows + 2) * (cols + 2)
-        self.encoder = nn.Parameter(torch.empty(n_nodes, (n_tiles + n_channels) * area))
-        self.encoder_bias = nn.Parameter(torch.empty(n_nodes))
-        self.decoder = nn.Parameter(torch.empty(n_channels * area, n_nodes))
-        self.decoder_bias = nn.Parameter(torch.empty(n_channels * area))
+        self.encoder = nn.Parameter(torch.empty(n_nodes, (n_tiles + n_channels) * area, dtype=torch.float32))
+        self.encoder_bias = nn.Parameter(torch.empty(n_nodes, dtype=torch.float32))
+        self.decoder = nn.Parameter(torch.empty(n_channels * area, n_nodes, dtype=torch.float32))
+        self.decoder_bias = nn.Parameter(torch.empty(n_channels * area, dtype=torch.float32))
         self._draw(generator or torch.Generator().manual_seed(0))
 
     @torch.no_grad()

@@ -129,8 +129,8 @@ class NCA(LearnedPolicy):
         self.register_buffer("_taps", torch.tensor(taps), persistent=False)
         self.register_buffer("_spread", torch.tensor(SPREAD) if symmetric else None, persistent=False)
         shape = (n_channels, n_tiles + n_channels, 2 if symmetric else len(taps))
-        self.weights = nn.ParameterList(torch.empty(shape) for _ in range(self.n_layers))
-        self.biases = nn.ParameterList(torch.empty(n_channels) for _ in range(self.n_layers))
+        self.weights = nn.ParameterList(torch.empty(shape, dtype=torch.float32) for _ in range(self.n_layers))
+        self.biases = nn.ParameterList(torch.empty(n_channels, dtype=torch.float32) for _ in range(self.n_layers))
         self._draw(generator or torch.Generator().manual_seed(0))
 
     @torch.no_grad()

@@ -14,7 +14,7 @@ from maze_nca_gym.mazes.tasks import find_task, usual_task
 from maze_nca_gym.support.options import check
 
 from ..policy import Policy
-from ..weights import model_class
+from ..weights import constructed, model_class
 from .base import check_count, names_of_channels
 
 LARGEST_MEAN = 1.5
@@ -42,8 +42,8 @@ class Residual(nn.Module):
     ) -> None:
         super().__init__()
         self.n_channels, self.n_iterations = n_channels, n_iterations
-        self.read = nn.Conv2d(n_tiles + 1, n_channels, 3, padding=1)
-        self.spread = nn.Conv2d(n_channels, n_channels, 3, padding=1, bias=False)
+        self.read = nn.Conv2d(n_tiles + 1, n_channels, 3, padding=1, dtype=torch.float32)
+        self.spread = nn.Conv2d(n_channels, n_channels, 3, padding=1, bias=False, dtype=torch.float32)
         for parameter in self.parameters() if generator is not None else ():
             scale = (9 * (n_tiles + 1 if parameter is not self.spread.weight else n_channels)) ** -0.5
             nn.init.uniform_(parameter, -scale, scale, generator)
@@ -85,7 +85,7 @@ class Head(nn.Module):
     def __init__(self, n_channels: int, n_kept: int) -> None:
         super().__init__()
         self.n_kept = n_kept
-        self.linear = nn.Conv2d(n_channels, 1, 1)
+        self.linear = nn.Conv2d(n_channels, 1, 1, dtype=torch.float32)
         nn.init.zeros_(self.linear.weight)
         nn.init.constant_(self.linear.bias, FIRST_BIAS)  # type: ignore[arg-type] # there is one
 
@@ -199,9 +199,8 @@ def _made(network: Mapping[str, Any]) -> Policy:
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise ValueError(f"a network needs a class and arguments, got {network}")
     # before it is made, which takes long for very many iterations with their own weights
-    made = None if arguments.get("shared_weights") is False else cast(Any, model_class(name))(**arguments)
-    check(
-        made is not None and made.stationary_from == 0 and made.size is None,
-        f"an actor needs a network for every size whose iterations are all the same; a {name} with {arguments} is none",
-    )
-    return cast(Policy, made)
+    made = None if arguments.get("shared_weights") is False else constructed(model_class(name), arguments)
+    if made is None or made.stationary_from != 0 or made.size is not None:
+        wanted = "an actor needs a network for every size whose iterations are all the same"
+        raise ValueError(f"{wanted}; a {name} with {arguments} is none")
+    return made

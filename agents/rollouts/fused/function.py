@@ -188,7 +188,8 @@ def executor(n_threads: int, process: int) -> ThreadPoolExecutor:
 def _as_tiles(tensors: Sequence[Tensor]) -> Floats:
     """Return (B, C, H, W) tensors as one (k, B, H W, C) array."""
     n_mazes, n_channels, height, width = tensors[0].shape
-    tiles = torch.empty(len(tensors), n_mazes, height, width, n_channels)
+    shape = len(tensors), n_mazes, height, width, n_channels
+    tiles = torch.empty(shape, dtype=torch.float32, device="cpu")
     for tensor, out in zip(tensors, tiles, strict=True):
         out.copy_(tensor.detach().permute(0, 2, 3, 1))
     return tiles.flatten(2, 3).numpy()
