@@ -59,7 +59,8 @@ def is_optimal(tiles, paths):
     source, inside = tiles == Tile.SOURCE, np.where(paths | (tiles == Tile.TARGET), tiles, np.uint8(Tile.WALL))
     least, within = search(tiles)[:, 0][source], search(inside)[:, 0][source]
     whole = (COSTS[tiles] * paths).sum(axis=(1, 2)) - 1  # the source is not entered
-    return paths[source] & paths[tiles == Tile.TARGET] & (whole == least) & (within == least)
+    through_walls = (paths & (tiles == Tile.WALL)).any(axis=(1, 2))
+    return paths[source] & paths[tiles == Tile.TARGET] & (whole == least) & (within == least) & ~through_walls
 
 
 def guidance(tiles, order=USUAL_ORDER):

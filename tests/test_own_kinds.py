@@ -94,6 +94,14 @@ def test_the_nearest_target_by_distances() -> None:
     ].any()
 
 
+@for_each("name", EXAMPLES)
+def test_no_answer_with_one_tile_more_or_less_is_optimal(name: str) -> None:
+    task, levels = find_task(name), generated(name, 12)
+    for tiles, answer in zip(levels, task.solve_all(levels), strict=True):
+        flipped = answer ^ np.eye(answer.size, dtype=bool).reshape(answer.size, *answer.shape)
+        assert not task.is_optimal(np.repeat(tiles[None], answer.size, axis=0), flipped).any()
+
+
 @for_each("task", EXAMPLES)
 @for_each("suffix", [".npz", ".txt"])
 def test_files_of_levels(task: str, suffix: str, tmp_path: Path) -> None:
