@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial
+from maze_nca_gym.support.files import (
+    atomic_write,
+    load_arrays,
+    os_error_context,
+    remove_partial,
+    save_arrays,
+    write_all,
+)
 
 
 def test_a_missing_folder_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:
@@ -43,17 +52,64 @@ def test_an_error_without_a_number_keeps_its_words(tmp_path: Path) -> None:
         raise OSError("encoder error -2")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+def test_files_have_the_mode_that_the_user_asks_for(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        for mode in (0o640, 0o600):
+            write_all({tmp_path / "a": b"new"})
+            assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+            (tmp_path / "a").chmod(0o600)  # what is replaced keeps its mode
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("step", ["replace", "fsync"])
+@pytest.mark.parametrize("nth", range(3))
+def test_all_files_are_written_or_none(step: str, nth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = {"a": b"a", "c": b"c"}, {"a": b"A", "b": b"B", "c": b"C"}
+    for name, content in old.items():
+        (tmp_path / name).write_bytes(content)
+    made, calls = getattr(os, step), []
+
+    def fail_once(*given: Any) -> None:
+        calls.append(given)
+        if len(calls) == nth + 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        made(*given)
+
+    monkeypatch.setattr(os, step, fail_once)
+    with pytest.raises(OSError, match="No space left on device"):
+        write_all({tmp_path / name: content for name, content in new.items()})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
+    write_all({tmp_path / name: content for name, content in new.items()})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == new
+
+
+def test_only_the_arrays_that_are_wanted_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save_arrays(tmp_path / "a", {"tiles": np.zeros(3), "huge": np.zeros(1 << 20)})
+    read, seen = np.lib.format.read_array, []
+    monkeypatch.setattr(
+        np.lib.format, "read_array", lambda *given, **how: seen.append(given[0].name) or read(*given, **how)
+    )
+    assert list(load_arrays(path, ["tiles", "none"], others=True)) == ["tiles"]
+    with pytest.raises(ValueError, match=r"it has unknown arrays: huge"):
+        load_arrays(path, ["tiles"])
+    assert seen == ["tiles.npy"] * 2
+
+
 def test_only_leftovers_of_that_file_are_removed(tmp_path: Path) -> None:
     kept = {
         "a.npz",
         ".a.npz",
         ".a.npz.backup",
         ".a.npz.ABCD1234",
+        ".a.npz.______0z",
         ".a.npz.abcd1234.txt",
         ".b.npz.abcd1234",
         "x.a.npz.abcd1234",
     }
-    for name in {*kept, ".a.npz.abcd1234", ".a.npz.______0z"}:
+    for name in {*kept, ".a.npz.abcd1234"}:
         (tmp_path / name).touch()
     (tmp_path / ".a.npz.folder__").mkdir()
     remove_partial(tmp_path / "a.npz")

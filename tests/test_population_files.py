@@ -131,7 +131,7 @@ DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
     "another task": (configuring("task", "diameter"), "levels of the task 'diameter' have no source"),
     "no fitness": (leave_out("fitness"), r"arrays are missing: \['fitness'\]"),
     "no lineage": (leave_out("record_edits"), r"arrays are missing: \['record_edits'\]"),
-    "unknown array": (lambda arrays, state: arrays.update(colour=np.zeros(1)), r"unknown: \['colour'\]"),
+    "unknown array": (lambda arrays, state: arrays.update(colour=np.zeros(1)), "unknown.*colour"),
     "type": (replacing("fitness", lambda a: a.astype(np.float32)), "fitness must be float64 of 1 dimensions"),
     "dimensions": (replacing("id", lambda a: a[None]), "id must be int64 of 1 dimensions, got int64 of 2"),
     "length": (replacing("fitness", one_less), "the arrays of the levels differ in length"),

@@ -120,9 +120,12 @@ def run_session(
                 run_updates(state, run, workers, intervals)
         except Diverged as error:
             advice = "try a lower --learning-rate, with another --out"
-            raise Diverged(f"training diverged: {error}; {checkpoint} is from before; {advice}") from error
+            kept = f"{checkpoint} is from before; " if checkpoint.exists() else ""
+            raise Diverged(f"training diverged: {error}; {kept}{advice}") from error
         except OSError as error:
-            raise OSError(f"{error}; {checkpoint} is intact, and the same command goes on from it") from error
+            kept = f"{checkpoint} is intact, and the same command goes on from it"
+            begins = "no checkpoint was saved yet: the same command begins anew"
+            raise OSError(f"{error}; {kept if checkpoint.exists() else begins}") from error
         run.finish()
     return copy.deepcopy(state.best_model).eval().cpu()  # a copy is not compiled: it may run on any size
 

@@ -331,7 +331,7 @@ class LevelSet:
             ValueError: it is not a level-set file.
         """
         with validated_read(path, "is not a level-set file (.npz with `tiles` and `config`)"):
-            arrays = load_arrays(path)
+            arrays = load_arrays(path, ("tiles", "config"), others=True)  # a population has more
             config = json.loads(arrays["config"].item())
             if not isinstance(config, dict):
                 raise ValueError(f"config is a JSON {type(config).__name__}, not an object")

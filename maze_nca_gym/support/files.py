@@ -9,9 +9,10 @@ import errno
 import json
 import os
 import re
-import tempfile
+import secrets
+import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -55,21 +56,29 @@ def os_error_context(path: Path) -> Iterator[None]:
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a file to write that replaces `path` if the block ends without an error, and is deleted otherwise.
 
+    It has the mode of the file that it replaces; a new one has that of the user's umask.
+
     Raises:
         OSError: it could not be written; the message names `path`.
     """
+    partial = _partial(path)
     with os_error_context(path):
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(partial, "xb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(partial, 0o644)  # mkstemp makes files private
+            if path.exists():
+                shutil.copymode(path, partial)
             os.replace(partial, path)
         except BaseException:
-            os.unlink(partial)
+            partial.unlink(missing_ok=True)
             raise
+
+
+def _partial(path: Path) -> Path:
+    """Return a made-up name for a file beside another."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
 
 
 def write_all(contents: Mapping[Path, bytes]) -> None:
@@ -79,17 +88,39 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
         OSError: one could not be written; all files are as before.
     """
     with ExitStack() as stack:
-        for path, content in contents.items():
+        for path in contents:
+            stack.enter_context(_restored(path))
+        for path, content in contents.items():  # these are left before those above, which then see any failure
             file = stack.enter_context(atomic_write(path))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
 
 
+@contextmanager
+def _restored(path: Path) -> Iterator[None]:
+    """Put a file back, or remove it where there was none, if the block fails."""
+    before, existed = _partial(path), path.exists()
+    try:
+        if existed:
+            with os_error_context(path):
+                shutil.copy2(path, before)
+        try:
+            yield
+        except BaseException:
+            if existed:
+                os.replace(before, path)
+            else:
+                path.unlink(missing_ok=True)
+            raise
+    finally:
+        before.unlink(missing_ok=True)
+
+
 def remove_partial(path: Path) -> None:
     """Remove what `atomic_write` left behind for `path` when its process was killed; no process may be writing it
     now."""
-    made_up = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")  # as mkstemp does
+    made_up = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{8}")
     for partial in path.parent.glob(".*"):
         if made_up.fullmatch(partial.name) and partial.is_file():
             partial.unlink(missing_ok=True)
@@ -151,20 +182,29 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
     return path
 
 
-def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Read every array of an `.npz` file by name; call it within `validated_read`.
+def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) -> dict[str, NDArray[Any]]:
+    """Read arrays of an `.npz` file by name; call it within `validated_read`.
+
+    Args:
+        path: the file.
+        names: the arrays to read; one that the file lacks is left out.
+        others: whether the file may have others. They are never read: a small file can unpack to more than the memory.
 
     Raises:
-        ValueError: another kind of file, a damaged one, or one with Python objects, which would have to be unpickled.
+        ValueError: another kind of file, a damaged one, one with Python objects, which would have to be unpickled, or
+            with other arrays.
         OSError: the file is missing or cannot be read.
     """
     arrays = {}
     with open(path, "rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                for name in archive.namelist():
-                    with archive.open(name) as member:
-                        arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+                stored = {name.removesuffix(".npy"): name for name in archive.namelist()}
+                for name in stored.keys() & names:
+                    with archive.open(stored[name]) as member:
+                        arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
         except Exception as error:  # from NumPy, zipfile or any of its decompressors
             raise ValueError("it is no archive of arrays (.npz), or a damaged one") from error
+    if (unknown := stored.keys() - names) and not others:
+        raise ValueError(f"it has unknown arrays: {', '.join(sorted(unknown))}")
     return arrays

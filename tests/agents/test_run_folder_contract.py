@@ -281,7 +281,7 @@ def test_what_a_kill_left_half_written_is_removed(kind):
     OUT.mkdir()
     names = {"config.json", kind.product} - {KINDS["reproduce"].product}
     for name in names:
-        (OUT / f".{name}.a_b1c2d3").touch()
+        (OUT / f".{name}.a0b1c2d3").touch()
     (OUT / f".{kind.product}.mine").touch()
     kind.start()
     assert [name for name in files(OUT) if name.startswith(".")] == [f".{kind.product}.mine"]

@@ -18,7 +18,7 @@ from maze_nca_gym.mazes.population.config import PARENTS, PopulationConfig
 from maze_nca_gym.mazes.population.lineage import FRESH, NUMBERS, Lineage, Record
 from maze_nca_gym.mazes.population.members import MEMBER, Candidates, as_measurements, learnability, statistics
 from maze_nca_gym.mazes.population.selection import PRIORITISATIONS, Floats, by_staleness
-from maze_nca_gym.mazes.population.storage import FORMAT, KIND, STORED, check_stored
+from maze_nca_gym.mazes.population.storage import ARRAYS, FORMAT, KIND, STORED, check_stored
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
@@ -308,7 +308,7 @@ class LevelPopulation:
             ValueError: it is no population, or a damaged one; the message says what is wrong.
         """
         with validated_read(path, "is not a readable population file"):
-            arrays = load_arrays(path)
+            arrays = load_arrays(path, {*ARRAYS, "config"})
             return cls.from_arrays(arrays, json.loads(arrays.pop("config").item()))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
