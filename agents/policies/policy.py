@@ -338,6 +338,8 @@ def facts(policy: Policy) -> dict[str, str]:
         "weights": f"{policy.n_weights:,}, as the paper counts them",
         "parameters": f"{sum(p.numel() for p in parameters):,}, of which {n_used:,} are not zero",
         "exact": "yes" if stated.exact else "no",
+        **({"its bound is": stated.basis} if stated.basis else {}),
+        **({"verdict": stated.verdict} if stated.verdict else {}),
         "iterations": iterations,
         **({"cost": cost_note(policy)} if policy.engine_hints.passes > 1 else {}),
         "needs a border": "yes" if stated.needs_border else "no",

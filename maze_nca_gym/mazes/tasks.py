@@ -464,7 +464,10 @@ def check_specification(task: Task) -> None:
         shown = np.stack([answer.shown(picture, CENTRE) for answer in ghosts.answers], axis=1)
         targets = _called(task, "solve", tiles).reshape(shown.shape)
         solvable = task.is_answer(targets.reshape(task.shape_of_answers(*tiles.shape)))
-        wrong = np.flatnonzero(solvable & (shown != targets).any(axis=(1, 2, 3)))
+        lengths = np.concatenate([answer.n_moves(picture) for answer in ghosts.answers], axis=1).max(axis=(1, 2))
+        # a bound is proven in terms of the specification's number of moves, and measured in terms of the answer's
+        too_long = lengths > np.maximum(lengths_of(targets) - 1, 0)
+        wrong = np.flatnonzero(solvable & (too_long | (shown != targets).any(axis=(1, 2, 3))))
         if len(wrong):
             raise ValueError(
                 f"the specification of the task {task.name!r} is not what solve returns for the maze "

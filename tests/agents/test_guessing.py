@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
 
 import networkx as nx
@@ -13,7 +12,6 @@ from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, HEALING, SHO
 from maze_nca_gym.agents.laboratory.automata.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
 from maze_nca_gym.agents.laboratory.automata.guessing import CannotTell, mazes_with
 from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove, second_opinion
-from maze_nca_gym.agents.laboratory.automata.rules import Expression, TileKind, expression_of
 from maze_nca_gym.mazes import Tile, distances, shortest_path
 from maze_nca_gym.mazes.facts import broken_axioms
 from maze_nca_gym.mazes.ghosts import (
@@ -29,6 +27,7 @@ from maze_nca_gym.mazes.ghosts import (
 )
 from maze_nca_gym.mazes.small import mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import find_task
+from tests.agents.adversary import mutated
 from tests.agents.expected_theorems import expected
 from tests.own_tasks import own_tasks
 from tests.tables import for_each, some_and_all
@@ -148,43 +147,6 @@ def test_mazes_are_found_that_are_like_a_picture():
     for tiles in found:
         ((row, col),) = np.argwhere(tiles == Tile.TARGET)
         assert (col, tiles[row, col + 1], tiles[row + 1, col], (tiles == Tile.SOURCE).sum()) == (0, 1, 0, 1)
-
-
-def rule_of(expression):
-    """Return an expression as a rule."""
-
-    def rule(see):
-        leaves = expression.leaves
-        return expression.value(
-            {x: see.tile(x.seen, x.tap) if isinstance(x.seen, TileKind) else see(x.seen, x.tap) for x in leaves}
-        )
-
-    return rule
-
-
-def mutated(rng, automaton):
-    """Return an automaton in which one rule is another: an operator, a contrary, a tap or a signal."""
-    signal = rng.choice([s for s in automaton.signals if s not in automaton.everywhere])
-    root = expression_of(automaton.rules[automaton.signals(signal)])
-    nodes = [root]
-    for node in nodes:
-        nodes += [part for part in node.parts if part not in nodes]
-    chosen = nodes[rng.integers(len(nodes))]
-    if chosen.seen is not None and rng.random() < 0.5:
-        taps = [tap for tap in automaton.taps if tap != chosen.tap]
-        other = replace(chosen, tap=str(rng.choice(taps)))
-    elif chosen.join in (operator.and_, operator.or_):
-        swapped = {operator.and_: operator.or_, operator.or_: operator.and_}[chosen.join]
-        other = (replace(chosen, join=swapped), chosen.parts[0], chosen.parts[1])[rng.integers(3)]
-    else:
-        other = ~chosen
-
-    def rebuilt(node):
-        if node is chosen:
-            return other
-        return node if node.seen is not None else Expression(join=node.join, parts=tuple(map(rebuilt, node.parts)))
-
-    return replace(automaton, rules={**automaton.rules, automaton.signals(signal): rule_of(rebuilt(root))})
 
 
 def shown_by(automaton, tiles):

@@ -348,9 +348,9 @@ class TestCertificate:
             certify(load("nca-shortest-path-exact-weights"))
         with pytest.raises(ValueError, match=r"the 75 channels"):
             certify(load("nca-diameter-exact-weights"))
-        with pytest.raises(ValueError, match="iterations are all the same"):
+        with pytest.raises(ValueError, match="iterations that all end with a ReLU"):
             certify(NCA(4, 17, n_iterations=9, **shape))
-        with pytest.raises(ValueError, match="without a state limit, got one of 3"):
+        with pytest.raises(ValueError, match="no state limit, got 3"):
             certify(NCA(4, 17, n_iterations=None, state_limit=3, **shape))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -124,7 +125,7 @@ class Automaton:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
         # from here on a rule is an expression, the same one for whoever runs, compiles or proves it
         said = {s: _checked(self, f"the rule of {s.name} in {self.name}", self.rules[s], self.taps) for s in signals}
-        object.__setattr__(self, "rules", said)
+        object.__setattr__(self, "rules", MappingProxyType(said))
         if self.invariant is not None:
             fact = _checked(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
             object.__setattr__(self, "invariant", fact)

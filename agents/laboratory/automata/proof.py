@@ -30,7 +30,7 @@ from maze_nca_gym.support.files import write_all
 from ...policies.guarantees import Verdict
 from .automaton import AUTOMATA, Automaton
 from .guessing import UNSAID, CannotTell, atoms_of, ghosts_for, guess, mazes_with, run_of
-from .prover import PATIENCE, STATED, Lemma, Prover
+from .prover import PATIENCE, SAID, STATED, Lemma, Prover
 from .theorem import Theorem
 from .trial import Trial, tried
 
@@ -116,12 +116,12 @@ class Proof:
     @property
     def words(self) -> str:
         """What is proven, in a sentence that begins with the verdict."""
-        n_said = sum(not words.startswith(UNSAID) for words in self.theorem.means.values())
+        n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
         bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
         mazes = "on every maze" if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
         said = {
             "right": f"right: shows the answer of the task {self.automaton.task} {bound}, on every maze",
-            "described": f"described: what {n_said or n_signals} of {n_signals} signals are at any time t, {mazes}",
+            "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
             None: "; ".join(unproven(self)) or "nothing is proven of what signals are",
         }[self.verdict]
@@ -256,6 +256,7 @@ def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]
 def _as_theorem(ghosts: Ghosts) -> Theorem:
     """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated."""
     theorem = ghosts if isinstance(ghosts, Theorem) else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers)
+    theorem = replace(theorem, means={})  # what an author says of signals in words, nothing checks
     return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
 
 

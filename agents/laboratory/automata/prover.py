@@ -20,6 +20,7 @@ from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, moved
 from maze_nca_gym.mazes.ghosts import N_TILES
 from maze_nca_gym.mazes.levels import Kind, Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
+from maze_nca_gym.mazes.small import small_mazes
 from maze_nca_gym.mazes.tasks import find_task
 
 from .automaton import NEIGHBOURHOODS, Automaton
@@ -32,6 +33,8 @@ FAR = 5
 """Largest offset of a tile that a counterexample shows."""
 STATED = "stated: "
 """How the name of an axiom begins that is its author's, not the library's."""
+SAID = "is what the theorem says"
+"""How the claim about a signal ends."""
 About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
 """What a lemma is about: the axioms' consistency, what a signal is, that it is the same at all tiles, what an answer
 shows, the invariant, or a further claim of the theorem's author."""
@@ -208,7 +211,7 @@ class Prover:
         anything = self.state("any")  # for signals of which nothing is said
         see = _See(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
         for signal, said in after.items():
-            claim = f"{signal.name} is what the theorem says"
+            claim = f"{signal.name} {SAID}"
             if signal is not self._automaton.pooled:
                 yield self._lemma("signal", claim, rules[signal](see) == said, inside)
                 continue
@@ -217,7 +220,8 @@ class Prover:
             there = [self._said(picture, at, t)[signal] == now[signal] for at in self._places]
             alike = [z3.Implies(picture.inside(at), same) for at, same in zip(self._places, there, strict=True)]
             yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
-            some = picture.tile(Tile.SOURCE) if find_task(self._automaton.task).has_endpoints else inside
+            with_source = all((maze == Tile.SOURCE).any() for maze in small_mazes(find_task(self._automaton.task)))
+            some = picture.tile(Tile.SOURCE) if with_source else inside
             switched = z3.Implies(said, rules[signal](see))
             yield self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
 

@@ -13,10 +13,10 @@ from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.mazes.tasks import Task, find_task
 
 from ...policies.guarantees import StepBound
-from .automaton import Automaton
+from .automaton import Automaton, Signals
 
-MOST_ITERATIONS = 400
-"""Largest bound of a maze on which an automaton is tried."""
+MOST_ITERATIONS = 2_000
+"""Largest number of iterations for which an automaton is run that does not come to rest."""
 MOST_MAZES = 2_500
 """Largest number of mazes of one size."""
 LATER = 8
@@ -42,6 +42,8 @@ class Trial:
     @property
     def words(self) -> str:
         """What came of it, in words."""
+        if not self.n_mazes:
+            return f"no answer of the task {self.task} was tried: none is due in {MOST_ITERATIONS:,} iterations"
         n_right = self.n_mazes - (self.wrong is not None)
         return f"the answer of the task {self.task} on {n_right:,} of {self.n_mazes:,} small mazes"
 
@@ -60,33 +62,42 @@ def tried(automaton: Automaton) -> list[Trial]:
 
 
 def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
-    n_mazes, answers = 0, [int(signal) for signal in automaton.answers]
+    n_mazes = 0
     for tiles in mazes_to_try(task):
         tiles = tiles[:: -(-len(tiles) // MOST_MAZES)]
-        targets = task.solve(tiles)
+        try:
+            targets = task.solve(tiles)
+        except Exception:  # it need not take mazes that its generators never draw
+            continue
         solvable = task.is_answer(targets)
         tiles, n_moves = tiles[solvable], lengths_of(targets[solvable]) - 1
         due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
-        if not len(tiles) or due.max() > MOST_ITERATIONS:
-            continue
-        shown = task.shape_of_answers(*tiles.shape)
-        view = automaton.view(tiles)
-        before = after = view.signals
-        at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
-        for t in range(1, int(due.max()) + LATER + 1):
-            view = view.after(automaton.advance(view))
-            at_due[due == t] = view.signals[due == t][:, answers]
-            before, after = after, view.signals
-            # at rest, or in a cycle of two states, as automata with a clock end, that show the same
-            same = t > 1 and np.array_equal(before[:, answers], after[:, answers])
-            if same and np.array_equal(automaton.advance(view), before):
-                at_due[due > t] = view.signals[due > t][:, answers]
-                break
-        later = view.signals[:, answers]
-        for drawn in (at_due.reshape(shown), later.reshape(shown)):
-            wrong = np.flatnonzero(~task.is_optimal(tiles, drawn))
+        found = _run(automaton, tiles, due) if len(tiles) else None
+        for drawn in found or ():
+            shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
+            wrong = np.flatnonzero(~task.is_optimal(tiles, shown))
             if len(wrong):
                 i = wrong[0]
-                return Trial(task.name, n_mazes + int(i) + 1, tiles[i], drawn[i])
-        n_mazes += len(tiles)
+                return Trial(task.name, n_mazes + int(i) + 1, tiles[i], shown[i])
+        n_mazes += 0 if found is None else len(tiles)
     return Trial(task.name, n_mazes)
+
+
+def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64]) -> tuple[Signals, Signals] | None:
+    """Return what an automaton shows after (N,) numbers of iterations on (N, H, W) mazes, and some time later, each
+    (N, K, H, W) bool; None if it takes too many iterations."""
+    answers, view = [int(signal) for signal in automaton.answers], automaton.view(tiles)
+    before = after = view.signals
+    at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
+    for t in range(1, int(due.max()) + LATER + 1):
+        if t > MOST_ITERATIONS:
+            return None
+        view = view.after(automaton.advance(view))
+        at_due[due == t] = view.signals[due == t][:, answers]
+        before, after = after, view.signals
+        # at rest, or in a cycle of two states, as automata with a clock end, that show the same
+        same = t > 1 and np.array_equal(before[:, answers], after[:, answers])
+        if same and np.array_equal(automaton.advance(view), before):
+            at_due[due > t] = view.signals[due > t][:, answers]
+            break
+    return at_due, view.signals[:, answers]

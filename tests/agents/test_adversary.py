@@ -1,0 +1,87 @@
+"""An adversary: of hundreds of wrong automata and networks, none gets a verdict that says more than is true."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH
+from maze_nca_gym.agents.laboratory.automata.proof import prove
+from maze_nca_gym.agents.laboratory.compiling.certificate import certify
+from maze_nca_gym.mazes.facts import CENTRE, MazePicture
+from maze_nca_gym.mazes.tasks import find_task
+from tests.agents import adversary
+
+FAMILIES = [*adversary.families()]
+LATER = 1_100
+"""Number of iterations after which all counters of the adversary are full."""
+
+
+def verdict_of(automaton):
+    """Return the verdict about an automaton, None if it is refused with an error. What is described must be so, and
+    what is refuted wrong on the maze that is drawn."""
+    try:
+        proof = prove(automaton)
+    except ValueError:
+        return None
+    if proof.verdict == "described" and not proof.stated:
+        for maze in adversary.mazes(find_task(automaton.task))[::2]:
+            picture = MazePicture(maze[None], proof.theorem.ghosts(maze[None]))
+            for t, held in enumerate(adversary.states(automaton, maze, 40)):
+                for signal, said in proof.theorem.signals(picture, CENTRE, np.int64(t)).items():
+                    assert (np.broadcast_to(said, (1, *maze.shape))[0] == held[signal]).all(), (signal, t)
+    wrong = [trial.wrong for trial in proof.trials if trial.wrong is not None]
+    assert not any(adversary.is_right(automaton, 60, [maze]) for maze in wrong)
+    return proof.verdict
+
+
+def check(rows):
+    """Check that no wrong automaton is right; return by family how many there were, and which verdicts they got."""
+    found = Counter()
+    for family, automaton in rows:
+        right = adversary.is_right(automaton, LATER if family == "wrong late" else 12)
+        verdict = verdict_of(automaton)
+        found[family, "right" if right else "wrong", verdict] += 1
+        assert right or verdict != "right", (family, automaton)
+    return found
+
+
+def test_the_evaluator_finds_the_shortest_path_right():
+    assert adversary.is_right(SHORTEST_PATH, 12)
+    assert not adversary.is_right(adversary.late(4), 12)
+
+
+def test_some_wrong_automata_get_no_verdict_that_says_more():
+    some = {family: (family, automaton) for family, automaton in FAMILIES if family != "wrong late"}
+    found = check(some.values())
+    # what is said to be the same everywhere changes no run, and rules of another order find a path as short
+    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") >= len(some) - 3
+
+
+@pytest.mark.slow
+def test_no_wrong_automaton_gets_a_verdict_that_says_more():
+    found = check(FAMILIES)
+    for (family, truth, verdict), n in sorted(found.items(), key=str):
+        print(f"{family:24} {truth:6} {verdict or 'none':10} {n}")
+    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") >= 110
+
+
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_false_invariant_is_proven(every):
+    broken = [each for each in [*adversary.false_invariants()][::every] if adversary.breaks(each)]
+    assert len(broken) >= 60 // every
+    for automaton in broken:
+        assert not prove(automaton).invariant
+
+
+@pytest.mark.parametrize("n", [8, pytest.param(80, marks=pytest.mark.slow)])
+def test_no_network_that_does_something_else_is_certified(n):
+    n_others = 0
+    for model in adversary.networks(n):
+        holds = certify(model, automaton=SHORTEST_PATH).holds
+        same = adversary.follows(model, SHORTEST_PATH)
+        assert same or not holds
+        n_others += not same
+    assert n_others >= n // 4
