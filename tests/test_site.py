@@ -7,12 +7,14 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tables import for_each
+from test_play import needs_chromium, serve
 
 import maze_nca_gym.agents
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
@@ -120,13 +122,43 @@ class TestTheBuiltSite:
             assert re.search(rf"--{option.replace('_', '-')}\b", page), option
         for command in importlib.import_module("option_pages").COMMANDS:
             assert f"usage: maze-nca-gym {command}" in page, command
+            assert f"<details id={json.dumps(command.replace(' ', '-'))}>" in text_of(site / "options.html")
 
-    def test_the_home_page_leads_on_and_the_search_works_from_a_disk(self, site):
-        assert text_of(site / "search" / "search_index.js").startswith("var __index = {")
+    def test_the_home_page_leads_on(self, site):
         page = text_of(site / "index.html")
         assert all(f'href="{name}.html"' in page for name in ("reinforcement", "benchmarks", "automata", "options"))
-        assert 'src="site/iframe-worker.js"' in page
-        assert 'data-md-component="search"' in page
+
+    def test_the_search_finds_names_within_code(self, site):
+        index = json.loads(text_of(site / "search" / "search_index.json"))
+        found = [
+            re.split(index["config"]["separator"], row["text"]) for row in index["docs"] if "make_vec" in row["text"]
+        ]
+        assert len(found) >= 8
+        assert [words for words in found if not any(word.startswith("make_vec") for word in words)] == []
+
+    @needs_chromium
+    @pytest.mark.slow
+    def test_the_search_works_from_a_disk(self, site, tmp_path):
+        page = site / "asked.html"
+        shutil.copy(site / "index.html", page)
+        script = """
+            const input = find(".md-search__input");
+            await until(() => input.offsetParent !== null);
+            input.focus();
+            input.value = "make_vec";
+            input.dispatchEvent(new KeyboardEvent("keyup", {bubbles: true}));
+            await until(() => all(".md-search-result__item").length > 5);
+            return true;
+        """
+        try:
+            assert serve.ask_page(page, script, tmp_path)
+        finally:
+            page.unlink()
+
+    def test_tables_of_texts_can_be_shown_as_lists(self, site):
+        page = text_of(site / "policies.html")
+        assert '<td data-name="when to take it">to begin with: written by hand' in page
+        assert page.count("<table>") >= 1, "the figures are numbers"
 
     @pytest.mark.parametrize("folder", ["play", "article"])
     def test_the_pages_that_are_no_documents_are_whole(self, site, folder):
@@ -163,6 +195,24 @@ def test_links_follow_files_that_have_moved_or_lead_to_the_repository(text, page
     assert links.moved(text, page, links.on_site(there, pages, repository)) == expected
 
 
+@for_each(
+    ("site", "repository", "expected"),
+    [
+        (
+            "https://s.org/m",
+            "https://e.org/r",
+            "[a](https://s.org/m/a.html#b) [c](https://e.org/r/blob/HEAD/docs/c.py)",
+        ),
+        ("https://s.org/m", "", "[a](https://s.org/m/a.html#b) c"),
+        ("", "", "a c"),
+    ],
+)
+def test_links_of_notebooks_lead_to_the_site_from_anywhere_or_are_text(site, repository, expected):
+    links = importlib.import_module("links")
+    target = links.anywhere({"docs/a.md": "a.md"}, site, repository)
+    assert links.moved("[a](../a.md#b) [c](../c.py)", "docs/tutorials/x.py", target) == expected
+
+
 class TestTutorials:
     def test_all_of_them_are_on_the_site(self):
         listed = importlib.import_module("tutorial_pages").paths().values()
@@ -178,6 +228,24 @@ class TestTutorials:
         page = pages.page(notebook, "name")
         assert "```python\nprint('a < b')\n```" in page
         assert "<pre><code>a &lt; b</code></pre>" in page
+
+    def test_an_exercise_folds_what_cells_show_once_it_has_asked(self):
+        pages = importlib.import_module("tutorial_pages")
+        asked = "# %% [markdown]\n# **Which?**\n\n# %%\nsecond\n\n# %% [gap]\n...\n\n# %% [solution]\nthird\n"
+        notebook = pages.read(f"# %%\nfirst\n\n{asked}")
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and cell.source != "...":
+                output = {"output_type": "stream", "name": "stdout", "text": f"{cell.source} shown"}
+                cell.outputs = [pages.nbformat.from_dict(output)]
+        folded = re.split("<summary>.*</summary>", pages.page(notebook, "name"))
+        shown = [re.findall(r"\w+ shown", part) for part in folded]
+        assert shown == [["first shown"], ["second shown"], [], ["third shown"]]
+
+    def test_cells_of_a_file_are_written_and_shown_under_its_name(self):
+        pages = importlib.import_module("tutorial_pages")
+        notebook = pages.read("# %% [file a.py]\nx = 1\n\n# %% [file a.py]\ny = 2\n")
+        assert [cell.source for cell in notebook.cells] == ["%%writefile a.py\nx = 1", "%%writefile -a a.py\ny = 2"]
+        assert '```python title="a.py"\ny = 2\n```' in pages.page(notebook, "name")
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", TUTORIALS)
@@ -204,6 +272,7 @@ def test_the_workflow_publishes_what_is_built():
     (folder,) = re.findall(r"^site_dir: (.*)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)
     assert re.findall(r"path: (.*)", workflow) == [folder]
     assert "mkdocs build --strict" in workflow
+    assert "SITE_URL:" in workflow, "the pages of a project are in a folder, from which 404.html takes its style"
 
 
 def test_the_home_page_has_the_readmes_rule_and_its_ten_lines():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
-from itertools import chain
+from html import escape
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ COPIED = {
 
 WIDE = re.compile(r"^\|(?:[^|\n]*\|){7,}$", re.MULTILINE)
 """A row of a table that needs more room than a page has beside its table of contents."""
+TAG = re.compile(r"<[^>]*>")
+LONG = 24
+"""Mean length of the texts of a table, but for its first column, that need a line of their own on a phone."""
 EXAMPLE = re.compile(r"^( *)>>> .*\n(?:\1[^\s\"].*\n)*", re.MULTILINE)
 """An example within a docstring, with what it prints."""
 
@@ -92,27 +96,50 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         **api_pages.pages(),
         **example_page.pages(ROOT / "examples"),
         **option_pages.pages(),
-        **tutorial_pages.pages(run=config.extra["execute_tutorials"]),
         **{page: (ROOT / path).read_text(encoding="utf-8") for path, page in COPIED.items()},
     }
+    site, address = ((url or "").rstrip("/") for url in (config.site_url, config.repo_url))
+    anywhere = links.anywhere(_places(files) | {f"docs/{path}": path for path in made}, site, address)
+    made |= tutorial_pages.pages(config.extra["execute_tutorials"], anywhere)
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links to files of the repository lead to pages of the site."""
-    pages = {page: path for path, page in COPIED.items()}
+def _places(files: Files) -> dict[str, str]:
+    """Return the path on the site by the path in the repository of all that has a page."""
     places = {f"docs/{file.src_uri}": file.src_uri for file in files if not file.inclusion.is_excluded()}
     places |= COPIED | {"examples": "examples.md"}
     places |= {f"examples/{name}.py": "examples.md" for name in example_page.names(ROOT / "examples")}
-    places |= {f"docs/{path.removesuffix('.md')}.py": path for path in chain(*tutorial_pages.paths().values())}
+    return places | {f"docs/{path.removesuffix('.md')}.py": path for path in chain(*tutorial_pages.paths().values())}
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links to files of the repository lead to pages of the site."""
+    pages = {page: path for path, page in COPIED.items()}
     path = pages.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     address = (config.repo_url or "").rstrip("/")
-    markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, places, address))
+    markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, _places(files), address))
     if WIDE.search(markdown):
         page.meta["hide"] = ["toc"]
     return policy_pages.completed(markdown) if page.file.src_uri == "policies.md" else markdown
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Tell tables of texts from those of numbers: a narrow window shows the former as lists; see `style.css`."""
+    return re.sub(r"<table>(.*?)</table>", _with_names, html, flags=re.DOTALL)
+
+
+def _with_names(table: re.Match[str]) -> str:
+    """Return a table of up to three columns whose cells name theirs, if they hold texts; any other as it is."""
+    names = re.findall(r"<th[^>]*>(.*?)</th>", table[1], re.DOTALL)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table[1], re.DOTALL)
+    texts = [len(TAG.sub("", cell)) for i, cell in enumerate(cells) if i % len(names)]
+    if len(names) > 3 or not texts or sum(texts) < LONG * len(texts):
+        return table[0]
+    column = cycle(escape(TAG.sub("", name)) for name in names)
+    named = re.sub("<td", lambda _: f'<td data-name="{next(column)}"', table[1])
+    return f"<table data-texts>{named}</table>"
 
 
 def on_post_build(config: MkDocsConfig) -> None:

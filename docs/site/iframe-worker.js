@@ -8,7 +8,7 @@ if (location.protocol === "file:") {
       frame.hidden = true;
       frame.srcdoc = "<!doctype html>";
       this.frame = frame;
-      this.inside = new Guarantee((resolve, reject) => {
+      this.inside = new Promise((resolve, reject) => {
         frame.addEventListener("load", () => {
           const inside = frame.contentWindow, script = inside.document.createElement("script");
           inside.postMessage = (data) => {
@@ -16,7 +16,7 @@ if (location.protocol === "file:") {
             this.onmessage?.(event);
             this.dispatchEvent(event);
           };
-          inside.importScripts = (...urls) => Guarantee.all(urls.map((each) => load(inside, each)));
+          inside.importScripts = (...urls) => Promise.all(urls.map((each) => load(inside, each)));
           script.src = url;
           script.onload = () => resolve(inside);
           script.onerror = reject;
@@ -33,7 +33,7 @@ if (location.protocol === "file:") {
     terminate() { this.frame.remove(); }
   }
 
-  const load = (inside, url) => new Guarantee((resolve, reject) => {
+  const load = (inside, url) => new Promise((resolve, reject) => {
     const script = inside.document.createElement("script");
     Object.assign(script, { src: url, onload: resolve, onerror: reject });
     inside.document.body.append(script);

@@ -42,6 +42,23 @@ def in_repository(address: str) -> Target:
     return target
 
 
+def anywhere(places: Mapping[str, str], site: str, address: str) -> Target:
+    """Return what links become that lead to pages of the site at an address, or to files of the repository at another.
+
+    Args:
+        places: path in the repository -> path on the site, of all that the site has.
+        site, address: addresses of both, without a slash at their end; empty if they are not known. Where neither
+            helps, links become plain text.
+    """
+
+    def target(path: str, is_picture: bool) -> str | None:
+        if site and path in places:
+            return f"{site}/{re.sub('[.]md$', '.html', places[path])}"
+        return in_repository(address)(path, is_picture) if address else None
+
+    return target
+
+
 def on_site(page: str, places: Mapping[str, str], address: str) -> Target:
     """Return what links on a page of the site become.
 

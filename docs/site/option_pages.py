@@ -29,8 +29,16 @@ another preset, `maze-nca-gym train PRESET --help` shows that one's.
 
 def pages() -> dict[str, str | bytes]:
     """Return the page by its path."""
-    sections = (f"## {command}\n\n```text\n{help_of(command)}\n```\n" for command in COMMANDS)
-    return {"options.md": "\n".join([INTRODUCTION, *sections])}
+    return {"options.md": "\n".join([INTRODUCTION, *map(_section, COMMANDS)])}
+
+
+def _section(command: str) -> str:
+    """Return the heading of a command, what it does, and its options, folded: a link to its name unfolds them."""
+    anchor, text = command.replace(" ", "-"), help_of(command)
+    about = text.partition("\n\n")[2].partition("\n\n")[0]
+    begin = f"<details id={anchor} markdown><summary>Options of <code>{command}</code></summary>"
+    parts = f"## {command} {{#command-{anchor}}}", about, begin, f"```text\n{text}\n```", "</details>\n"
+    return "\n\n".join(parts)
 
 
 def help_of(command: str) -> str:

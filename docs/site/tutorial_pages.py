@@ -1,8 +1,11 @@
 """Tutorials and exercises: scripts in the percent format, run as notebooks, shown with what they print and draw.
 
-A cell begins with `# %%`, one of text with `# %% [markdown]`. Each page links to the notebook that was run. In an
-exercise, `# %% [gap]` is a cell with `...` to fill in, and `# %% [solution]` the same cell filled in, which runs in its
-place. The page shows the solution folded, and links to the notebook with the gaps too.
+A cell begins with `# %%`, one of text with `# %% [markdown]`. Each page links to the notebook that was run. A cell
+`# %% [file NAME]` is written to a file, behind what earlier ones wrote there, from which later cells import it.
+
+In an exercise, `# %% [gap]` is a cell with `...` to fill in, and `# %% [solution]` the same cell filled in, which runs
+in its place. The page shows solutions folded, and what cells show too, once something was asked, in bold letters. It
+links to the notebook with the gaps too.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from links import Target, moved
 
 FOLDER = Path(__file__).parents[1]
 ORDER = ("first_steps", "train_your_own", "evolve_levels", "write_a_task", "your_own_world")
@@ -26,6 +30,9 @@ EXERCISES = ("flood_by_hand", "train_and_break", "prove_a_rule")
 SECONDS = 600
 """Longest time that a cell may take."""
 TEXT, GAP, SOLUTION = "[markdown]", "[gap]", "[solution]"
+FILE = re.compile(r"\[file (.*)\]")
+WRITTEN = re.compile(r"%%writefile (?:-a )?(.*)\n")
+"""The first line of a notebook's cell that is written to a file."""
 
 
 def paths() -> dict[str, list[str]]:
@@ -36,11 +43,12 @@ def paths() -> dict[str, list[str]]:
     }
 
 
-def pages(run: bool) -> dict[str, str | bytes]:
+def pages(run: bool, target: Target) -> dict[str, str | bytes]:
     """Return all pages and notebooks by their paths.
 
     Args:
         run: whether the cells run; otherwise the code is shown without what comes of it.
+        target: what a link to a file of the repository becomes in a notebook, which may be anywhere.
     """
     made: dict[str, str | bytes] = {}
     for place in (path.removesuffix(".md") for path in chain(*paths().values())):
@@ -49,6 +57,9 @@ def pages(run: bool) -> dict[str, str | bytes]:
         if run:
             execute(notebook)
         made[f"{place}.md"] = page(notebook, Path(place).name)
+        for cell in chain(notebook.cells, notebook_of_gaps.cells):
+            if cell.cell_type == "markdown":
+                cell.source = moved(cell.source, f"docs/{place}.py", target)
         made[f"{place}.ipynb"] = nbformat.writes(_without(notebook, GAP))
         if len(notebook_of_gaps.cells) < len(notebook.cells):
             made[f"{place}_gaps.ipynb"] = nbformat.writes(notebook_of_gaps)
@@ -57,14 +68,17 @@ def pages(run: bool) -> dict[str, str | bytes]:
 
 def read(script: str) -> Any:
     """Return a script in the percent format as a notebook."""
-    notebook = nbformat.v4.new_notebook()
+    notebook, files = nbformat.v4.new_notebook(), set[str]()
     for i, cell in enumerate(re.split(r"^# %%", script, flags=re.MULTILINE)[1:]):
         kind, _, body = cell.partition("\n")
         if kind.strip() == TEXT:
             made = nbformat.v4.new_markdown_cell(re.sub(r"^# ?", "", body, flags=re.MULTILINE).strip())
         else:
-            tags = [kind.strip()] if kind.strip() else []
-            made = nbformat.v4.new_code_cell(body.strip(), metadata={"tags": tags})
+            file = FILE.fullmatch(kind.strip())
+            tags = [kind.strip()] if kind.strip() and not file else []
+            first = f"%%writefile {'-a ' if file[1] in files else ''}{file[1]}\n" if file else ""
+            files |= {file[1]} if file else set()
+            made = nbformat.v4.new_code_cell(first + body.strip(), metadata={"tags": tags})
         made["id"] = str(i)  # drawn at random otherwise
         notebook.cells.append(made)
     return notebook
@@ -94,16 +108,22 @@ def execute(notebook: Any) -> None:
 
 def page(notebook: Any, name: str) -> str:
     """Return a notebook as a page in Markdown."""
-    cells = [cell.source if cell.cell_type == "markdown" else _code(cell) for cell in notebook.cells]
-    tags = {tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])}
+    asks, cells = False, []
+    is_exercise = any(SOLUTION in cell.metadata.get("tags", []) for cell in notebook.cells)
+    for cell in notebook.cells:
+        asks = asks or (is_exercise and cell.cell_type == "markdown" and "**" in cell.source)
+        cells.append(cell.source if cell.cell_type == "markdown" else _code(cell, asks))
     links = [f"[This page as a notebook]({name}.ipynb)"]
-    if SOLUTION in tags:
+    if is_exercise:
         links = [f"[This sheet as a notebook with gaps]({name}_gaps.ipynb)", f"[with the solutions]({name}.ipynb)"]
     return "\n\n".join([*cells, ", ".join(links)])
 
 
-def _code(cell: Any) -> str:
-    """Return a cell and what it shows; texts that follow one another are one block."""
+def _code(cell: Any, is_folded: bool) -> str:
+    """Return a cell and what it shows, which may be folded; texts that follow one another are one block."""
+    file = WRITTEN.match(cell.source)
+    if file:
+        return f'```python title="{file[1]}"\n{cell.source[file.end() :]}\n```'
     shown = [_shown(output) for output in cell.outputs]
     blocks = [
         f"<pre><code>{escape(''.join(text for _, text in group).rstrip())}</code></pre>"
@@ -112,10 +132,14 @@ def _code(cell: Any) -> str:
         for is_text, group in groupby((pair for pair in shown if pair[1].strip()), key=itemgetter(0))
     ]
     result = ["\n".join(['<div class="output" markdown>', "", "\n\n".join(blocks), "", "</div>"])] if blocks else []
+    if is_folded:
+        result = [_folded("What it shows", part) for part in result]
     code = "\n\n".join([f"```python\n{cell.source}\n```", *result])
-    if SOLUTION in cell.metadata.get("tags", []):
-        return f"<details markdown><summary>Solution</summary>\n\n{code}\n\n</details>"
-    return code
+    return _folded("Solution", code) if SOLUTION in cell.metadata.get("tags", []) else code
+
+
+def _folded(summary: str, text: str) -> str:
+    return f"<details markdown><summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
 def _shown(output: Any) -> tuple[bool, str]:

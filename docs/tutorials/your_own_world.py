@@ -10,8 +10,11 @@
 # water follow, and neither a source nor a target. `mark` puts them on the levels of any generator. `solve` is the
 # exact answer, in plain Python; `of_each` makes a function of many levels from one of a single level. `specification`
 # says the same in words that a proof understands: what can be reached from a fire, where it can burn.
+#
+# The world is a file of its own, `wildfire.py`, so that commands and other programs can import it. This cell writes its
+# beginning.
 
-# %%
+# %% [file wildfire.py]
 import numpy as np
 
 from maze_nca_gym import register_environment
@@ -64,8 +67,6 @@ TASK = register_task(
     )
 )
 register_environment("MazeWildfire-v0", "wildfire", max_episode_steps=256)  # solve and specification were compared
-(level,) = TASK.generate(np.random.default_rng(1), 1, 8, wall_probability=0.3)
-print(TASK.to_text(level, solve(level[None])[0]))
 
 # %% [markdown]
 # ## The rule
@@ -73,9 +74,9 @@ print(TASK.to_text(level, solve(level[None])[0]))
 # An automaton has signals, on or off at every tile and all off at first, and a rule for each that reads the tile and
 # its four neighbours. `see(signal, tap)` is a signal of the neighbour in a direction, and `see.tile(kind, tap)`
 # whether that tile is of a kind, by its number among the kinds of the task. Rules are made with `&`, `|` and `~`. The
-# first signal, PATH, shows the answer.
+# first signal, PATH, shows the answer. This is the rest of the file:
 
-# %%
+# %% [file wildfire.py]
 from enum import IntEnum
 
 from maze_nca_gym.agents.laboratory import Automaton, StepBound, around
@@ -98,6 +99,16 @@ WILDFIRE = Automaton(
     },
     bound=StepBound(constant=1, per_tile=1),
 )
+
+# %% [markdown]
+# From here on the cells import what they use. Here is a level with its answer:
+
+# %%
+import numpy as np
+from wildfire import FIRE, TASK, WILDFIRE, Signal, solve
+
+(level,) = TASK.generate(np.random.default_rng(1), 1, 8, wall_probability=0.3)
+print(TASK.to_text(level, solve(level[None])[0]))
 
 # %% [markdown]
 # A rule that reads a kind of tile that the task does not have is refused, with those that there are:
@@ -141,10 +152,11 @@ for size in (6, 12, 24):
 # runs the automaton on small maps, guesses what each signal means after t iterations, in terms of the *ghosts* of the
 # specification: facts about a map that no tile stores, here each tile's distance from the nearest fire. Then it proves
 # by the solver z3 that it is so on every map: for one tile that stands for all, and one iteration that stands for all.
-# It needs `pip install "maze-nca-gym[proof]"`.
+# It needs the extra `proof` of [the package](../install.md).
 
 # %%
-from maze_nca_gym.agents.laboratory import prove
+from maze_nca_gym.agents.laboratory import around, prove
+from maze_nca_gym.mazes import Tile
 
 proof = prove(WILDFIRE)
 print(proof.words)
@@ -170,7 +182,7 @@ print(refuted.counterexample)
 # ## A page to play with
 #
 # `export` writes a page on which anybody can draw walls, fires and water while the network runs, without installing
-# anything. `maze-nca-gym play runs/wildfire/model.safetensors --import your_module` opens a window with the same.
+# anything. `maze-nca-gym play runs/wildfire/model.safetensors --import wildfire` opens a window with the same.
 
 # %%
 from maze_nca_gym.agents import animate, export
@@ -183,12 +195,12 @@ print(f"{page}: {page.stat().st_size // 1024} KiB")
 animate(network, level, 24)
 
 # %% [markdown]
-# On the command line, all of this is
+# On the command line, in the folder of `wildfire.py`, all of this is
 #
 # ```sh
-# maze-nca-gym compile-automaton your_module:WILDFIRE --out runs/wildfire
-# maze-nca-gym evaluate runs/wildfire/model.safetensors --import your_module
-# maze-nca-gym export runs/wildfire/model.safetensors --import your_module --out wildfire.html
+# maze-nca-gym compile-automaton wildfire:WILDFIRE --out runs/wildfire
+# maze-nca-gym evaluate runs/wildfire/model.safetensors --import wildfire
+# maze-nca-gym export runs/wildfire/model.safetensors --import wildfire --out wildfire.html
 # ```
 #
 # [What proven means](../proven.md) says what is still trusted. [Automata of your own](../automata.md) has more: signals
