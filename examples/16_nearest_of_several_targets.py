@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.laboratory import SHORTEST_PATH, canonical_path
+from maze_nca_gym.agents.laboratory import AUTOMATA, canonical_path
 from maze_nca_gym.mazes import STEPS, USUAL_ORDER, Task, Tile, of_each, register_task, solvers
 
 MOVES = dict(zip(USUAL_ORDER, STEPS.values(), strict=True))
@@ -58,7 +58,7 @@ register_task(
 )
 register_environment("MazeNearestTarget-v0", "nearest-target", max_episode_steps=512)
 # the flood of the shortest path starts at every target, so the automaton needs no change
-NEAREST = replace(SHORTEST_PATH, name="nearest-target", task="nearest-target", in_order=None)
+NEAREST = replace(AUTOMATA["shortest-path"], name="nearest-target", task="nearest-target", in_order=None)
 
 if __name__ == "__main__":
     from maze_nca_gym.agents import compile_automaton, evaluate, train

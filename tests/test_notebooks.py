@@ -14,12 +14,19 @@ from oracles import canonical_shortest_path
 from PIL import Image
 from tables import for_each
 
-from maze_nca_gym.agents import animate, bench, evaluate, load, solve
+from maze_nca_gym.agents import animate, bench, evaluate, find_policy, load, solve
 from maze_nca_gym.agents.evaluation.records import Results
+from maze_nca_gym.agents.laboratory import AUTOMATA
 from maze_nca_gym.agents.policies.policy import facts as policy_facts
+from maze_nca_gym.mazes.benchmark_sets import find_benchmark_set
 from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.guidance import first_steps
 from maze_nca_gym.mazes.levels import COLOURS, LevelSet, Tile, prefab
+from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.support.tables import Table
 
@@ -56,6 +63,68 @@ def painted(svg: ET.Element) -> np.ndarray:
             assert (grid[row, left : left + length] == "").all()
             grid[row, left : left + length] = path.get("fill")
     return grid
+
+
+LEVELS = generate(np.random.default_rng(0), 3, 6, "perfect")
+PATHS = shortest_path(LEVELS)
+
+
+@for_each(
+    ("make", "shown"),
+    [
+        (lambda: LevelSet(LEVELS, {"seed": 3}), "LevelSet(3 levels of 8 x 8 tiles: seed=3)"),
+        (lambda: LevelSet(LEVELS[:1]), "LevelSet(1 level of 8 x 8 tiles)"),
+        (
+            lambda: load_levels("perfect-16"),
+            "LevelSet(8,192 levels of 18 x 18 tiles: set='test', name='perfect-16', f",
+        ),
+        (lambda: find_task("diameter"), "Task(diameter: path in mazes of empty, wall)"),
+        (lambda: first_steps(LEVELS), "Guidance(4 channels of 3 levels of 8 x 8 tiles)"),
+        (lambda: score(LEVELS, PATHS, PATHS), "Scores(3 levels: 3 complete, 3 optimal, mean accuracy 1.0000)"),
+        (lambda: find_benchmark_set("dt-net-9"), "BenchmarkSet(dt-net-9: "),
+        (
+            lambda: LevelPopulation(PopulationConfig(capacity=3)),
+            "LevelPopulation(0 of at most 3 levels, shortest-path)",
+        ),
+        (lambda: AUTOMATA["life"], "Automaton(life: a rule for each of 3 signals, for diameter, no known bound)"),
+        (
+            lambda: AUTOMATA["diameter"],
+            "Automaton(diameter: a rule for each of 38 signals, for diameter, at most 2 L A + 4",
+        ),
+        (lambda: find_policy("diameter"), "PolicyInfo(diameter, main: "),
+        (lambda: load("depth-first"), "DepthFirstNCA(shortest-path, 9 channels, 2,925 weights)"),
+        (lambda: solve(levels=LevelSet(LEVELS)), "Solved(shortest-path-bfs on levels"),
+        (lambda: Table(("run", "kind"), [("a", "b")] * 3), "Table(3 rows: run, kind; print() shows it)"),
+        (
+            lambda: evaluate("depth-first", families="random", sizes=5, n=2),
+            "EvaluationResults(1 row: policy, levels, n, iterations, complete, ",
+        ),
+        (
+            lambda: evaluate("depth-first", families="random", sizes=5, n=2)[0],
+            "Result(policy depth-first, levels random-5, n 2, iterations ",
+        ),
+        (lambda: bench("dt-net-9", policies="depth-first", n=3), "Board(1 row: set, policy, mazes, exact label, "),
+        (
+            lambda: bench("dt-net-9", policies="depth-first", n=3)[0],
+            "Measured(set dt-net-9, policy depth-first, mazes ",
+        ),
+    ],
+)
+def test_a_prompt_shows_one_line_that_says_what_it_is(make, shown):
+    text = repr(make())
+    assert text.startswith(shown)
+    assert text.endswith(")")
+    assert "\n" not in text
+    assert len(text) < 300
+
+
+def test_automata_show_what_rules_read_and_a_maze_in_the_end():
+    html = AUTOMATA["reachable"]._repr_html_()
+    assert cells(html)[1:] == [["PATH", "WET at C"], ["WET", "source at C, WET at C U L D R, wall at C"]]
+    (drawing,) = parsed(html).iter(f"{SVG}svg")
+    colours = painted(drawing)
+    assert (colours == f"#{bytes(palette.PATH).hex()}").sum() > 20
+    assert "" not in colours  # in a perfect maze all is reached
 
 
 def test_a_table_escapes_what_it_is_given():

@@ -253,6 +253,15 @@ def test_a_door_shows_its_names_and_their_types_can_be_evaluated(door: str) -> N
                 typing.get_type_hints(function)
 
 
+def test_a_name_means_one_thing_at_all_doors() -> None:
+    meanings: dict[str, list[Any]] = {}
+    for module in map(importlib.import_module, DOORS):
+        for name in module.__all__:
+            meanings.setdefault(name, []).append(getattr(module, name))
+    several = {name for name, found in meanings.items() if any(each is not found[0] for each in found)}
+    assert several == {"generate"}  # of `agents` it is the command, which writes a file of what that of `mazes` returns
+
+
 def test_evaluated_types_are_those_that_are_named_and_looking_them_up_loads_nothing() -> None:
     code = "import sys, typing; from maze_nca_gym.agents import evaluate; print('torch' in sys.modules);"
     code += "print(typing.get_type_hints(evaluate)['policies'])"

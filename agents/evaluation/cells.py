@@ -19,6 +19,7 @@ from ..policies.policy import Policy, to_device
 from ..rollouts import Batch, default_steps, label, try_out
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
+from .records import row_in_words
 from .stability import Stability, effort, measure_stability
 from .statistics import Estimate
 
@@ -66,6 +67,7 @@ class Result:
     stability: Stability | None = None
     enough: int | None = None
     levels: Mapping[str, Any] = field(default_factory=dict)
+    __repr__ = row_in_words
 
     @property
     def metrics(self) -> Metrics:

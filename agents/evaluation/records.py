@@ -70,10 +70,16 @@ class ResultRow(Protocol):
         """Name -> value of what only the JSON file has, after the numbers."""
 
 
+def row_in_words(row: ResultRow) -> str:
+    """Return the texts and the numbers of a row, in one line."""
+    numbers = {name: " ".join(number.text(factor=factor_of(name)).split()) for name, number in row.cells.items()}
+    return f"{type(row).__name__}({', '.join(f'{name} {text}' for name, text in {**row.texts, **numbers}.items())})"
+
+
 R = TypeVar("R", bound=ResultRow)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results(Tabular, Sequence[R]):
     """Results of a command, row by row.
 
@@ -236,6 +242,7 @@ class SweepRow:
     n_runs: int = 0
     found: Mapping[int | str, Mapping[str, Any]] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    __repr__ = row_in_words
 
     @property
     def n_weights(self) -> float | None:
@@ -395,7 +402,7 @@ def factor_of(measure: str) -> float:
     return 1 if measure.endswith(IN_TILES) else 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SweepResults(Results[SweepRow]):
     """The results of a sweep, or of the paper's tables.
 

@@ -16,7 +16,7 @@ from .figures import FIGURES, draw
 from .records import CSV, Results
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EvaluationResults(Results[Result]):
     """A sequence with a result for each policy and set of levels, policy by policy.
 

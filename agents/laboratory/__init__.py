@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
 
     from ..policies.guarantees import StepBound
-    from .automata import AUTOMATA, BOTH, DIAMETER, GALLERY, HEALING, SHORTEST_PATH, Automaton, register_automaton
+    from .automata import AUTOMATA, GALLERY, Automaton, register_automaton
     from .automata.canonical_path import CanonicalPath
     from .automata.proof import mistakes, prove, second_opinion
     from .automata.rules import around, threshold
@@ -43,13 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTOMATA",
-    "BOTH",
-    "DIAMETER",
     "DISTANCE",
     "GALLERY",
-    "HEALING",
     "REACHED",
-    "SHORTEST_PATH",
     "Answer",
     "Automaton",
     "CanonicalPath",

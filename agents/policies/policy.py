@@ -216,6 +216,10 @@ class Policy(nn.Module):
         """Number of weights, without biases; a policy with masked weights does not count those."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
 
+    def extra_repr(self) -> str:
+        """Return what a representation says before the parts: the task, the channels and the weights."""
+        return f"{self.task}, {self.n_channels} channels, {self.n_weights:,} weights"
+
     def _repr_html_(self) -> str:
         """Return the facts for notebooks."""
         return Table.of_facts({"policy": type(self).__name__, **facts(self)}).html()

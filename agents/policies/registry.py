@@ -82,6 +82,9 @@ class PolicyInfo:
     when: str = ""
     family: str | None = None
 
+    def __repr__(self) -> str:
+        return f"PolicyInfo({self.task}, {self.role}: {self.description})"
+
 
 _POLICIES = {
     "shortest-path-bfs": PolicyInfo(

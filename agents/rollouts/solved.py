@@ -153,6 +153,10 @@ class Solved(Tabular):
             return save_gif(path, animation_frames(*episode), _FPS)
         return save_png(path, _frames(*episode, {n_steps})[-1])
 
+    def __repr__(self) -> str:
+        solved, n = int(self.result.solved.sum()), len(self.levels)
+        return f"Solved({self.name} on {self.source}: {solved:,} of {n:,} levels within {self.n_steps:,} iterations)"
+
     def _repr_html_(self) -> str:
         """Return the table and the episode on the level with the longest solution, for notebooks."""
         title, shown = type(self.policy).__name__, self.shown

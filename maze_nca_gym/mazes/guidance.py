@@ -38,6 +38,10 @@ class Guidance:
     channels: NDArray[np.bool_]
     after: NDArray[np.int32]
 
+    def __repr__(self) -> str:
+        n, n_channels, height, width = self.channels.shape
+        return f"Guidance({n_channels} channels of {n:,} levels of {height} x {width} tiles)"
+
 
 def first_steps(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
     """Return the first steps of canonical shortest paths to the target, in an order of directions.

@@ -14,6 +14,7 @@ from enum import IntEnum
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -307,6 +308,13 @@ class LevelSet:
 
     def __getitem__(self, index: int) -> Tiles:
         return self.tiles[index]
+
+    def __repr__(self) -> str:
+        n, height, width = self.tiles.shape
+        made = ", ".join(f"{name}={value!r}" for name, value in self.config.items())
+        return (
+            shorten(f"LevelSet({n:,} level{'s' * (n != 1)} of {height} x {width} tiles: {made}", 160).rstrip(": ") + ")"
+        )
 
     def _repr_html_(self) -> str:
         """Return the configuration and the first levels, for notebooks."""

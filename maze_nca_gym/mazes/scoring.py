@@ -45,6 +45,11 @@ class Scores(NamedTuple):
 
     table: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        n, complete, optimal = len(self.table), int(self.complete.sum()), int(self.optimal.sum())
+        accuracy = self.accuracy.sum() / max(n, 1)
+        return f"Scores({n:,} levels: {complete:,} complete, {optimal:,} optimal, mean accuracy {accuracy:.4f})"
+
     @property
     def loss(self) -> NDArray[np.float64]:
         """(N,) the mean over all tiles, of all channels, of (clip(path, 0, 1) - target)^2."""

@@ -92,6 +92,10 @@ class Task:
     order: str = USUAL_ORDER
     specification: Callable[[], Ghosts] | None = None
 
+    def __repr__(self) -> str:
+        kinds = ", ".join(kind.name for kind in self.kinds)
+        return f"Task({self.name}: {', '.join(self.answers)} in mazes of {kinds})"
+
     def __post_init__(self) -> None:
         """Check values whose errors would be hard to explain later.
 

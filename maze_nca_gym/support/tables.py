@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymnasium.error import DependencyNotInstalled
@@ -46,6 +47,12 @@ class Table:
     rows: Sequence[Sequence[str]]
     numbers: Collection[str] = ()
     title: str = ""
+
+    def __repr__(self) -> str:
+        return (
+            shorten(f"Table({len(self.rows):,} row{'s' * (len(self.rows) != 1)}: {', '.join(self.columns)}", 120)
+            + "; print() shows it)"
+        )
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, str]) -> Table:
@@ -129,6 +136,8 @@ class Table:
         body = "".join(self._html_row(row, first, "td") for row in self.rows)
         return f"<table>{title}{head}<tbody>{body}</tbody></table>"
 
+    _repr_html_ = html
+
     def _html_row(self, cells: Sequence[str], first: str, others: str) -> str:
         tags = [first, *[others] * (len(cells) - 1)]
         return "<tr>{}</tr>".format(
@@ -179,6 +188,9 @@ class Tabular(ABC):
         with atomic_write(path) as file:
             file.write(self.csv().encode())
         return path
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({repr(self.table()).removeprefix('Table(').replace('print', 'table().print')}"
 
     def _repr_html_(self) -> str:
         return self.table().html()

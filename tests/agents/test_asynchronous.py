@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from experiments.asynchronous import SCHEDULES, InStep, in_step_lemmas, reachable_states, run, survivors
-from maze_nca_gym.agents.laboratory import AUTOMATA, SHORTEST_PATH, prove
-from maze_nca_gym.agents.laboratory.automata import asynchronous
+from maze_nca_gym.agents.laboratory import AUTOMATA, prove
+from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH, asynchronous
 from maze_nca_gym.agents.laboratory.automata.asynchronous import ASYNCHRONOUS, CANONICAL, FLOOD, RULES, S
 from maze_nca_gym.agents.laboratory.automata.rules import around
 from maze_nca_gym.mazes import Tile, generate, parse, shortest_path

@@ -365,9 +365,9 @@ def test_another_z3_in_the_process_is_named_before_the_two_end_it():
     code = """
 import ctypes
 ctypes.CDLL("libz3.so.4", mode=ctypes.RTLD_GLOBAL)
-from maze_nca_gym.agents.laboratory import SHORTEST_PATH, prove
+from maze_nca_gym.agents.laboratory import AUTOMATA, prove
 try:
-    prove(SHORTEST_PATH)
+    prove(AUTOMATA["shortest-path"])
 except ImportError as error:
     print(error)
 """

@@ -55,7 +55,7 @@ Seconds are those of running the policy on all mazes of the row. They depend on 
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Board(Results[Measured]):
     """The results of a benchmark.
 

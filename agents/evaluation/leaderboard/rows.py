@@ -13,6 +13,7 @@ from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.options import Between, OneOf, Option, check, check_known, check_options, options_of
 
+from ..records import row_in_words
 from ..statistics import Estimate, deviation
 from .answers import EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, SCORES
 
@@ -95,6 +96,7 @@ class Measured(Entry):
     scores: Annotated[Mapping[str, Estimate], Printable()]
     n_steps: Annotated[int | None, Between(0)]
     seconds: Annotated[float | None, Between(0)]
+    __repr__ = row_in_words
 
     @property
     def training(self) -> str:

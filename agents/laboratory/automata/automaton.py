@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.facts import Ghosts
-from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.rendering import palette
+from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.options import check_options
+from maze_nca_gym.support.tables import Table
 
 from ...policies.guarantees import StepBound
 from .rules import Bits, Expression, Rule, TileKind, expression_of
@@ -138,6 +142,33 @@ class Automaton:
             raise ValueError(
                 f"`parts` and `everywhere` of {self.name} must have each signal once between them: {names}"
             )
+
+    def __repr__(self) -> str:
+        known = "no known bound" if self.bound is None else f"at most {self.bound} iterations"
+        return f"Automaton({self.name}: a rule for each of {len(self.signals)} signals, for {self.task}, {known})"
+
+    def _repr_html_(self) -> str:
+        """Return what each rule reads, and what it shows of a maze in the end, for notebooks."""
+        task, rows = find_task(self.task), []
+        for signal in self.signals:
+            read: dict[str, list[str]] = {}
+            for leaf in expression_of(self.rules[signal]).leaves:
+                seen = leaf.seen
+                name = seen.name if isinstance(seen, IntEnum) else task.kinds[cast(TileKind, seen)].name
+                read.setdefault(name, []).append(leaf.tap)
+            rows.append(
+                (signal.name, ", ".join(f"{name} at {' '.join(dict.fromkeys(taps))}" for name, taps in read.items()))
+            )
+        tiles = task.generate(np.random.default_rng(0), 1, 8, "perfect")
+        with suppress(ValueError):  # one that never comes to rest shows its last state
+            for signals in self.trace(tiles):
+                answers = signals[0, list(self.answers)]
+        layers = {kind.colour: tiles[0] == number for number, kind in enumerate(task.kinds) if number}
+        ends = task.has_endpoints & (tiles[0] >= Tile.SOURCE) & (tiles[0] <= Tile.TARGET)
+        for colour, answer in zip((palette.PATH, *palette.FURTHER), answers, strict=False):
+            layers[f"#{bytes(colour).hex()}"] = answer & ~ends
+        picture = notebooks.shapes(layers, self.name)
+        return Table(("signal", "its rule reads"), rows, title=repr(self)).html() + picture
 
     def ordered(self, order: str) -> Automaton:
         """Return this automaton in another order of directions.

@@ -65,6 +65,9 @@ class BenchmarkSet:
     read: Callable[[str | Path], tuple[Tiles, NDArray[np.bool_]]] | None = None
     hashes: Callable[[], NDArray[np.uint64]] | None = None
 
+    def __repr__(self) -> str:
+        return f"BenchmarkSet({self.name}: {self.stands_for}; {self.n:,} {'levels' if self.stream == 1 else 'streams'})"
+
     def from_files(self, folder: str | Path) -> BenchmarkSet:
         """Return the set with levels and labels from the files in a folder; a set that is drawn stays as it is.
 

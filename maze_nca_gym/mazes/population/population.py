@@ -286,6 +286,9 @@ class LevelPopulation:
         """Return `members.statistics` of all members, and the number of replacements so far."""
         return {**statistics(self.members, self.clock), "n_replacements": float(self.n_replacements)}
 
+    def __repr__(self) -> str:
+        return f"LevelPopulation({len(self):,} of at most {self.config.capacity:,} levels, {self.config.task})"
+
     def _repr_html_(self) -> str:
         """Return the statistics and the hardest levels, for notebooks."""
         facts = {name.replace("_", " "): f"{value:.4g}" for name, value in self.statistics().items()}
