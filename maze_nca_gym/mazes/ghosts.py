@@ -5,6 +5,7 @@ suppose; `facts.broken_axioms` tests them on real mazes. With `answers`, they sa
 
 - `distance`: of each tile from the nearest of some tiles, by moves to four or eight neighbours, of any weights.
 - `reached`: the same, as the specification of a task whose answer is what can be reached.
+- `fixpoint`: what rules of one's own switch on for good, which is the exact solver of a task too.
 - `canonical_path`: from a tile to the nearest of some, in an order of directions.
 - `component`: which tiles are joined.
 - `peeling`: in which round a tile is taken away, when dead ends are, and those that are left.
@@ -16,6 +17,7 @@ suppose; `facts.broken_axioms` tests them on real mazes. With `answers`, they sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from operator import or_
@@ -23,6 +25,7 @@ from typing import Any, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.facts import (
     CENTRE,
@@ -263,6 +266,152 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
 
     answer = Answer(lambda picture, at: picture.true(reached_name, at), lambda picture: picture.of_map(spread_name))
     return _known(axioms, ghosts, (answer,))
+
+
+class _Seen:
+    """What a rule of a fixpoint sees of a picture: relations at places, perhaps only what is on before a stage."""
+
+    def __init__(self, picture: Picture, at: Offset, below: Number | None = None) -> None:
+        self._picture, self._at, self._below = picture, at, below
+
+    def __call__(self, name: str, tap: str = "C") -> Truth:
+        there = moved(self._at, tap)
+        on = self._picture.true(name, there)
+        return on if self._below is None else on & (self._picture.number(_stage(name), there) < self._below)
+
+    def tile(self, kind: int, tap: str = "C") -> Truth:
+        return self._picture.tile(kind, moved(self._at, tap))
+
+
+def _stage(name: str) -> str:
+    return f"{name} stage"
+
+
+@dataclass(frozen=True, eq=False)
+class Fixpoint:
+    """The least relations on tiles that some rules are satisfied by, as `fixpoint` makes it.
+
+    Attributes:
+        rules: the rule of each relation.
+        answers: the relations that are answers of a task.
+    """
+
+    rules: Mapping[str, Callable[..., Truth]]
+    answers: tuple[str, ...]
+
+    def __call__(self, tiles: Tiles) -> NDArray[np.bool_]:
+        """Return the answers on (N, H, W) mazes, (N, H, W) bool, or with several (N, K, H, W)."""
+        found = self.stages(tiles)
+        drawn = [found[name] for name in self.answers]
+        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)
+
+    def stages(self, tiles: Tiles) -> dict[str, NDArray[Any]]:
+        """Return each relation on (N, H, W) mazes, (N, H, W) bool, and its stages: the round in which a tile comes on,
+        from 0, or -1."""
+        found: dict[str, NDArray[Any]] = {}
+        for name in self.rules:
+            found |= {name: np.zeros(tiles.shape, np.bool_), _stage(name): np.full(tiles.shape, -1)}
+        for number in range(len(self.rules) * tiles[0].size + 1 if len(tiles) else 0):
+            see = _Seen(MazePicture(tiles, found), CENTRE)
+            fresh = {name: rule(see) & ~found[name] for name, rule in self.rules.items()}
+            if not any(new.any() for new in fresh.values()):
+                break
+            for name, new in fresh.items():
+                found |= {name: found[name] | new, _stage(name): np.where(new, number, found[_stage(name)])}
+        return found
+
+    def specification(self) -> Ghosts:
+        """Return the relations as ghosts: what is on, and its stage."""
+        names, alone = [*self.rules], len(self.rules) == 1
+
+        def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+            most = picture.of_map(SPREAD) if alone else len(names) * picture.of_map(N_TILES) - 1
+            found = {"no more tiles are on than there are": picture.of_map(SPREAD) < picture.of_map(N_TILES)}
+            for name, rule in self.rules.items():
+                on, stage = picture.true(name, at), picture.number(_stage(name), at)
+                comes = picture.inside(at) & rule(_Seen(picture, at, t))
+                found |= {
+                    f"{name} is on for a reason": implies(on, (stage >= 0) & rule(_Seen(picture, at, stage))),
+                    f"{name} comes on in time": implies(comes, on & (stage <= t)),
+                    f"{name} has no stage where it is off": implies(picture.inside(at) & ~on, stage == -1),
+                    f"stages of {name} are fewer than tiles": implies(on, stage <= most),
+                }
+            return found
+
+        def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+            found = self.stages(tiles)
+            n_on = found[self.answers[0]].sum(axis=(1, 2), keepdims=True)
+            return {**found, SPREAD: np.maximum(n_on - 1, 0), N_TILES: np.full((len(tiles), 1, 1), tiles[0].size)}
+
+        def answer(name: str) -> Answer:
+            return Answer(lambda picture, at: picture.true(name, at), lambda picture: picture.of_map(SPREAD))
+
+        return _known(axioms, ghosts, tuple(answer(name) for name in self.answers))
+
+
+def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
+    """Return the least fixed point of rules: what they switch on, for good, from nothing, round by round.
+
+    A rule is written as those of automata are: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
+    whether a tile is of a kind; they are joined by `&`, `|` and, for kinds of tile, `~`. It is an exact solver, and the
+    specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`.
+
+    >>> burns = fixpoint(burns=lambda see: see.tile(FIRE) | ((see("burns", "U") | see("burns", "D")) & see.tile(0)))
+
+    Args:
+        answers: names of the relations that are answers of a task; by default the first.
+        rules: the rule of each relation, by name.
+
+    Raises:
+        ValueError: no rule, an answer without one, or a rule that negates a relation.
+    """
+    if not rules or not {*answers} <= {*rules}:
+        raise ValueError(f"fixpoint needs rules, and answers among these, {', '.join(rules) or 'none'}, got {answers}")
+    made = Fixpoint(rules, answers or (next(iter(rules)),))
+    for name, rule in rules.items():
+        _check_monotone(name, rule)
+    return made
+
+
+class _Polarity:
+    """A part of a rule that reads relations, by how it does: as they are, or negated."""
+
+    def __init__(self, positive: bool, negative: bool) -> None:
+        self.positive, self.negative = positive, negative
+
+    def __and__(self, other: _Polarity) -> _Polarity:
+        return _Polarity(self.positive | other.positive, self.negative | other.negative)
+
+    __or__ = __and__
+
+    def __invert__(self) -> _Polarity:
+        return _Polarity(self.negative, self.positive)
+
+
+class _Reader:
+    """A view that returns how a rule reads what it sees."""
+
+    def __call__(self, name: str, tap: str = "C") -> _Polarity:
+        return _Polarity(positive=True, negative=False)
+
+    def tile(self, kind: int, tap: str = "C") -> _Polarity:
+        return _Polarity(positive=False, negative=False)
+
+
+def _check_monotone(name: str, rule: Callable[..., Truth]) -> None:
+    """Check that a rule is made of what it sees, and negates no relation.
+
+    Raises:
+        ValueError: it is not, or does.
+    """
+    try:
+        found: object = rule(_Reader())
+    except TypeError as error:
+        raise ValueError(f"the rule of {name} must be made of what it sees with &, | and ~: {error}") from error
+    if not isinstance(found, _Polarity):
+        raise ValueError(f"the rule of {name} must be made of what it sees with &, | and ~, got {found!r}")
+    if found.negative:
+        raise ValueError(f"the rule of {name} negates a relation: then there may be no least fixed point")
 
 
 def canonical_path(

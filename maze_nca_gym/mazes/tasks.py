@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, broken_axioms
 from maze_nca_gym.mazes.generation import Size, generate
-from maze_nca_gym.mazes.ghosts import canonical_path
+from maze_nca_gym.mazes.ghosts import Fixpoint, canonical_path
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
 from maze_nca_gym.mazes.levels import (
     KINDS,
@@ -71,8 +71,8 @@ class Task:
             several channels.
         order: order of directions of its canonical solutions, see `solvers`.
         specification: () -> what the answer is, in terms of facts about the maze, with as many `Ghosts.answers`: what a
-            proof must show that an automaton draws (`ghosts`). It may take an `order` of directions. None if it is
-            only known by `solve`; then no automaton is proven right, only tried.
+            proof must show that an automaton draws (`ghosts`). It may take an `order` of directions. By default that of
+            `solve` if it is a `ghosts.fixpoint`, else None: then no automaton is proven right, only tried.
     """
 
     name: str
@@ -104,6 +104,8 @@ class Task:
                 with empty and wall, or two that share a name or a letter; no answer, two of one name, more than
                 channels, or several with a `rank`; or guidance without names of its channels.
         """
+        if isinstance(self.solve, Fixpoint) and self.specification is None:
+            object.__setattr__(self, "specification", self.solve.specification)
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
         if with_order(self.name, self.order) != self.name:

@@ -355,6 +355,7 @@ def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
         "right 15",
         "refuted",
         *refuted.counterexample.splitlines(),
+        "5",
         "described from t = 1 + distance",
         "{} []",
         "described True",
