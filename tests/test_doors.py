@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from maze_nca_gym import mazes
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.laboratory.automata import AUTOMATA, SHORTEST_PATH, register_automaton
 from maze_nca_gym.agents.laboratory.sweeps.specification import read_sweep
@@ -164,6 +165,10 @@ def test_a_table_changes_through_its_door_alone(door: Door) -> None:
         with pytest.raises(ValueError, match=f"unknown {door.registry.kind} '{name}'"):
             door.registry.remove(name)
     assert dict(door.registry) == before
+
+
+def test_no_table_of_mazes_can_be_changed() -> None:
+    assert [name for name in mazes.__all__ if isinstance(getattr(mazes, name), MutableMapping | list | set)] == []
 
 
 def test_names_that_are_refused(door: Door) -> None:

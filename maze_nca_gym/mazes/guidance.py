@@ -13,6 +13,7 @@ are loops they are as hard to find as the path, and do not help.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.orders import USUAL_ORDER
 from maze_nca_gym.mazes.solvers import distances, eccentricities
 
-STEPS = {"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)}
+STEPS = MappingProxyType({"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)})
 """Name -> (rows, columns) to move."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -169,7 +170,7 @@ Mutation: TypeAlias = Flip | Edits | Swaps
 not be solvable; with one source and at most one target if parents have both. `moves_target` says whether a target out
 of reach is moved into reach; otherwise the level is drawn again.
 """
-MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits, "swaps": Swaps}
+MUTATIONS: Mapping[str, type[Mutation]] = MappingProxyType({"flip": Flip, "edits": Edits, "swaps": Swaps})
 """Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
 
 
