@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, broken_axioms
 from maze_nca_gym.mazes.generation import Size, generate
-from maze_nca_gym.mazes.ghosts import Fixpoint, canonical_path
+from maze_nca_gym.mazes.ghosts import Fixpoint, canonical_path, has_known_axioms
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
 from maze_nca_gym.mazes.levels import (
     KINDS,
@@ -401,6 +401,8 @@ DIAMETER = Task(
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
 
+MOST_OF_LIBRARY = 400
+"""Largest number of mazes of one size on which axioms of the library are tried; the tests try more."""
 _TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####"]
 """Levels on which `register_task` tries out a task."""
 
@@ -459,12 +461,13 @@ def check_specification(task: Task) -> None:
         must = f"must return Ghosts with {len(task.answers)} answers"
         raise ValueError(f"the specification of the task {task.name!r} {must}, got {got}")
     for tiles in mazes_to_try(task):
-        broken = broken_axioms(ghosts, tiles)
+        some = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if has_known_axioms(ghosts) else tiles
+        broken = broken_axioms(ghosts, some)
         if broken:
             name, i = min(broken.items())
             raise ValueError(
                 f"the axiom {name!r} in the specification of the task {task.name!r} is not true of the maze "
-                f"{task.in_a_line(tiles[i])}"
+                f"{task.in_a_line(some[i])}"
             )
         picture = MazePicture(tiles, ghosts.ghosts(tiles))
         shown = np.stack([answer.shown(picture, CENTRE) for answer in ghosts.answers], axis=1)

@@ -15,8 +15,8 @@ from maze_nca_gym.mazes.tasks import Task, find_task
 from ...policies.guarantees import StepBound
 from .automaton import Automaton, Signals
 
-MOST_ITERATIONS = 2_000
-"""Largest number of iterations for which an automaton is run that does not come to rest."""
+MOST_ITERATIONS = 600
+"""Largest number of iterations for which an automaton is run, over all sizes of mazes, the smallest first."""
 MOST_MAZES = 2_500
 """Largest number of mazes of one size."""
 LATER = 8
@@ -43,7 +43,7 @@ class Trial:
     def words(self) -> str:
         """What came of it, in words."""
         if not self.n_mazes:
-            return f"no answer of the task {self.task} was tried: none is due in {MOST_ITERATIONS:,} iterations"
+            return f"no answer of the task {self.task} was tried: none is due within {MOST_ITERATIONS:,} iterations"
         n_right = self.n_mazes - (self.wrong is not None)
         return f"the answer of the task {self.task} on {n_right:,} of {self.n_mazes:,} small mazes"
 
@@ -62,7 +62,7 @@ def tried(automaton: Automaton) -> list[Trial]:
 
 
 def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
-    n_mazes = 0
+    n_mazes, left = 0, MOST_ITERATIONS
     for tiles in mazes_to_try(task):
         tiles = tiles[:: -(-len(tiles) // MOST_MAZES)]
         try:
@@ -72,26 +72,33 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
         solvable = task.is_answer(targets)
         tiles, n_moves = tiles[solvable], lengths_of(targets[solvable]) - 1
         due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
-        found = _run(automaton, tiles, due) if len(tiles) else None
-        for drawn in found or ():
+        if not len(tiles) or left <= 0:
+            continue
+        n_iterations, *shown_twice = _run(automaton, tiles, due, left)
+        left -= n_iterations
+        for drawn in shown_twice if left >= 0 else ():
             shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
             wrong = np.flatnonzero(~task.is_optimal(tiles, shown))
             if len(wrong):
                 i = wrong[0]
                 return Trial(task.name, n_mazes + int(i) + 1, tiles[i], shown[i])
-        n_mazes += 0 if found is None else len(tiles)
+        n_mazes += len(tiles) if left >= 0 else 0
     return Trial(task.name, n_mazes)
 
 
-def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64]) -> tuple[Signals, Signals] | None:
-    """Return what an automaton shows after (N,) numbers of iterations on (N, H, W) mazes, and some time later, each
-    (N, K, H, W) bool; None if it takes too many iterations."""
+def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
+    """Run an automaton on (N, H, W) mazes.
+
+    Returns:
+        The number of iterations, more than `most` if that was not enough; and what it shows after (N,) iterations, and
+        some time later, each (N, K, H, W) bool.
+    """
     answers, view = [int(signal) for signal in automaton.answers], automaton.view(tiles)
     before = after = view.signals
     at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
     for t in range(1, int(due.max()) + LATER + 1):
-        if t > MOST_ITERATIONS:
-            return None
+        if t > most:
+            break
         view = view.after(automaton.advance(view))
         at_due[due == t] = view.signals[due == t][:, answers]
         before, after = after, view.signals
@@ -100,4 +107,4 @@ def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64]) -> tuple[Si
         if same and np.array_equal(automaton.advance(view), before):
             at_due[due > t] = view.signals[due > t][:, answers]
             break
-    return at_due, view.signals[:, answers]
+    return t, at_due, view.signals[:, answers]
