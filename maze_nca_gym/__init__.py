@@ -6,9 +6,18 @@ the agent, `MazeShortestPathEvolving-v0` and `MazeDiameterEvolving-v0`. It loads
 
 from __future__ import annotations
 
-from gymnasium import register, registry
+import signal
+import sys
+from pathlib import Path
 
-from maze_nca_gym.mazes.orders import split_order
+# While the command is imported, Ctrl-C ends it without a traceback; `cli.main` handles it from then on.
+_is_command = bool(sys.argv) and Path(sys.argv[0]).name in ("maze-nca-gym", "-m")
+if _is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from gymnasium import register, registry  # noqa: E402
+
+from maze_nca_gym.mazes.orders import split_order  # noqa: E402
 
 __version__ = "0.1.0"
 

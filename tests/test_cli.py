@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -485,6 +488,27 @@ class TestPlay:
                 patch.setattr(pygame.display, name, function)
             assert main(["play", "--size", "3", "--fps", "1000"]) == 2
         assert capsys.readouterr().err.startswith(f"maze-nca-gym: error: {message}; `solve` writes")
+
+
+@for_each(
+    ("imported", "code", "message"),
+    [("gymnasium", -signal.SIGINT, ""), ("docstring_parser", 130, "maze-nca-gym: interrupted\n")],
+)
+def test_ctrl_c_while_a_command_begins_is_no_traceback(imported, code, message, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(imported)
+    (folder / f"{imported}.py").write_text("import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(60)\n")
+    command = [sys.executable, "-m", "maze_nca_gym", "solve", "--help"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, message)
+
+
+@for_each("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_a_command_without_a_stream_does_its_work(closed, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("closed")
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *RUN, "generate", "levels.npz", "--n", "2", "--size", "4"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert files(folder) == ["levels.npz"]
 
 
 @for_each("words", [(), ("runs",), ("levels",), ("policies",)])

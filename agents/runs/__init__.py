@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.support.names import NAMED, Registry
-from maze_nca_gym.support.options import flag
+from maze_nca_gym.support.options import check, flag
 
 from .folder import (
     CHECKPOINT,
@@ -48,6 +48,7 @@ __all__ = [
     "command_line",
     "duration",
     "naming_memory",
+    "number_in_environment",
     "own_modules",
     "read_metrics",
     "recorded",
@@ -104,6 +105,17 @@ def _script() -> str | None:
         return None if spec is None else str(spec.name)
     found = PathFinder.find_spec(Path(file).stem) if Path(file).stem.isidentifier() else None
     return Path(file).stem if found is not None and found.origin == os.path.abspath(file) else None
+
+
+def number_in_environment(name: str, usual: int = 1) -> int:
+    """Return the number that an environment variable holds; the usual one if it is empty or missing.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    text = os.environ.get(name, "").strip()
+    check(not text or text.isdecimal(), f"the environment variable {name} must be a number, got {text!r}; unset it")
+    return int(text) if text else usual
 
 
 @contextmanager

@@ -45,7 +45,8 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
         return bool(received)
 
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    before = {number: handler for number, handler in handlers.items() if handler is not None}  # None is native code's
+    # None is native code's; what is ignored, as Ctrl-C is in a shell script's background, stays so
+    before = {number: handler for number, handler in handlers.items() if handler not in (None, signal.SIG_IGN)}
     for number in before:
         signal.signal(number, ask)
     _asked.append(asked)

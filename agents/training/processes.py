@@ -16,6 +16,8 @@ from torch import Tensor
 
 from maze_nca_gym.envs.backend_torch import find_device
 
+from ..runs import number_in_environment
+
 
 def usable_cores() -> int:
     """Return the number of CPU cores that this process may use, which can be fewer than the machine has."""
@@ -54,14 +56,14 @@ class FabricWorkers(Workers):
             raise ValueError(
                 'training in several processes needs lightning-fabric: pip install "maze-nca-gym[train]"'
             ) from error
-        accelerator, here = torch.device(device).type, int(os.environ["LOCAL_WORLD_SIZE"])
+        accelerator, here = torch.device(device).type, number_in_environment("LOCAL_WORLD_SIZE")
         if accelerator != "cpu" and device != "cuda":
             raise ValueError(f"torchrun gives each process a GPU of its own: use --device cuda, not {device}")
         if accelerator == "cuda" and here > (n_gpus := torch.cuda.device_count()):
             raise ValueError(
                 f"torchrun started {here} processes, but torch finds {n_gpus} GPUs here: use --nproc-per-node {n_gpus}"
             )
-        n_nodes = int(os.environ["WORLD_SIZE"]) // here
+        n_nodes = number_in_environment("WORLD_SIZE") // here
         # the others wait for the first while it validates, which may take longer than the ten minutes of NCCL
         strategy = DDPStrategy(timeout=timedelta(weeks=1))
         self._fabric: Any = Fabric(accelerator=accelerator, devices=here, num_nodes=n_nodes, strategy=strategy)
@@ -98,16 +100,17 @@ def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
         ValueError: no such device, one without the float64 that is needed, or Lightning Fabric is needed and not
             installed.
         ValueError: more processes than GPUs on this machine, or one GPU by its number for several processes.
-        ValueError: several processes were started, but not by `torchrun`: by `srun`, for example.
+        ValueError: several processes were started, but not by `torchrun`: by `srun`, for example; or a variable
+            in which these say how many there are holds no number.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     found = find_device(device, float64_for)
-    n_workers = int(os.environ.get("WORLD_SIZE", "1"))
-    if n_workers > 1 and "LOCAL_WORLD_SIZE" not in os.environ:
+    n_workers, n_here = number_in_environment("WORLD_SIZE"), number_in_environment("LOCAL_WORLD_SIZE", 0)
+    if n_workers > 1 and not n_here:
         raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")
-    n_tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
-    if n_tasks > 1 and "LOCAL_WORLD_SIZE" not in os.environ:  # each would train alone, all of them in the same folder
+    n_tasks = number_in_environment("SLURM_STEP_NUM_TASKS")
+    if n_tasks > 1 and not n_here:  # each would train alone, all of them in the same folder
         raise ValueError(
             f"srun started {n_tasks} processes that do not know of each other: let it start one torchrun on each node "
             "(--ntasks-per-node 1), or one process"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -24,6 +23,7 @@ from ..runs import (
     RunFolder,
     asked_to_stop,
     duration,
+    number_in_environment,
     recorded,
 )
 from .compiling import check_compile, compile_if_faster
@@ -71,7 +71,7 @@ def run_session(
     workers = find_workers(device, "--pool-retry" if config.pool.pool_retry is not None else "")
     check_compile(config.compile, workers)
     if threads is None:  # this process's part of the usable cores, which all workers on this machine share
-        threads = max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+        threads = max(1, usable_cores() // number_in_environment("LOCAL_WORLD_SIZE"))
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
     with learning_on(threads), asked_to_stop():
         fresh = TrainingState.start(config, workers.device)

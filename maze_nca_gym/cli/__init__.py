@@ -7,6 +7,7 @@ Each command has a module. torch, numba and pygame are imported only when a comm
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -22,6 +23,7 @@ from maze_nca_gym.cli.output import (
     complaining,
     forgetting_names,
     importing_from_here,
+    open_streams,
 )
 
 __all__ = ["main"]
@@ -37,10 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input, 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
+    open_streams()
     if arguments == ["--version"]:
         print(f"maze-nca-gym {__version__}")
         return 0
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as `maze_nca_gym/__init__.py` sets it for a command
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         from maze_nca_gym.cli.commands import COMMANDS
 
         with complaining(), importing_from_here(), forgetting_names():

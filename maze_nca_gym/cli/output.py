@@ -20,6 +20,17 @@ class JobError(Exception):
     """A correct command failed."""
 
 
+def open_streams() -> None:
+    """Open the streams that the process began without, so that what is written there goes nowhere."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+            pass  # or the next file that is opened gets the number, and what native code prints
+        os.close(number)
+        for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+            if getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
 def complain(message: str) -> None:
     """Print one line on stderr."""
     print(printable(f"maze-nca-gym: {message}"), file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +39,11 @@ def run(
         what = {"preset": preset, "options": options, "seeds": seeds}
         return sweep.run(what=what, out=out, format=format, figure_width=figure_width, **own)
     check(format == "png" and figure_width is None, "--format and --figure-width are for the sweep of several --seeds")
-    from maze_nca_gym.agents.runs import DESCRIPTION, METRICS, duration, read_metrics
+    from maze_nca_gym.agents.runs import DESCRIPTION, METRICS, duration, number_in_environment, read_metrics
     from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged
     from maze_nca_gym.agents.training.reports import CURVES, ROLLOUTS
 
-    first = os.environ.get("RANK", "0") == "0"  # only one of torchrun's processes prints the result
+    first = number_in_environment("RANK", 0) == 0  # only one of torchrun's processes prints the result
     try:
         policy = train(preset, out=out, **options)
     except (KeyboardInterrupt, Diverged) as end:

@@ -12,7 +12,7 @@ from maze_nca_gym import __version__
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
 
 from ...evaluation.figure_options import FigureFormat, FigureWidth
-from ...runs import DESCRIPTION, RunFolder, check_folder, recorded, unimportable
+from ...runs import DESCRIPTION, RunFolder, check_folder, number_in_environment, recorded, unimportable
 from ...runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
 from .jobs import IN_RUN, Job
 from .series import Progress, run_all
@@ -132,7 +132,7 @@ class Launch(NamedTuple):
             if match is None:
                 raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
             parameters[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if number_in_environment("WORLD_SIZE") > 1:
             raise ValueError("a sweep starts processes of its own: start it without torchrun")
         device = None if self.launcher == "slurm" else find_workers(self.device).device
         gpus: list[str] = []  # values of `VISIBLE_GPUS`, one for each GPU of this machine over which runs are spread

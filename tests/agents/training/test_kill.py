@@ -142,6 +142,18 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
             signal.raise_signal(signal.SIGINT)
 
 
+def test_what_is_ignored_stays_so():
+    """As Ctrl-C is in the background of a shell script."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with asked_to_stop() as asked:
+            signal.raise_signal(signal.SIGINT)
+            assert not asked()
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
 def test_what_a_scheduler_does_at_a_time_limit_is_done_once_the_run_is_saved(tmp_path, number):
     """As submitit's handler, which queues the job again and ends the process."""

@@ -468,6 +468,8 @@ def test_without_a_gpu():
     [
         ("WORLD_SIZE", "2", "WORLD_SIZE is 2, but this process was not started by torchrun"),
         ("SLURM_STEP_NUM_TASKS", "4", "srun started 4 processes that do not know of each other"),
+        ("WORLD_SIZE", "two", "the environment variable WORLD_SIZE must be a number, got 'two'; unset it"),
+        ("LOCAL_WORLD_SIZE", "-1", "the environment variable LOCAL_WORLD_SIZE must be a number, got '-1'"),
     ],
 )
 def test_several_processes_need_torchrun(variable, n, message):
@@ -476,8 +478,9 @@ def test_several_processes_need_torchrun(variable, n, message):
         patch.setenv(variable, n)
         with pytest.raises(ValueError, match=message):
             find_workers("cpu")
-        patch.setenv(variable, "1")
-        assert find_workers("cpu").size == 1
+        for alone in ("1", ""):
+            patch.setenv(variable, alone)
+            assert find_workers("cpu").size == 1
 
 
 @for_each(
