@@ -161,7 +161,7 @@ def _network(
     def run() -> None:
         nca.zero_grad()
         low = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
-        with torch.set_grad_enabled(learns), tf32(precision == "tf32"):
+        with torch.set_grad_enabled(learns), tf32(precision == "tf32", device):
             with low:
                 states = engine(nca, maze, None, RolloutRequest(keep, n_returned=1))
                 of_states = loss(states, target)

@@ -15,6 +15,7 @@ from test_play import PAGE, ROOT, make_play, needs_chromium, needs_node, serve
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.laboratory import prove
 from maze_nca_gym.agents.laboratory.automata import HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.laboratory.automata.prover import Prover
 from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL
 from maze_nca_gym.mazes import generate
 from maze_nca_gym.mazes.facts import CENTRE, MazePicture
@@ -100,7 +101,7 @@ def test_its_numbers_are_those_of_the_cards():
     extrapolated = (ROOT / "experiments" / "EXTRAPOLATION.md").read_text(encoding="utf-8")
     small = dict(re.findall(r"nca-shortest-path-small \| random-(\d+) \|(?:[^|]*\|){3} ([\d.]+)", extrapolated))
     share = {name: 100 * edit["continued"]["complete"]["value"] for name, edit in opened.items()}
-    lemmas = re.search(r"in (\d+) lemmas", hinted["certificate"]["automaton"])
+    lemmas = re.search(r"in (\d+) lemmas", hinted["proof"]["automaton"])
     for phrase in (
         f"takes {hinted['made_in']['seconds']} seconds",
         f"{learned['made_in']['seconds'] / 60:.0f} minutes and {load('nca-shortest-path').n_weights:,} weights",
@@ -125,7 +126,9 @@ def test_its_numbers_are_those_of_the_cards():
 @pytest.mark.parametrize("name", make_play.SABOTAGED)
 def test_the_prover_refuses_each_sabotage_for_the_reason_that_is_shown(name):
     pytest.importorskip("z3")
-    refused = prove(make_play.SABOTAGED[name]).refused
+    sabotaged = make_play.SABOTAGED[name]
+    assert prove(sabotaged).verdict in (None, "refuted")
+    refused = [lemma for lemma in Prover(sabotaged, sabotaged.theorem).lemmas() if not lemma.holds]
     assert [lemma.claim for lemma in refused] == make_play.REFUSED[name]
     assert all(lemma.counterexample for lemma in refused)
 
@@ -134,7 +137,11 @@ def test_the_prover_refuses_each_sabotage_for_the_reason_that_is_shown(name):
 class TestNode:
     def run(self, script, *further):
         """The JSON that a script prints, after those of the article."""
-        texts = [(ARTICLE / path).read_text(encoding="utf-8") for path in (*SCRIPTS, *further) if "picture" not in path]
+        texts = [
+            (ARTICLE / path).read_text(encoding="utf-8")
+            for path in (*SCRIPTS, *further)
+            if not re.search("picture|theme", path)
+        ]
         tools = """
             const {levels, Automaton, theorem, loaded} = MazePlay;
             const levelOf = (text) => { const rows = text.split('\\n');

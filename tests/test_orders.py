@@ -90,6 +90,8 @@ class TestTasks:
     def test_differ_in_nothing_else(self, task: Task) -> None:
         ordered = task.ordered(ORDER)
         back = replace(ordered, name=task.name, order=task.order, solve=task.solve, guidance=task.guidance)
+        assert (ordered.specification is None) == (task.specification is None)
+        back = replace(back, specification=task.specification)
         assert back == task
         assert (ordered.name, ordered.order, ordered.question) == (f"{task.name}-DLRU", ORDER, task.name)
         assert ordered.judge is None

@@ -34,6 +34,7 @@ NETWORKS = {
         max_pool=False,
         guarantees=Guarantees(
             exact=True,
+            basis="argued and tested",
             bound=StepBound(constant=2, per_move=2),
             largest_count=StepBound(constant=256),  # sums stay below 128, in halves
         ),
@@ -43,6 +44,7 @@ NETWORKS = {
         max_pool=True,
         guarantees=Guarantees(
             exact=True,
+            basis="argued and tested",
             bound=StepBound(constant=5, per_move=2, per_tile=9, per_move_and_tile=1),
             largest_count=StepBound(per_tile=1),  # an eccentricity, plus 1
         ),

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -21,7 +20,7 @@ from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.support import notebooks
-from maze_nca_gym.support.options import check_options
+from maze_nca_gym.support.options import ReadOnly, check_options
 from maze_nca_gym.support.tables import Table
 
 from ...policies.guarantees import StepBound
@@ -129,7 +128,7 @@ class Automaton:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
         # from here on a rule is an expression, the same one for whoever runs, compiles or proves it
         said = {s: _checked(self, f"the rule of {s.name} in {self.name}", self.rules[s], self.taps) for s in signals}
-        object.__setattr__(self, "rules", MappingProxyType(said))
+        object.__setattr__(self, "rules", ReadOnly(said))
         if self.invariant is not None:
             fact = _checked(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
             object.__setattr__(self, "invariant", fact)

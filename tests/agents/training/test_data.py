@@ -305,7 +305,7 @@ def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
         return is_reserved(tiles, *seen)
 
     for turns in range(2):
-        mark = partial(lambda rng, tiles, turns: np.rot90(tiles, turns, (1, 2)).copy(), turns=turns)
+        mark = partial(lambda rng, tiles, turns: np.rot90(tiles, 2 * turns, (1, 2)).copy(), turns=turns)
         register_task(replace(SHORTEST_PATH, name="mine", mark=mark))
         assert held_out(test_levels("perfect", 6, "mine", 40).tiles).all()
     register_family("own", Family("random", "open space", ({"wall_probability": 0.1},)))

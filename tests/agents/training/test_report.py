@@ -220,7 +220,7 @@ class TestFullDisk:
             with opened(tmp_path, CONFIG) as report:
                 report(logged(10), policy)
                 before.append((tmp_path / "curves.png").read_bytes())
-                monkeypatch.setattr(files.tempfile, "mkstemp", fail)
+                monkeypatch.setattr(files.os, "fsync", fail)
                 report(logged(100), policy)
 
         before = []
