@@ -63,8 +63,8 @@ def right(policy: Policy, n_steps: int) -> float:
 
 def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, out: str) -> Record:
     """Train on first moves or answers of n mazes."""
-    options = {"model": model, "guidance": float(lesson == "first moves"), "n_updates": n_updates, "seed": seed}
-    options |= {"sizes": [SIZE], "n_levels": n, "long_fraction": 0.0, "n_iterations": 32, "batch_size": 32}
+    options: dict[str, Any] = {"model": model, "n_updates": n_updates, "seed": seed, "sizes": [SIZE], "n_levels": n}
+    options |= {"guidance": float(lesson == "first moves"), "long_fraction": 0.0, "n_iterations": 32, "batch_size": 32}
     policy = train("fast", out=out, threads=1, overwrite=True, **options, **MODELS[model][1])
     return {"right": right(policy, 32), "weights": policy.n_weights}
 
