@@ -353,10 +353,10 @@ class TestLevels:
 
     def test_pictures(self, capsys):
         LevelSet(small_levels()).save("set.npz")
-        assert main(["levels", "show", "set.npz", "--png", "sub/one.png"]) == 0
+        assert main(["levels", "show", "set.npz", "--png", "sub/deeper/one.png"]) == 0
         assert main(["levels", "show", "set.npz", "--index", "0,1,2", "--solution", "--png", "sheet.png"]) == 0
-        assert capsys.readouterr().out == "picture: sub/one.png\npicture: sheet.png\n"
-        with Image.open("sub/one.png") as one, Image.open("sheet.png") as sheet:
+        assert capsys.readouterr().out == "picture: sub/deeper/one.png\npicture: sheet.png\n"
+        with Image.open("sub/deeper/one.png") as one, Image.open("sheet.png") as sheet:
             assert one.size == (11 * 16, 8 * 16)
             assert sheet.size == (2 * 11 * 16 + 3 * 16, 2 * 8 * 16 + 3 * 16)
             assert len(one.getcolors()) > 2

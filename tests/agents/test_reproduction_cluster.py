@@ -90,7 +90,7 @@ def commands(tmp_path, monkeypatch):
         "sbatch": f"""case "$1" in --hold) grep -q partition=nope && {{ echo 'sbatch: error: no such' >&2; exit 1; }};
             echo '7;one' ;; *) [ -e {folder}/full ] && {{ echo 'sbatch: error: too many' >&2; exit 1; }};
             echo 'Submitted batch job 41' ;; esac""",
-        "scancel": f'echo "scancel $*" >> {folder}/said',
+        "scancel": f'echo "scancel $*" >> {folder}/said; exit 1',  # as it does of jobs that have ended
     }
     for name, text in scripts.items():
         (folder / name).write_text(f"#!/bin/bash\n{text}\n")
