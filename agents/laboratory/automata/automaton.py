@@ -18,7 +18,6 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import OrderedRegistry, order_code, split_order
 from maze_nca_gym.mazes.tasks import find_task
-from maze_nca_gym.rendering import palette
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.options import ReadOnly, check_options
 from maze_nca_gym.support.tables import Table
@@ -162,6 +161,8 @@ class Automaton:
         with suppress(ValueError):  # one that never comes to rest shows its last state
             for signals in self.trace(tiles):
                 answers = signals[0, list(self.answers)]
+        from maze_nca_gym.rendering import palette  # here, as it loads pictures, which no command's help needs
+
         layers = {kind.colour: tiles[0] == number for number, kind in enumerate(task.kinds) if number}
         ends = task.has_endpoints & (tiles[0] >= Tile.SOURCE) & (tiles[0] <= Tile.TARGET)
         for colour, answer in zip((palette.PATH, *palette.FURTHER), answers, strict=False):

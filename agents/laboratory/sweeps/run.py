@@ -195,7 +195,7 @@ def run_sweep(
             on_change(progress)
 
         run_all(jobs, executor, report)
-    if not any((job.folder / DESCRIPTION).exists() for job in jobs):
+    if not any((job.folder / DESCRIPTION).exists() or job.failure() is None for job in jobs):
         lost = "".join(f"; {name} is known here alone, as no module registers it" for name in unimportable())
         raise ChildProcessError(f"none of the runs could start: {jobs[0].failure()}{lost} (log: {jobs[0].log})")
     return sweep.results(jobs, folder), jobs
