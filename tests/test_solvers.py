@@ -33,7 +33,7 @@ from scipy.stats import chisquare
 from tables import for_each
 
 from maze_nca_gym.mazes import solvers
-from maze_nca_gym.mazes.levels import Tile, parse, to_text
+from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse, to_text
 from maze_nca_gym.mazes.scoring import score
 
 UNSOLVABLE = parse("S.#T")
@@ -591,18 +591,20 @@ PICTURE = np.array([[2, 255, 0], [0, 255, 3]], np.uint8)
         lambda tiles: solvers.sample_shortest_paths(np.random.default_rng(0), tiles, 1),
         lambda tiles: solvers.is_valid(tiles, np.zeros(np.shape(tiles))),
         lambda tiles: solvers.best_path(tiles, np.zeros(np.shape(tiles))),
+        lambda tiles: one_hot(tiles, 64),
+        clear_endpoints,
     ],
 )
 @for_each(
     ("tiles", "message"),
     [
-        (PICTURE, "tiles must be integers from 0 to 63 .*, got dtype uint8, values 0 to 255"),
-        (np.stack([PICTURE % 254, PICTURE]), "tiles must be integers from 0 to 63 .*, values 0 to 255"),
-        (np.where(PICTURE == 255, 64, PICTURE), "tiles must be integers from 0 to 63 .*, values 0 to 64"),
+        (PICTURE, "tiles must be integers from 0 to 6?3 .*, got dtype uint8, values 0 to 255"),
+        (np.stack([PICTURE % 254, PICTURE]), "tiles must be integers from 0 to 6?3 .*, values 0 to 255"),
+        (np.where(PICTURE == 255, 64, PICTURE), "tiles must be integers from 0 to 6?3 .*, values 0 to 64"),
         (np.ma.masked_equal(PICTURE % 254, 0), "tiles must not be a masked array"),
         ([np.ma.masked_equal(PICTURE % 254, 0)], "tiles must not be a masked array"),
-        ([[0, 64]], "tiles must be integers from 0 to 63"),
-        ([[0, -1]], "tiles must be integers from 0 to 63"),
+        ([[0, 64]], "tiles must be integers from 0 to 6?3"),
+        ([[0, -1]], "tiles must be integers from 0 to 6?3"),
         ([[0.0, 1.0]], "got dtype float64"),
         ([["S", "T"]], "got dtype <U1"),
         ([[None, None]], "got dtype object"),

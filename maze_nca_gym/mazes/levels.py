@@ -217,10 +217,14 @@ def as_path(values: ArrayLike, name: str = "path") -> NDArray[np.bool_]:
 
 
 def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:
-    """Encode (..., H, W) tiles as (..., n_tiles, H, W) float32 of zeros and ones.
+    """Encode (H, W) or (N, H, W) tiles as (T, H, W) or (N, T, H, W) float32 of zeros and ones.
 
-    `n_tiles` is 4 for the shortest path and 2 (empty, wall) for the diameter, whose levels have no source or target.
+    T, `n_tiles`, is 4 for the shortest path, and 2 for the diameter (empty, wall), whose levels have no ends.
+
+    Raises:
+        ValueError: a tile of another kind than these, which no channel would show.
     """
+    tiles = as_tiles(tiles, n_kinds=n_tiles)
     return np.equal(tiles[..., None, :, :], np.arange(n_tiles, dtype=np.uint8)[:, None, None]).astype(np.float32)
 
 
@@ -242,7 +246,12 @@ def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
 
 
 def clear_endpoints(tiles: Tiles) -> Tiles:
-    """Return a copy of (..., H, W) tiles in which source and target are empty: a level of the diameter task."""
+    """Return a copy of (H, W) or (N, H, W) tiles in which source and target are empty: a level of the diameter task.
+
+    Raises:
+        ValueError: a tile of another kind than these and walls.
+    """
+    tiles = as_tiles(tiles)
     return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
 
 
