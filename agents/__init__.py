@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .evaluation.leaderboard.run import bench
     from .evaluation.run import evaluate
     from .laboratory.automata import Automaton, register_automaton
+    from .laboratory.compiling.kernel import check_proofs
     from .laboratory.compiling.run import compile_automaton, learn_automaton
     from .laboratory.evolution.run import evolve
     from .laboratory.reproduction.run import reproduce
@@ -56,6 +57,7 @@ __all__ = [
     "Symmetrised",
     "animate",
     "bench",
+    "check_proofs",
     "compile_automaton",
     "evaluate",
     "evolve",

@@ -27,7 +27,9 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "play"
+PAGE, THEORY = ROOT / "docs" / "play", ROOT / "proofs"
+ELSEWHERE = {"maze_nca_gym.agents.page": PAGE, "maze_nca_gym.agents.theory": THEORY}
+"""Package without code -> its folder."""
 TREES = {"maze_nca_gym": ROOT / "maze_nca_gym", "maze_nca_gym.agents": ROOT / "agents"}
 """Package -> the folder on disk whose subfolders are its subpackages."""
 LINK = "maze_nca_gym/agents"
@@ -71,8 +73,8 @@ def tracked_files() -> list[str]:
 
 def folder_of(package: str) -> Path:
     """The folder of a package of the list."""
-    if package == "maze_nca_gym.agents.page":
-        return PAGE
+    if package in ELSEWHERE:
+        return ELSEWHERE[package]
     root = max((name for name in TREES if f"{package}.".startswith(f"{name}.")), key=len)
     return TREES[root].joinpath(*package.removeprefix(root).split("."))
 
@@ -90,11 +92,9 @@ def test_listed_packages_are_the_folders_on_disk() -> None:
         for package, tree in TREES.items()
         for init in tree.rglob("__init__.py")
     }
-    elsewhere = {package: Path(path) for package, path in setuptools_table()["package-dir"].items()}
-    page = elsewhere.pop("maze_nca_gym.agents.page")
-    assert ROOT / page == PAGE
-    assert sorted(setuptools_table()["packages"]) == sorted([*on_disk, "maze_nca_gym.agents.page"])
-    assert elsewhere == {"maze_nca_gym.agents": Path("agents")}
+    mapped = {package: ROOT / path for package, path in setuptools_table()["package-dir"].items()}
+    assert sorted(setuptools_table()["packages"]) == sorted([*on_disk, *ELSEWHERE])
+    assert mapped == {**ELSEWHERE, "maze_nca_gym.agents": ROOT / "agents"}
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
@@ -110,7 +110,7 @@ def test_package_data_is_listed_and_there() -> None:
     }
     on_disk = {
         path
-        for folder in (*(tree.rglob("*") for tree in TREES.values()), PAGE.iterdir())
+        for folder in (*(tree.rglob("*") for tree in TREES.values()), PAGE.iterdir(), THEORY.glob("*.v"))
         for path in folder
         if path.is_file() and path.suffix not in (".py", ".pyc", ".nbi", ".nbc")
     }

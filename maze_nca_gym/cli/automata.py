@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maze_nca_gym.agents import compile_automaton, learn_automaton
+from maze_nca_gym.agents import check_proofs, compile_automaton, learn_automaton
 from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.support.tables import Table
 
@@ -32,6 +32,18 @@ def run_compile(*, automaton: str = "shortest-path", out: Path = Path("runs/comp
     model, certificate = compile_automaton(automaton, out=out, **options)
     advice = ": their errors of rounding are too large"
     return _summarise(automaton, options.get("order"), model, certificate, out, {}, advice)
+
+
+def run_check(**options: Any) -> int:
+    """Exit with 1 if a theorem stands on an axiom."""
+    found = check_proofs(**options)
+    Table.of_facts({name: ", ".join(axioms) or "no axioms" for name, axioms in found.theorems.items()}).print()
+    print("  ".join(f"{name} {seconds:.1f} s" for name, seconds in found.seconds.items()))
+    print(f"coqchk, all files: {', '.join(found.axioms) or 'no axioms'}")
+    if found.holds:
+        return 0
+    complain("a theorem stands on axioms")
+    return FAILED
 
 
 def _summarise(

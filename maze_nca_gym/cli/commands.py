@@ -127,6 +127,7 @@ COMMANDS = Commands(
         "train": Command(train.run, agents.train),
         "compile-automaton": Command(automata.run_compile, agents.compile_automaton),
         "learn-automaton": Command(automata.run_learn, agents.learn_automaton),
+        "check-proofs": Command(automata.run_check, agents.check_proofs),
         "evaluate": Command(evaluate.run, agents.evaluate),
         "evolve": Command(evolve.run, agents.evolve),
         "bench": Command(bench.run, agents.bench),

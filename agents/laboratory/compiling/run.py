@@ -151,6 +151,7 @@ def compile_automaton(
     order: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     export_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    coq: Annotated[str | Path | None, Shown("FOLDER")] = None,
     overwrite: bool = False,
 ) -> tuple[NCA, Certificate]:
     """Write the weights of a network that is proven to do what an automaton does, without training.
@@ -171,25 +172,32 @@ def compile_automaton(
         out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and what each
             signal means if the proof had to find that.
         export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers.
+        coq: folder that receives the network, the automaton and what tiles can hold, printed for Coq, and the theory in
+            which `check-proofs FOLDER` lets Coq's kernel check that the one does what the other does.
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
         The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is right.
 
     Raises:
-        ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run.
+        ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run, or a
+            network for Coq whose certificate is not exact.
         OSError: a file could not be written.
     """
     from .exact import compile_weights
+    from .kernel import write_followed
     from .linear import separated
 
-    for option, folder in (("--out", out), ("--export-proof", export_proof)):
+    for option, folder in (("--out", out), ("--export-proof", export_proof), ("--coq", coq)):
         if folder is not None:
             check_folder(option, Path(folder))
     given, automaton = automaton, find_automaton(automaton, order)
     name = given if isinstance(given, str) else given.name
     name = name if order is None else with_order(name, order)
-    model, certificate = compile_weights(separated(automaton))
+    split = separated(automaton)
+    model, certificate = compile_weights(split)
+    if coq is not None:
+        write_followed(Path(coq), model, split, certificate)
     run = None
     if out is not None:
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)

@@ -96,6 +96,11 @@ def find_worlds(automaton: Automaton) -> Worlds:
     return Worlds(tuple(found.values()), search.assumed)
 
 
+def following(automaton: Automaton, world: World) -> Iterator[tuple[int, World]]:
+    """Yield the worlds that can follow one, each after the code of the signals that are on everywhere in it."""
+    return _Search(automaton).following(world)
+
+
 class _Search:
     """The search for worlds, from one to those that can follow.
 

@@ -1,0 +1,30 @@
+(** What is checked of each order of directions: its rules are those by hand, and its network follows them. *)
+From Coq Require Import Lia Btauto Permutation.
+Require Import Mazes Refute Network Floats ShortestPath Canonical Possible Package.
+Local Open Scope Z_scope.
+
+(** * Orders of directions, as lists *)
+
+Definition way_in (l : list dir) (p : place) : dir := nth match p with First => 0 | Second => 1 | Third => 2 | Last => 3 end l U.
+Definition is_order (o : order) (l : list dir) : Prop := forall p, way o p = way_in l p.
+
+Definition back_in (l : list dir) (p : place) : place :=
+  let is q := (number_of (N (way_in l q)) =? number_of (N (opp (way_in l p))))%nat in
+  if is First then First else if is Second then Second else if is Third then Third else Last.
+Definition order_in (l : list dir) (h : forall p, way_in l (back_in l p) = opp (way_in l p)) : order :=
+  Order (way_in l) (back_in l) h.
+
+(** What is checked of an entry of the package. *)
+Definition checked (e : entry) : Prop := exists o, is_order o (directions e) /\ pooled (its_rules e) = None /\
+  (forall g see tile, eval (rule (its_rules e) g) see tile = by_hand o see tile g) /\
+  follows (its_network e) (its_parts e) (its_rules e) [facts o] = true /\
+  small (its_network e) (its_parts e) = true /\ pooling (its_network e) = false /\ nth_error (its_parts e) PATH = Some (Single 0).
+
+Ltac check_entry :=
+  match goal with |- checked (Entry ?l _ _ _) => exists (order_in l ltac:(intros []; reflexivity)) end;
+  cbn [directions its_rules its_network its_parts]; split; [intro; reflexivity|]; split; [reflexivity|]; split;
+  [ intros g see tile; do 9 (destruct g as [|g]; [cbv -[andb orb negb]; btauto|]); destruct g; reflexivity
+  | do 2 (split; [vm_cast_no_check (eq_refl true)|]); split; reflexivity ].
+Lemma package_checked : Forall checked package.
+Proof. unfold package; repeat (apply Forall_cons; [check_entry|]); apply Forall_nil. Qed.
+

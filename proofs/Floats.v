@@ -1,0 +1,146 @@
+(** Why float32 rounds nothing: all numbers are halves, and all terms of a sum together are small. *)
+From Coq Require Import Lia Permutation.
+Require Import World Refute Network.
+Local Open Scope Z_scope.
+
+(** * Rounded arithmetic *)
+
+(** float32 has all halves of whole numbers up to 2 ^ 24, so rounding leaves them alone, whatever its mode. *)
+Definition exact_below (round : Z -> Z) : Prop := forall z, Z.abs z <= 2 ^ 24 -> round z = z.
+(** The sum of some terms, added in any order, each time rounded. *)
+Inductive adds (round : Z -> Z) : list Z -> Z -> Prop :=
+| adds_none : adds round [] 0
+| adds_one z : adds round [z] z
+| adds_both a b l x y : Permutation l (a ++ b) -> adds round a x -> adds round b y -> adds round l (round (x + y)).
+
+Definition sum (l : list Z) : Z := fold_right Z.add 0 l.
+Definition size (l : list Z) : Z := sum (map Z.abs l).
+Lemma sum_app a b : sum (a ++ b) = sum a + sum b.
+Proof. unfold sum; induction a as [|z a IH]; cbn [app fold_right]; lia. Qed.
+Lemma sum_permuted a b : Permutation a b -> sum a = sum b.
+Proof. unfold sum; induction 1; cbn [fold_right]; lia. Qed.
+Lemma sum_size l : Z.abs (sum l) <= size l.
+Proof. unfold size, sum; induction l as [|z l IH]; cbn [map fold_right]; lia. Qed.
+Lemma size_in z l : In z l -> Z.abs z <= size l.
+Proof.
+  unfold size, sum; induction l as [|y l IH]; [intros [] | intros [->|H]]; cbn [map fold_right].
+  - pose proof (sum_size l); unfold size, sum in *; lia.
+  - specialize (IH H); lia.
+Qed.
+Lemma adds_exact round l s : exact_below round -> adds round l s -> size l <= 2 ^ 24 -> s = sum l.
+Proof.
+  intros Hr; induction 1 as [|z|a b l x y Hp Ha IHa Hb IHb]; intro Hs; [reflexivity | unfold sum; cbn [fold_right]; lia|].
+  assert (Hab : size l = size a + size b) by (unfold size; rewrite (sum_permuted _ _ (Permutation_map Z.abs Hp)), map_app; apply sum_app).
+  pose proof (sum_size a); pose proof (sum_size b).
+  rewrite IHa, IHb, (sum_permuted _ _ Hp), sum_app by lia; apply Hr; lia.
+Qed.
+
+(** * The network in rounded arithmetic *)
+
+Section Floats.
+  Context (round : Z -> Z) (w : world) (n : network).
+  (** The terms of a sum: each weight times what it reads, rounded, the bias, and the zeros of the weights that are 0. *)
+  Definition terms (v : net_state w) (x : node w) (c zeros : nat) : list Z :=
+    nth c (biases n) 0 :: map (fun '(W z i t) => round (z * value w n v x i t)) (weights_of n c) ++ repeat 0 zeros.
+  Inductive float_run : nat -> net_state w -> Prop :=
+  | float_first v : (forall x c, v x c = 0) -> float_run 0 v
+  | float_next t v v' sums zeros : float_run t v -> (forall x c, adds round (terms v x c zeros) (sums x c)) ->
+      (forall x c, v' x c = net_step w n sums x c) -> float_run (S t) v'.
+End Floats.
+
+(** * Bounds *)
+
+Definition ceiling (n : network) (parts : list part) (c : nat) : Z :=
+  match terms_of n parts (weights_of n c) with Some ts => Z.max 0 (nth c (biases n) 0 + most_of ts) | None => 0 end.
+Definition most (n : network) (parts : list part) (c : nat) : Z :=
+  if pooling n && (S c =? channels n)%nat then largest (map (ceiling n parts) (seq 0 (channels n))) else ceiling n parts c.
+Definition total_size (n : network) (parts : list part) (c : nat) : Z :=
+  Z.abs (nth c (biases n) 0) +
+  sum (map (fun '(W z i _) => Z.abs z * (if (i <? kinds n)%nat then 2 else most n parts (i - kinds n))) (weights_of n c)).
+Definition small (n : network) (parts : list part) : bool :=
+  (length (weights n) <=? channels n)%nat &&
+  forallb (fun c => match terms_of n parts (weights_of n c) with Some _ => true | None => false end &&
+    (total_size n parts c <=? 2 ^ 24)) (seq 0 (channels n)).
+
+Section Proof.
+  Context (w : world) (n : network) (parts : list part) (s : nat -> state w).
+  Hypotheses (checked : small n parts = true) (pooling_is : pooling n = true -> pools w).
+  Hypothesis agrees : forall t x, agree parts (net_run w n t x) (s t x).
+
+  Lemma small_at c : (exists ts, terms_of n parts (weights_of n c) = Some ts) /\ total_size n parts c <= 2 ^ 24.
+  Proof.
+    pose proof checked as H; unfold small in H; apply andb_prop in H as [Hl H]; rewrite forallb_forall in H.
+    destruct (Nat.lt_ge_cases c (channels n)) as [Hc|Hc].
+    - specialize (H c ltac:(apply in_seq; lia)); apply andb_prop in H as [Ht Hs].
+      destruct (terms_of n parts (weights_of n c)); [|discriminate]; apply Z.leb_le in Hs; eauto.
+    - apply Nat.leb_le in Hl; unfold total_size, weights_of; rewrite !nth_overflow by (unfold channels in *; lia).
+      split; [exists [] ; reflexivity | cbn; lia].
+  Qed.
+
+  Lemma sum_ceiling t x c : Z.max 0 (net_sum w n (net_run w n t) x c) <= ceiling n parts c.
+  Proof.
+    destruct (small_at c) as [(ts & E) _]; unfold ceiling, net_sum; rewrite E.
+    rewrite (terms_of_dot w n parts (net_run w n t) (s t) (agrees t) x _ ts E).
+    pose proof (total_range (patch w (s t) x) ts); lia.
+  Qed.
+  Lemma ceiling_positive c : 0 <= ceiling n parts c.
+  Proof. unfold ceiling; destruct (terms_of n parts (weights_of n c)); lia. Qed.
+  Lemma largest_least f g l : (forall c : nat, 0 <= f c <= g c) -> 0 <= largest (map f l) <= largest (map g l).
+  Proof. intro H; unfold largest; induction l as [|c l IH]; cbn [map fold_right]; [lia|]; specialize (H c); lia. Qed.
+
+  Theorem bounded t x c : 0 <= net_run w n t x c <= most n parts c.
+  Proof.
+    destruct t as [|t]; cbn [net_run].
+    - unfold most; destruct (_ && _); [|pose proof (ceiling_positive c); lia].
+      pose proof (largest_least (fun _ => 0) (ceiling n parts) (seq 0 (channels n)) ltac:(intro d; pose proof (ceiling_positive d); lia)); lia.
+    - unfold net_step, most; destruct (pooling n) eqn:E; cbn [andb].
+      + destruct (Nat.eqb_spec (S (S c)) (channels n)), (Nat.eqb_spec (S c) (channels n)); try lia.
+        * destruct (pooling_is eq_refl (fun y => Z.max 0 (net_sum w n (net_run w n t) y c))) as [[y ->] _].
+          pose proof (sum_ceiling t y c); lia.
+        * apply largest_least; intro d; pose proof (sum_ceiling t x d); lia.
+        * pose proof (sum_ceiling t x c); lia.
+      + pose proof (sum_ceiling t x c); lia.
+  Qed.
+  Lemma value_bounded t x i p :
+    0 <= value w n (net_run w n t) x i p <= if (i <? kinds n)%nat then 2 else most n parts (i - kinds n).
+  Proof.
+    unfold value; destruct (at_tap w p x) as [y|].
+    - destruct (i <? kinds n)%nat; [destruct (Nat.eqb _ _); lia | apply bounded].
+    - destruct (i <? kinds n)%nat; [lia|]; pose proof (bounded 0 x (i - kinds n)); lia.
+  Qed.
+
+  (** The sizes of all terms of a sum together. *)
+  Lemma terms_small t x c zeros :
+    size (nth c (biases n) 0 :: map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c) ++ repeat 0 zeros) <= 2 ^ 24.
+  Proof.
+    destruct (small_at c) as [_ H]; unfold total_size in H; unfold size; cbn [map]; rewrite map_app; unfold sum at 1; cbn [fold_right].
+    fold (sum (map Z.abs (map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c)) ++ map Z.abs (repeat 0 zeros))).
+    rewrite sum_app; assert (Hz : sum (map Z.abs (repeat 0 zeros)) = 0) by (unfold sum; induction zeros; cbn [repeat map fold_right]; lia).
+    rewrite Hz; enough (sum (map Z.abs (map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c))) <=
+      sum (map (fun '(W z i _) => Z.abs z * (if (i <? kinds n)%nat then 2 else most n parts (i - kinds n))) (weights_of n c))) by lia.
+    clear H Hz; induction (weights_of n c) as [|[z i p] ws IH]; unfold sum in *; cbn [map fold_right]; [lia|].
+    pose proof (value_bounded t x i p); rewrite Z.abs_mul; nia.
+  Qed.
+
+  (** However sums are ordered and rounded, the network's numbers are those of exact arithmetic. *)
+  Theorem floats_exact round t v : exact_below round -> float_run round w n t v -> forall x c, v x c = net_run w n t x c.
+  Proof.
+    intro Hr; induction 1 as [v Hv|t v v' sums zeros Hrun IH Hsums Hv']; [exact Hv|].
+    assert (Hs : forall x c, sums x c = net_sum w n (net_run w n t) x c).
+    { intros x c; specialize (Hsums x c); pose proof (terms_small t x c zeros) as Hsmall.
+      assert (E : terms round w n v x c zeros =
+        nth c (biases n) 0 :: map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c) ++ repeat 0 zeros).
+      { unfold terms; do 2 f_equal; apply map_ext_in; intros [z i p] Hin.
+        replace (value w n v x i p) with (value w n (net_run w n t) x i p) by (unfold value; destruct (at_tap w p x); [rewrite IH|]; reflexivity).
+        apply Hr; apply Z.le_trans with (2 := Hsmall); apply size_in; right; apply in_or_app; left.
+        apply in_map_iff; exists (W z i p); split; [reflexivity | exact Hin]. }
+      rewrite E in Hsums; rewrite (adds_exact round _ _ Hr Hsums Hsmall); unfold sum; cbn [fold_right]; unfold net_sum; f_equal.
+      clear; induction (weights_of n c) as [|[z i p] ws IH]; cbn [map app fold_right dot].
+      - induction zeros; cbn [repeat fold_right]; lia.
+      - rewrite IH; reflexivity. }
+    intros x c; rewrite Hv'; cbn [net_run]; unfold net_step; destruct (pooling n) eqn:E; cbn [andb]; [|rewrite Hs; reflexivity].
+    destruct (S (S c) =? channels n)%nat; [|destruct (S c =? channels n)%nat; [|rewrite Hs; reflexivity]].
+    - apply (highest_same w _ _ (pooling_is eq_refl)); intro y; rewrite Hs; reflexivity.
+    - f_equal; apply map_ext; intro d; rewrite Hs; reflexivity.
+  Qed.
+End Proof.

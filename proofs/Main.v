@@ -1,0 +1,89 @@
+(** The theorems: the package's own rules and networks, as printed, on every maze, in every order of directions. *)
+From Coq Require Import Lia Permutation.
+Require Import Mazes Refute Network Floats ShortestPath Canonical Possible Package Checked.
+Local Open Scope Z_scope.
+
+(** All 24 orders are in it. *)
+Definition dir_dec (d e : dir) : {d = e} + {d <> e}. Proof. decide equality. Defined.
+Definition found (l : list dir) : bool := if in_dec (list_eq_dec dir_dec) l (map directions package) then true else false.
+Lemma all_found : let each := fun f => forallb f [U; L; D; R] in
+  each (fun a => each (fun b => each (fun c => each (fun d =>
+    implb (length (nodup dir_dec [a; b; c; d]) =? 4)%nat (found [a; b; c; d]))))) = true.
+Proof. vm_compute; reflexivity. Qed.
+Theorem every_order l : Permutation [U; L; D; R] l -> In l (map directions package).
+Proof.
+  intro H; pose proof (Permutation_length H) as Hl.
+  assert (Hd : NoDup l) by (apply (Permutation_NoDup H); repeat constructor; cbn; intuition discriminate).
+  assert (Hin : forall d, In d l -> In d [U; L; D; R]) by (intros d Hd'; exact (Permutation_in d (Permutation_sym H) Hd')).
+  destruct l as [|a [|b [|c [|d [|]]]]]; try discriminate Hl.
+  pose proof all_found as E; cbv zeta in E.
+  rewrite forallb_forall in E; specialize (E a ltac:(apply Hin; cbn; tauto)).
+  rewrite forallb_forall in E; specialize (E b ltac:(apply Hin; cbn; tauto)).
+  rewrite forallb_forall in E; specialize (E c ltac:(apply Hin; cbn; tauto)).
+  rewrite forallb_forall in E; specialize (E d ltac:(apply Hin; cbn; tauto)).
+  rewrite (nodup_fixed_point dir_dec Hd) in E; cbn [length Nat.eqb implb] in E; unfold found in E.
+  destruct (in_dec (list_eq_dec dir_dec) [a; b; c; d] (map directions package)); [assumption | discriminate].
+Qed.
+
+(** * The theorems *)
+
+Section Theorems.
+  Variables (e : entry) (known : In e package).
+  Variables (m : maze) (s : cell m).
+  Hypotheses (is_source : kind_at m (proj1_sig s) = SOURCE)
+    (only_one : forall x : cell m, kind_at m (proj1_sig x) = SOURCE -> x = s).
+
+  (** The rules: PATH is on at the first shortest path from 2 L + 2 iterations on, before that nowhere else, and never
+      where there is none. *)
+  Theorem rules_solve : exists o, is_order o (directions e) /\
+    solved o (grid m) s (fun t x => run (grid m) (its_rules e) t x PATH).
+  Proof.
+    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & _); exists o; split; [exact Ho|].
+    apply automaton_solves; try assumption; apply (solvable_or_not o (grid m) (its_rules e) Hsame Hp (cells m)), cells_all.
+  Qed.
+
+  (** The network: its first channel is 0 or 1, two halves, and does the same. *)
+  Theorem network_solves : exists o, is_order o (directions e) /\
+    solved o (grid m) s (fun t x => net_run (grid m) (its_network e) t x 0%nat =? 2) /\
+    forall t x, net_run (grid m) (its_network e) t x 0%nat = 0 \/ net_run (grid m) (its_network e) t x 0%nat = 2.
+  Proof.
+    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & Hf & _ & _ & Hpath); exists o.
+    assert (H : forall t x, net_run (grid m) (its_network e) t x 0%nat = on (run (grid m) (its_rules e) t x PATH)).
+    { intros t x; refine (network_follows (grid m) _ _ _ [facts o] Hf _ _ t x PATH (Single 0) Hpath).
+      - rewrite Hp; contradiction.
+      - apply facts_known; try assumption; intros y z Hy Hz; rewrite (only_one y Hy), (only_one z Hz); reflexivity. }
+    split; [exact Ho | split].
+    - assert (Hs : solved o (grid m) s (fun t x => run (grid m) (its_rules e) t x PATH))
+        by (apply automaton_solves; try assumption; apply (solvable_or_not o (grid m) (its_rules e) Hsame Hp (cells m)), cells_all).
+      assert (E : forall t x, (net_run (grid m) (its_network e) t x 0%nat =? 2) = run (grid m) (its_rules e) t x PATH)
+        by (intros t x; rewrite H; destruct (run _ _ _ _ _); reflexivity).
+      destruct Hs as [(moves & Hfirst & Honly & Hall)|[Hno Hall]]; [left; exists moves; split; [exact Hfirst|split; [exact Honly|]] | right; split; [exact Hno|]].
+      + intros L t x; rewrite E; apply Hall.
+      + intros t x; rewrite E; apply Hall.
+    - intros t x; rewrite H; destruct (run _ _ _ _ _); [right | left]; reflexivity.
+  Qed.
+
+  (** Rounding changes nothing: in float32, sums in any order, the numbers are those of exact arithmetic. *)
+  Theorem network_exact round t v : exact_below round -> float_run round (grid m) (its_network e) t v ->
+    forall x c, v x c = net_run (grid m) (its_network e) t x c.
+  Proof.
+    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & Hf & Hsmall & Hpool & _).
+    apply (floats_exact (grid m) _ (its_parts e) (fun t => run (grid m) (its_rules e) t)); [exact Hsmall | congruence |].
+    intros u x; apply (network_follows (grid m) _ _ _ [facts o] Hf).
+    - rewrite Hp; contradiction.
+    - apply facts_known; try assumption; intros y z Hy Hz; rewrite (only_one y Hy), (only_one z Hz); reflexivity.
+  Qed.
+End Theorems.
+
+(** The bound is tight: on a corridor of three moves, 7 iterations do not show the target, 8 do. *)
+Definition corridor : maze := Maze 1 4 (fun p => match snd p with 0 => SOURCE | 3 => TARGET | _ => EMPTY end).
+Definition drawn (a : automaton) (m : maze) (t : nat) : list bool := map (fun x => run (grid m) a t x PATH) (cells m).
+Theorem tight : map (fun e => (drawn (its_rules e) corridor 7, drawn (its_rules e) corridor 8)) package =
+  repeat ([true; true; true; false], [true; true; true; true]) 24.
+Proof. vm_compute; reflexivity. Qed.
+
+Print Assumptions every_order.
+Print Assumptions rules_solve.
+Print Assumptions network_solves.
+Print Assumptions network_exact.
+Print Assumptions tight.

@@ -1,0 +1,182 @@
+(** What the tiles of a map can hold, as the search of worlds found it, checked again: it never leaves the worlds. *)
+From Coq Require Import Lia.
+Require Import World Refute Network.
+
+(** A group of signals of a tile, and its states: the values of its signals. *)
+Record component := Component { signals : list nat; states : list (list bool) }.
+(** What tiles of a kind hold: any combination of the components' states. No tile is of a kind that is missing. *)
+Definition holding : Type := list (nat * list component).
+
+Definition conjunction (fs : list form) : form := fold_right conj (Const true) fs.
+Definition disjunction (fs : list form) : form := fold_right disj (Const false) fs.
+Definition literal (b : bool) (f : form) : form := if b then f else neg f.
+Definition in_state (value : nat -> form) (gs : list nat) (state : list bool) : form :=
+  conjunction (map (fun '(g, b) => literal b (value g)) (combine gs state)).
+Definition in_component (value : nat -> form) (c : component) : form :=
+  disjunction (map (in_state value (signals c)) (states c)).
+Definition in_kind (value : nat -> form) (cs : list component) : form := conjunction (map (in_component value) cs).
+(** A tile is of a kind and holds what tiles of this kind do; or, at another tap than C, there is none. *)
+Definition in_world (n_kinds n_signals : nat) (w : holding) (t : tap) : form :=
+  let inside := disjunction (map (fun '(k, cs) => conj (is t k) (in_kind (seen t) cs)) w) in
+  match t with
+  | C => inside
+  | N _ => disj inside (conj (conjunction (map (fun k => neg (is t k)) (seq 0 n_kinds)))
+      (conjunction (map (fun g => neg (seen t g)) (seq 0 n_signals))))
+  end.
+(** [given]: what is supposed of every tile at every iteration; nothing, if the rules alone show all. *)
+Definition world_facts (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (w : holding) : list form :=
+  map (in_world n_kinds (length (rules a)) w) taps ++ facts_at n_kinds taps given.
+
+(** The value of a signal an iteration later; of the pooled one [b]. *)
+Definition later (a : automaton) (b : bool) (g : nat) : form :=
+  if is_pooled a g then Const b else form_of (rule a g) seen is.
+(** If no tile switches the pooled signal on, this one does not. *)
+Definition unpooled_here (a : automaton) (b : bool) : list form :=
+  match pooled a with Some g => if b then [] else [neg (form_of (rule a g) seen is)] | None => [] end.
+Definition find_kind (k : nat) (w : holding) : option (list component) :=
+  option_map snd (find (fun '(l, _) => Nat.eqb l k) w).
+(** Tiles that are in a world are in the next. *)
+Definition leads_to (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (b : bool) (w next : holding) : bool :=
+  let facts := map (fun e => form_of e (fun _ => later a b) (fun _ => is C)) given ++ world_facts n_kinds taps a given w in
+  forallb (fun '(k, _) =>
+    let here := is C k :: unpooled_here a b ++ facts in
+    match find_kind k next with
+    | Some cs => forallb (fun c => refute enough (neg (in_component (later a b) c) :: here)) cs
+    | None => refute enough here
+    end) w.
+(** All worlds, each with the number of that which follows if the pooled signal stays off, and if it goes on. *)
+Definition closed (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (ws : list (holding * (nat * nat))) : bool :=
+  forallb (fun '(w, (off, on)) =>
+    match nth_error ws off with Some (next, _) => leads_to n_kinds taps a given false w next | None => false end &&
+    match pooled a with
+    | Some _ => match nth_error ws on with Some (next, _) => leads_to n_kinds taps a given true w next | None => false end
+    | None => true
+    end) ws && forallb (fun e => says e off off) given.
+(** At first all signals are off, whatever the kind of a tile. *)
+Definition starts (n_kinds : nat) (ws : list (holding * (nat * nat))) : bool :=
+  match ws with
+  | (w, _) :: _ => forallb (fun k => match find_kind k w with
+      | Some cs => match in_kind (fun _ => Const false) cs with Const true => true | _ => false end
+      | None => false
+      end) (seq 0 n_kinds)
+  | [] => false
+  end.
+
+Lemma conjunction_holds {A} v (f : A -> form) l : holds v (conjunction (map f l)) = forallb (fun x => holds v (f x)) l.
+Proof. induction l as [|x l IH]; cbn; [reflexivity | rewrite conj_holds, <- IH; reflexivity]. Qed.
+Lemma disjunction_holds {A} v (f : A -> form) l : holds v (disjunction (map f l)) = existsb (fun x => holds v (f x)) l.
+Proof. induction l as [|x l IH]; cbn; [reflexivity | rewrite disj_holds, <- IH; reflexivity]. Qed.
+Lemma forallb_same {A} (f g : A -> bool) l : (forall x, f x = g x) -> forallb f l = forallb g l.
+Proof. intro H; induction l; cbn; congruence. Qed.
+Lemma existsb_same {A} (f g : A -> bool) l : (forall x, f x = g x) -> existsb f l = existsb g l.
+Proof. intro H; induction l; cbn; congruence. Qed.
+Lemma component_same v v' value value' c : (forall g, holds v (value g) = holds v' (value' g)) ->
+  holds v (in_component value c) = holds v' (in_component value' c).
+Proof.
+  intro H; unfold in_component, in_state; rewrite !disjunction_holds; apply existsb_same; intro st.
+  rewrite !conjunction_holds; apply forallb_same; intros [g []]; cbn [literal]; rewrite ?neg_holds, H; reflexivity.
+Qed.
+Lemma kind_same v v' value value' cs : (forall g, holds v (value g) = holds v' (value' g)) ->
+  holds v (in_kind value cs) = holds v' (in_kind value' cs).
+Proof. intro H; unfold in_kind; rewrite !conjunction_holds; apply forallb_same; intro; apply component_same, H. Qed.
+Lemma find_kind_in k w cs : find_kind k w = Some cs -> In (k, cs) w.
+Proof.
+  unfold find_kind; destruct (find _ w) as [[l cs']|] eqn:E; [|discriminate]; intros [= <-].
+  apply find_some in E as [H E]; apply Nat.eqb_eq in E as ->; exact H.
+Qed.
+
+Section Proof.
+  Context (w : world) (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (ws : list (holding * (nat * nat))).
+  Hypotheses (known_kinds : forall x, kind_of w x < n_kinds) (pooling_is : pooled a <> None -> pools w).
+  Hypotheses (is_closed : closed n_kinds taps a given ws = true) (starts_in : starts n_kinds ws = true).
+  Notation after := (run w a).
+  Hypothesis supposed : forall t y, Forall (fun e => says e (after t y) (Nat.eqb (kind_of w y)) = true) given.
+
+  Definition tile_in (s : state w) (x : node w) (h : holding) : Prop :=
+    exists cs, In (kind_of w x, cs) h /\ forall v value, (forall g, holds v (value g) = s x g) -> holds v (in_kind value cs) = true.
+
+  Lemma seen_here s x t y g : at_tap w t x = Some y -> holds (patch w s x) (seen t g) = s y g.
+  Proof. intro E; unfold patch, seen; cbn [holds]; rewrite around_seen; unfold see; rewrite E; reflexivity. Qed.
+  Lemma is_here s x t y k : at_tap w t x = Some y -> holds (patch w s x) (is t k) = Nat.eqb (kind_of w y) k.
+  Proof. intro E; unfold patch, is; cbn [holds]; rewrite around_is; unfold tile; rewrite E; reflexivity. Qed.
+
+  Lemma inside_world s x t y h : at_tap w t x = Some y -> tile_in s y h ->
+    holds (patch w s x) (disjunction (map (fun '(k, cs) => conj (is t k) (in_kind (seen t) cs)) h)) = true.
+  Proof.
+    intros E (cs & Hin & H); rewrite disjunction_holds; apply existsb_exists; exists (kind_of w y, cs); split; [exact Hin|].
+    rewrite conj_holds, (is_here s x t y _ E), Nat.eqb_refl; apply H; intro g; apply seen_here, E.
+  Qed.
+  Lemma world_facts_hold u h : (forall x, tile_in (after u) x h) -> forall x, all (patch w (after u) x) (world_facts n_kinds taps a given h).
+  Proof.
+    intros H x; apply Forall_app; split; [|apply facts_hold; [apply supposed | apply (proj2 (andb_prop _ _ is_closed))]].
+    apply Forall_forall; intros f (t & <- & _)%in_map_iff.
+    destruct t as [|d]; cbn [in_world]; [apply (inside_world (after u) x C x); [reflexivity | apply H]|].
+    rewrite disj_holds; apply orb_true_iff; destruct (at_tap w (N d) x) as [y|] eqn:E; [left; apply (inside_world (after u) x (N d) y); auto | right].
+    rewrite conj_holds, !conjunction_holds; apply andb_true_iff; split; apply forallb_forall; intros k _; rewrite neg_holds, negb_true_iff; unfold patch, is, seen; cbn [holds].
+    - rewrite around_is; unfold tile; rewrite E; reflexivity.
+    - rewrite around_seen; unfold see; rewrite E; reflexivity.
+  Qed.
+
+  Lemma later_is b t x g : (forall h, pooled a = Some h -> b = anywhere w (fun y => eval (rule a h) (see w (after t) y) (tile w y))) ->
+    holds (patch w (after t) x) (later a b g) = after (S t) x g.
+  Proof.
+    intro Hb; cbn [run]; unfold later; destruct (is_pooled a g) eqn:E.
+    - unfold is_pooled in E; destruct (pooled a) as [h|] eqn:Ea; [|discriminate]; apply Nat.eqb_eq in E as ->; exact (Hb h eq_refl).
+    - apply rule_holds.
+  Qed.
+
+  Lemma leads_to_in b t h next : leads_to n_kinds taps a given b h next = true ->
+    (forall g, pooled a = Some g -> b = anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))) ->
+    (forall x, tile_in (after t) x h) -> forall x, tile_in (after (S t)) x next.
+  Proof.
+    intros H Hb Hin x; unfold leads_to in H; rewrite forallb_forall in H; destruct (Hin x) as (cs & Hcs & _); specialize (H _ Hcs); cbn beta iota in H.
+    assert (Hall : all (patch w (after t) x) (is C (kind_of w x) :: unpooled_here a b ++ map (fun e => form_of e (fun _ => later a b) (fun _ => is C)) given ++ world_facts n_kinds taps a given h)).
+    { assert (Hgiven : all (patch w (after t) x) (map (fun e => form_of e (fun _ => later a b) (fun _ => is C)) given)).
+      { apply Forall_map, (Forall_impl _ (P := fun e => says e (after (S t) x) (Nat.eqb (kind_of w x)) = true)); [|apply supposed].
+        intros e He; unfold patch; rewrite form_of_holds, <- He; apply eval_same; intros _ g;
+          [apply later_is, Hb | apply (is_here (after t) x C x g eq_refl)]. }
+      constructor; [rewrite (is_here (after t) x C x _ eq_refl); apply Nat.eqb_refl|]; apply Forall_app; split.
+      2: { apply Forall_app; split; [exact Hgiven | apply world_facts_hold, Hin]. }
+      unfold unpooled_here; destruct (pooled a) as [g|] eqn:Ea; [|constructor]; destruct b; [constructor|]; constructor; [|constructor].
+      unfold patch; rewrite neg_holds, rule_holds; specialize (Hb g eq_refl); unfold anywhere in Hb; symmetry in Hb; apply Z.ltb_ge in Hb.
+      destruct (pooling_is ltac:(congruence) (fun y => if eval (rule a g) (see w (after t) y) (tile w y) then 1 else 0)%Z) as [_ Hle].
+      specialize (Hle x); cbn beta in Hle; destruct (eval (rule a g) (see w (after t) x) (tile w x)); [lia | reflexivity]. }
+    destruct (find_kind (kind_of w x) next) as [cs'|] eqn:E; [|exfalso; exact (refute_sound _ _ _ H Hall)].
+    exists cs'; split; [apply find_kind_in, E|]; intros v value Hv; unfold in_kind; rewrite conjunction_holds; apply forallb_forall; intros c Hc.
+    rewrite forallb_forall in H; specialize (H c Hc); rewrite (component_same v (patch w (after t) x) value (later a b) c).
+    - destruct (holds (patch w (after t) x) (in_component (later a b) c)) eqn:Ec; [reflexivity | exfalso].
+      apply (refute_sound (patch w (after t) x) _ _ H); constructor; [rewrite neg_holds, Ec; reflexivity | exact Hall].
+    - intro g; rewrite Hv, (later_is b t x g Hb); reflexivity.
+  Qed.
+
+  Lemma in_some_world t : exists h p, In (h, p) ws /\ forall x, tile_in (after t) x h.
+  Proof.
+    induction t as [|t (h & [off on] & Hin & H)].
+    - pose proof starts_in as Hs; unfold starts in Hs; destruct ws as [|[h p] rest]; [discriminate|]; exists h, p; split; [left; reflexivity|].
+      intro x; rewrite forallb_forall in Hs; specialize (Hs (kind_of w x) ltac:(apply in_seq; pose proof (known_kinds x); lia)).
+      destruct (find_kind (kind_of w x) h) as [cs|] eqn:E; [|discriminate]; exists cs; split; [apply find_kind_in, E|].
+      intros v value Hv; rewrite (kind_same v v value (fun _ => Const false)) by (intro; rewrite Hv; reflexivity).
+      destruct (in_kind _ cs) as [|[]| | | |]; discriminate || reflexivity.
+    - pose proof is_closed as Hc; unfold closed in Hc; apply andb_prop in Hc as [Hc _]; rewrite forallb_forall in Hc; specialize (Hc _ Hin); cbn beta iota in Hc.
+      apply andb_prop in Hc as [Hoff Hon].
+      assert (Hnext : forall b i, match nth_error ws i with Some (next, _) => leads_to n_kinds taps a given b h next | None => false end = true ->
+        (forall g, pooled a = Some g -> b = anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))) ->
+        exists next p, In (next, p) ws /\ forall x, tile_in (after (S t)) x next).
+      { intros b i Hi Hb; destruct (nth_error ws i) as [[next p]|] eqn:E; [|discriminate]; exists next, p.
+        split; [eapply nth_error_In; eauto | exact (leads_to_in b t h next Hi Hb H)]. }
+      assert (Ha : pooled a = None \/ exists g, pooled a = Some g) by (destruct (pooled a); eauto).
+      destruct Ha as [Ea|(g & Ea)]; rewrite Ea in *; [apply (Hnext false off Hoff); congruence|].
+      destruct (anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))) eqn:Eb.
+      + apply (Hnext true on Hon); intros ? [= <-]; symmetry; exact Eb.
+      + apply (Hnext false off Hoff); intros ? [= <-]; symmetry; exact Eb.
+  Qed.
+
+  (** At any time the facts of one of the worlds hold around every tile: what [network_follows] needs. *)
+  Theorem worlds_hold t : exists facts, In facts (map (fun '(h, _) => world_facts n_kinds taps a given h) ws) /\
+    forall x, all (patch w (after t) x) facts.
+  Proof.
+    destruct (in_some_world t) as (h & p & Hin & H); exists (world_facts n_kinds taps a given h); split.
+    - apply in_map_iff; exists (h, p); split; [reflexivity | exact Hin].
+    - apply world_facts_hold, H.
+  Qed.
+End Proof.
