@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maze_nca_gym.agents import check_proofs, compile_automaton, learn_automaton
+from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton, learn_automaton
 from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.support.tables import Table
 
@@ -44,6 +44,15 @@ def run_check(**options: Any) -> int:
         return 0
     complain("a theorem stands on axioms")
     return FAILED
+
+
+def run_check_refutations(**options: Any) -> int:
+    """Exit with 1 if one is not correct."""
+    found = check_refutations(**options)
+    wrong = {name: said for name, said in found.items() if said != "correct"}
+    print(f"{len(found) - len(wrong)} of {len(found)} are correct")
+    Table.of_facts(wrong).print()
+    return FAILED if wrong else 0
 
 
 def _summarise(

@@ -128,6 +128,7 @@ COMMANDS = Commands(
         "compile-automaton": Command(automata.run_compile, agents.compile_automaton),
         "learn-automaton": Command(automata.run_learn, agents.learn_automaton),
         "check-proofs": Command(automata.run_check, agents.check_proofs),
+        "check-refutations": Command(automata.run_check_refutations, agents.check_refutations),
         "evaluate": Command(evaluate.run, agents.evaluate),
         "evolve": Command(evolve.run, agents.evolve),
         "bench": Command(bench.run, agents.bench),

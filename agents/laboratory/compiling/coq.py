@@ -89,9 +89,7 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
     weight = model.weights[0].detach().double().numpy()
     bias = model.biases[0].detach().double().numpy()
     if (weight % 1).any() or (bias % 0.5).any():
-        raise ValueError(
-            "Coq checks networks whose weights are whole numbers and whose biases count halves; this has others"
-        )
+        raise ValueError("the theory is about whole weights and biases that count halves; this network has others")
     n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
     # a pair is read by two weights, which must follow each other
     order = [*range(n_kinds), *(n_kinds + row for of_signal in rows.values() for row in of_signal)]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import maze_nca_gym
-from maze_nca_gym.mazes.orders import USUAL_ORDER
+from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order
 from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.options import Shown, checked
 
@@ -35,6 +35,8 @@ GENERAL = ("World", "Refute", "Network", "Floats")
 """The files of the theory about any automaton and any network."""
 SHORTEST_PATH = ("Mazes", "ShortestPath", "Canonical", "Possible", "Checked", "Main")
 """The files about the canonical shortest path, which need the printed file Package."""
+LEARNED = "nca-shortest-path-hinted"
+"""The policy that learned the same rules, whose weights are checked too."""
 FOLLOWED = ("Worlds", "Followed")
 """The files about a network and its automaton, which need the printed file Printed."""
 
@@ -68,8 +70,9 @@ def check_proofs(
     """Check with Coq's kernel that rules and networks do what is stated of them, on every maze.
 
     The package's rules of the canonical shortest path and the networks compiled from them are printed, in all 24 orders
-    of directions. The theory shows that they draw the first shortest path on every maze. `coqc` compiles all of it,
-    `coqchk` checks the result again. That takes a minute or two, and needs Coq: `apt-get install coq`.
+    of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
+    first shortest path on every maze. `coqc` compiles all of it, `coqchk` checks the result again. That takes a minute
+    or two, and needs Coq: `apt-get install coq`.
 
     >>> check_proofs().holds
     True
@@ -126,22 +129,27 @@ def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: 
     from .coq import printed_definitions
 
     if not (certificate.holds and certificate.exact):
-        raise ValueError(
-            "Coq checks a network whose certificate holds and is exact, which this one's does not or is not"
-        )
+        raise ValueError(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
     write_theory(folder, (*GENERAL, *FOLLOWED), "Printed", printed_definitions(model, automaton))
 
 
 def package_file() -> str:
-    """Return the printed file with the rules and networks of the canonical shortest path in all orders."""
+    """Return the printed file with the rules of the canonical shortest path and the network compiled from them, in all
+    orders, and the network that learned them."""
+    from ...policies.learned.nca import NCA
+    from ...policies.registry import load
     from ..automata.shortest_path import SHORTEST_PATH as AUTOMATON
     from .coq import printed_automaton, printed_list, printed_network
     from .exact import compile_weights
 
+    learned = load(LEARNED)
+    assert isinstance(learned, NCA)
+    ordered = [AUTOMATON.ordered("".join(order)) for order in permutations(USUAL_ORDER)]
+    models = [*((each, compile_weights(each)[0]) for each in ordered), (AUTOMATON, learned)]
     entries = []
-    for order in permutations(USUAL_ORDER):
-        automaton = AUTOMATON.ordered("".join(order))
-        network, parts = printed_network(compile_weights(automaton)[0], automaton)
+    for automaton, model in models:
+        order = split_order(automaton.name)[1]
+        network, parts = printed_network(model, automaton)
         entries.append(f"Entry {printed_list(order)} ({printed_automaton(automaton)})\n  ({network})\n  {parts}")
     return (
         "(** Printed from the package's own rules and networks. *)\nRequire Import World Network.\n"
@@ -159,21 +167,33 @@ def check_folder(folder: Path) -> Checked:
     files = sorted(path.name for path in folder.glob("*.v"))
     if not files:
         raise ValueError(f"{folder} has no files of Coq, *.v: `compile-automaton --coq FOLDER` writes them")
+    names = [Path(file).stem for file in _run(folder, "coqdep", "-sort", "-Q", ".", "", *files).split()]
+    theorems, seconds = compile_files(folder, names)
+    began = time.perf_counter()
+    said = _run(folder, "coqchk", "-silent", "-o", "-Q", ".", "", *names)
+    seconds = {**seconds, "coqchk": time.perf_counter() - began}
+    axioms = re.search(r"^\* Axioms:(.*?)(?=^\*|\Z)", said, re.MULTILINE | re.DOTALL)
+    found = ("unknown",) if axioms is None else tuple(axioms[1].split())
+    return Checked(theorems, seconds, () if found == ("<none>",) else found)
+
+
+def compile_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], dict[str, float]]:
+    """Compile Coq files of a folder in this order; return their theorems with the axioms of each, and the times.
+
+    Raises:
+        ValueError: the kernel refuses a file.
+    """
     theorems, seconds = dict[str, tuple[str, ...]](), dict[str, float]()
-    for name in _run(folder, "coqdep", "-sort", "-Q", ".", "", *files).split():
-        file, began = Path(name).name, time.perf_counter()
-        said = _run(folder, "coqc", "-q", "-Q", ".", "", file)
-        seconds[file] = time.perf_counter() - began
-        asked = re.findall(r"^Print Assumptions (\w+)\.", (folder / file).read_text(encoding="utf-8"), re.MULTILINE)
+    for name in names:
+        began = time.perf_counter()
+        said = _run(folder, "coqc", "-q", "-Q", ".", "", f"{name}.v")
+        seconds[name] = time.perf_counter() - began
+        text = (folder / f"{name}.v").read_text(encoding="utf-8")
+        asked = re.findall(r"^Print Assumptions (\w+)\.", text, re.MULTILINE)
         answers = re.findall(r"^Closed under the global context|^Axioms:\n(?:.+\n?)+", said, re.MULTILINE)
         for theorem, answer in zip(asked, answers, strict=True):
-            theorems[f"{Path(file).stem}.{theorem}"] = tuple(re.findall(r"^([\w.]+) :", answer, re.MULTILINE))
-    began = time.perf_counter()
-    said = _run(folder, "coqchk", "-silent", "-o", "-Q", ".", "", *(Path(file).stem for file in seconds))
-    seconds["coqchk"] = time.perf_counter() - began
-    axioms = re.search(r"^\* Axioms:(.*?)(?=^\*|\Z)", said, re.MULTILINE | re.DOTALL)
-    found = () if axioms is None else tuple(axioms[1].split())
-    return Checked(theorems, seconds, () if found == ("<none>",) else found or ("unknown",))
+            theorems[f"{name}.{theorem}"] = tuple(re.findall(r"^([\w.]+) :", answer, re.MULTILINE))
+    return theorems, seconds
 
 
 def _check_version() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -171,7 +172,8 @@ def compile_automaton(
             left, down, right.
         out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and what each
             signal means if the proof had to find that.
-        export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers.
+        export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers, and where cvc5 is
+            installed its refutation of each, which `check-refutations` checks.
         coq: folder that receives the network, the automaton and what tiles can hold, printed for Coq, and the theory in
             which `check-proofs FOLDER` lets Coq's kernel check that the one does what the other does.
         overwrite: delete the run in the folder, if there is one.
@@ -223,6 +225,7 @@ def _finish(
     """Let a network state what is proven of it, and save it with that."""
     from ...policies.weights import save_model
     from ..automata.proof import is_argued, prove
+    from ..automata.refutations import write_refutations
 
     proof, words = None, ""
     try:
@@ -230,6 +233,8 @@ def _finish(
         words = proof.words
         if export is not None:
             proof.export(export)
+            if find_spec("cvc5") is not None:
+                write_refutations(export)
     except (ImportError, ValueError) as error:
         words = f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}"
     of_rules = None if proof is None else proof.verdict

@@ -1,0 +1,219 @@
+"""`check_proofs` and what is printed for Coq. The kernel refuses whatever was changed; where there is no Coq, only the
+printing is tested."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton
+from maze_nca_gym.agents.laboratory.automata.automaton import AUTOMATA
+from maze_nca_gym.agents.laboratory.automata.refutations import SIGNATURES
+from maze_nca_gym.agents.laboratory.automata.rules import expression_of, threshold
+from maze_nca_gym.agents.laboratory.compiling import kernel
+from maze_nca_gym.agents.laboratory.compiling.coq import printed_network, printed_rule
+from maze_nca_gym.agents.laboratory.compiling.exact import compile_weights
+from maze_nca_gym.agents.laboratory.compiling.kernel import compile_files, write_followed, write_theory
+from maze_nca_gym.cli import main
+
+REACHABLE = AUTOMATA["reachable"]
+needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="there is no coqc, of Debian's package coq")
+
+
+def evaluated(text: str, on: Callable[[str], bool]) -> bool:
+    """The value of a printed rule, read by another reader than Coq; `on` says what is on, such as "See 1 (N U)"."""
+    text = re.sub(r"\((?:See|Is) \d+ (?:C|\(N \w+\))\)", lambda leaf: str(on(leaf[0][1:-1])), text)
+    names = {"And": lambda a, b: a and b, "Or": lambda a, b: a or b, "Not": lambda a: not a, "Never": False}
+    words = re.findall(r"\w+|[()]", text.replace("True", "1").replace("False", "0"))
+
+    def read() -> bool:
+        word = words.pop(0)
+        if word != "(":
+            return bool(int(word)) if word.isdigit() else names[word]
+        name = words.pop(0)
+        parts = [read() for _ in range(1 if name == "Not" else 2)]
+        assert words.pop(0) == ")"
+        return names[name](*parts)
+
+    return read()
+
+
+def test_a_printed_rule_has_the_value_of_the_rule():
+    rng = np.random.default_rng(0)
+    weighed = expression_of(
+        lambda see: threshold([(2, see(REACHABLE.signals(1))), (-3, see.tile(1)), (1, see.tile(3))], 1)
+    )
+    rules = [expression_of(rule) for rule in AUTOMATA["shortest-path"].rules.values()]
+    for rule in [*rules, weighed]:
+        printed = printed_rule(rule)
+        for _ in range(40):
+            bits = {leaf: np.bool_(rng.random() < 0.5) for leaf in rule.leaves}
+            named = {printed_rule(leaf)[1:-1]: bool(bit) for leaf, bit in bits.items()}
+            assert evaluated(printed, lambda leaf, named=named: named[leaf]) == rule.value(dict(bits))
+
+
+def test_printed_weights_are_those_of_the_network():
+    automaton = AUTOMATA["shortest-path"]
+    model, _ = compile_weights(automaton)
+    text, parts = printed_network(model, automaton)
+    assert parts.startswith("[Single 0; Pair 1 2;")
+    rows = re.findall(r"\(\* \w+ \*\) \[(.*)\]", text)
+    found = torch.zeros_like(model.weights[0])
+    for row, listed in enumerate(rows):
+        for size, column, tap in re.findall(r"W \(?(-?\d+)\)? (\d+) (C|\(N \w\))", listed):
+            found[row, int(column), automaton.taps.index(tap.strip("(N )"))] = int(size)
+    assert torch.equal(found, model.weights[0])
+
+
+def test_what_coq_cannot_check_is_refused(tmp_path):
+    model, certificate = compile_weights(REACHABLE)
+    with pytest.raises(ValueError, match="exact certificates that hold; of reachable's network there is none"):
+        write_followed(tmp_path, model, REACHABLE, replace(certificate, exact=False))
+    with torch.no_grad():
+        model.weights[0][0, 0, 0] = 1 / 3
+    with pytest.raises(ValueError, match="whole weights"):
+        printed_network(model, REACHABLE)
+    many = expression_of(lambda see: threshold([(1, see.tile(kind)) for kind in range(13)], 5))
+    with pytest.raises(ValueError, match="joins 13 parts"):
+        printed_rule(many)
+    (tmp_path / "Own.v").touch()
+    with pytest.raises(ValueError, match=r"other files of Coq, such as Own\.v"):
+        compile_automaton("reachable", coq=tmp_path)
+
+
+@pytest.mark.usefixtures("command_line")
+def test_no_coq_or_an_old_one_is_said_in_a_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["check-proofs"]) == 1
+    assert "there is no coqc on the PATH: the proofs need Coq, such as `apt-get install coq`" in capsys.readouterr().err
+    old = tmp_path / "coqc"
+    old.write_text("#!/bin/sh\necho 'The Coq Proof Assistant, version 8.9.1'\n")
+    old.chmod(0o755)
+    assert main(["check-proofs"]) == 1
+    assert (
+        "the proofs need Coq 8.16 or newer, this is The Coq Proof Assistant, version 8.9.1" in capsys.readouterr().err
+    )
+
+
+@pytest.fixture(scope="module")
+def theory(tmp_path_factory) -> Path:
+    """A folder in which the theory of networks is compiled, with what is printed of the automaton reachable."""
+    folder = tmp_path_factory.mktemp("theory")
+    compile_automaton("reachable", coq=folder)
+    compile_files(folder, (*kernel.GENERAL, "Worlds"))
+    return folder
+
+
+def changed(text: str, old: str, new: str) -> str:
+    assert text.count(old) >= 1
+    return text.replace(old, new, 1)
+
+
+@needs_coq
+def test_the_kernel_checks_a_network(theory):
+    theorems, _ = compile_files(theory, ("Printed", "Followed"))
+    assert theorems == {"Followed.network_does_the_same": (), "Followed.network_exact": ()}
+
+
+@needs_coq
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("W (-8) 1 C", "W (-1) 1 C", id="weight"),
+        pytest.param("(See 1 (N U))", "(See 1 C)", id="rule"),
+        pytest.param("Network 4 ([-1;", "Network 4 ([0;", id="bias"),
+        pytest.param("[true; true]", "[false; true]", id="state of a tile"),
+    ],
+)
+def test_the_kernel_refuses_what_was_changed(theory, tmp_path, old, new):
+    folder = tmp_path / "changed"
+    shutil.copytree(theory, folder)
+    printed = folder / "Printed.v"
+    printed.write_text(changed(printed.read_text(), old, new))
+    with pytest.raises(ValueError, match=r"coqc refuses Followed\.v at Followed\.v, line"):
+        compile_files(folder, ("Printed", "Followed"))
+
+
+@needs_coq
+def test_the_kernel_refuses_a_smaller_bound(tmp_path):
+    write_theory(tmp_path, ("World", "Mazes", "ShortestPath", "Canonical"), "Package", "")
+    mazes = tmp_path / "Mazes.v"
+    mazes.write_text(changed(mazes.read_text(), "2 * L + 2 <= t", "2 * L + 1 <= t"))
+    compile_files(tmp_path, ("World", "Mazes", "ShortestPath"))
+    with pytest.raises(ValueError, match=r"coqc refuses Canonical\.v at Canonical\.v, line"):
+        compile_files(tmp_path, ("Canonical",))
+
+
+@needs_coq
+@pytest.mark.slow
+def test_all_theorems_stand_on_no_axiom(tmp_path):
+    found = check_proofs(out=tmp_path)
+    assert found.holds
+    assert set(found.theorems) == {
+        f"Main.{name}" for name in ("every_order", "rules_solve", "network_solves", "network_exact", "tight")
+    }
+
+
+def test_nothing_is_admitted_and_little_is_written_by_hand():
+    texts = {path.name: path.read_text(encoding="utf-8") for path in kernel.THEORY.glob("*.v")}
+    assert not [name for name, text in texts.items() if re.search(r"\b(Admitted|admit|Axiom|Parameter)\b", text)]
+    assert sum(text.count("\n") for text in texts.values()) < 2_500
+
+
+needs_cvc5 = pytest.mark.skipif(find_spec("cvc5") is None, reason="there is no cvc5")
+
+
+@pytest.fixture(scope="module")
+def refutations(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("refutations")
+    compile_automaton("reachable", export_proof=folder)
+    return folder
+
+
+@needs_cvc5
+@pytest.mark.usefixtures("command_line")
+def test_each_lemma_has_a_refutation_and_what_is_missing_is_said(refutations, tmp_path, monkeypatch, capsys):
+    names = {path.stem for path in refutations.glob("*-fails.smt2")}
+    assert names == {path.stem for path in refutations.glob("*.cpc")} != set()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["check-refutations", str(tmp_path), "--signatures", "."]) == 2
+    assert "has no refutations, *.cpc" in capsys.readouterr().err
+    assert main(["check-refutations", str(refutations), "--signatures", "."]) == 2
+    assert "has no cpc/Cpc.eo: the signatures are proofs/eo of the sources of cvc5" in capsys.readouterr().err
+    for name in SIGNATURES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert main(["check-refutations", str(refutations), "--signatures", str(tmp_path)]) == 1
+    assert "there is no ethos on the PATH" in capsys.readouterr().err
+    # in place of Ethos, a program that accepts what includes the rules and ends with a step
+    ethos = tmp_path / "ethos"
+    ethos.write_text(
+        '#!/bin/sh\nwhile read -r line; do last=$line; done < "$1"; case "$last" in "(step"*) echo correct;; esac\n'
+    )
+    ethos.chmod(0o755)
+    assert main(["check-refutations", str(refutations), "--signatures", str(tmp_path)]) == 0
+    assert f"{len(names)} of {len(names)} are correct" in capsys.readouterr().out
+
+
+@needs_cvc5
+@pytest.mark.skipif(
+    shutil.which("ethos") is None or "CPC_SIGNATURES" not in os.environ,
+    reason="there is no ethos, or CPC_SIGNATURES does not say where its signatures are",
+)
+def test_ethos_checks_refutations_and_refuses_what_was_changed(refutations, tmp_path):
+    signatures = os.environ["CPC_SIGNATURES"]
+    assert set(check_refutations(refutations, signatures=signatures).values()) == {"correct"}
+    proof = next(iter(sorted(refutations.glob("*.cpc"))))
+    steps = proof.read_text().splitlines()
+    place = max(i for i, step in enumerate(steps) if step.startswith("(assume "))
+    (tmp_path / proof.name).write_text("\n".join(steps[:place] + steps[place + 1 :]))
+    assert check_refutations(tmp_path, signatures=signatures)[proof.name] != "correct"
