@@ -37,7 +37,8 @@ class Editable(editable_wheel):
             if not (path / "maze_nca_gym").is_symlink():
                 (path / "maze_nca_gym").symlink_to(Path("..", "..", "maze_nca_gym"))
             self.distribution.package_dir = {"": "build/editable"}
-            self.distribution.packages.remove("maze_nca_gym.agents.page")  # which a clone has in docs/play
+            for elsewhere in ("page", "theory"):  # which a clone has in docs/play and in proofs
+                self.distribution.packages.remove(f"maze_nca_gym.agents.{elsewhere}")
         super().finalize_options()
 
 

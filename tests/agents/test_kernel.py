@@ -130,7 +130,7 @@ def test_the_kernel_checks_a_network(theory):
     [
         pytest.param("W (-8) 1 C", "W (-1) 1 C", id="weight"),
         pytest.param("(See 1 (N U))", "(See 1 C)", id="rule"),
-        pytest.param("Network 4 ([-1;", "Network 4 ([0;", id="bias"),
+        pytest.param("Network 4 ([(-2);", "Network 4 ([0;", id="bias"),
         pytest.param("[true; true]", "[false; true]", id="state of a tile"),
     ],
 )
