@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .evaluation.leaderboard.run import bench
     from .evaluation.run import evaluate
     from .laboratory.automata import Automaton, register_automaton
-    from .laboratory.automata.refutations import check_refutations
     from .laboratory.compiling.kernel import check_proofs
+    from .laboratory.compiling.refutations import check_refutations
     from .laboratory.compiling.run import compile_automaton, learn_automaton
     from .laboratory.evolution.run import evolve
     from .laboratory.reproduction.run import reproduce

@@ -237,6 +237,7 @@ FIRST = {
     "export": {"policy": "depth-first"},
     "levels show": {"source": "FourRooms"},
     "policies show": {"name": "depth-first"},
+    "check-refutations": {"folder": "lemmas", "signatures": "eo"},
 }
 """What a command needs."""
 

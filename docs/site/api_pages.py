@@ -66,6 +66,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.training.losses",
         "agents.laboratory.compiling.run",
         "agents.laboratory.compiling.certificate",
+        "agents.laboratory.compiling.kernel",
+        "agents.laboratory.compiling.refutations",
     ),
     "Evaluation": (
         "agents.evaluation.run",

@@ -21,6 +21,8 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order
 from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.options import Shown, checked
 
+from ...runs import check_folder as check_writable
+
 if TYPE_CHECKING:
     from ...policies.learned.nca import NCA
     from ..automata import Automaton
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 OLDEST = (8, 16)
 """Oldest version of Coq with which the proofs have been checked."""
-_CLONE = Path(maze_nca_gym.__path__[0]).parent / "proofs"
+_CLONE = Path(maze_nca_gym.__path__[0]).resolve().parent / "proofs"
 THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
 """The folder of the theory: in a clone it is proofs, from which installations copy it."""
 GENERAL = ("World", "Refute", "Network", "Floats")
@@ -88,6 +90,8 @@ def check_proofs(
         ValueError: a folder without such files, or a file that the kernel refuses; the message says what it says.
         OSError: there is no Coq, one that is too old, or a file could not be written.
     """
+    if folder is None:
+        check_writable("--out", Path(out))
     _check_version()
     if folder is None:
         write_theory(Path(out), (*GENERAL, *SHORTEST_PATH), "Package", package_file())

@@ -225,7 +225,7 @@ def _finish(
     """Let a network state what is proven of it, and save it with that."""
     from ...policies.weights import save_model
     from ..automata.proof import is_argued, prove
-    from ..automata.refutations import write_refutations
+    from .refutations import write_refutations
 
     proof, words = None, ""
     try:
