@@ -43,6 +43,7 @@ from maze_nca_gym.mazes.facts import (
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
+from maze_nca_gym.support.options import ReadOnly
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
 STEP, N_STEPS = "step", "n_steps"
@@ -367,10 +368,9 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
     """
     if not rules or not {*answers} <= {*rules}:
         raise ValueError(f"fixpoint needs rules, and answers among these, {', '.join(rules) or 'none'}, got {answers}")
-    made = Fixpoint(rules, answers or (next(iter(rules)),))
     for name, rule in rules.items():
         _check_monotone(name, rule)
-    return made
+    return Fixpoint(ReadOnly(rules), answers or (next(iter(rules)),))
 
 
 class _Polarity:

@@ -18,6 +18,8 @@ ALL_UP_TO = 3
 """Largest height and width of which all mazes are taken."""
 MOST_MAZES = 10_000
 """Largest number of mazes of one height and width; of more, so many are drawn."""
+MOST_OF_LIBRARY = 400
+"""Largest number of mazes of one size on which axioms of the library are tried; the tests try more."""
 GENERATORS = ("random", "loops", "perfect")
 
 

@@ -30,7 +30,7 @@ from maze_nca_gym.mazes.levels import (
 )
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
-from maze_nca_gym.mazes.small import mazes_to_try
+from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, mazes_to_try
 from maze_nca_gym.support.names import check_count, check_flag
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
@@ -401,8 +401,6 @@ DIAMETER = Task(
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
 
-MOST_OF_LIBRARY = 400
-"""Largest number of mazes of one size on which axioms of the library are tried; the tests try more."""
 _TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####"]
 """Levels on which `register_task` tries out a task."""
 

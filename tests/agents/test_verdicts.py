@@ -46,6 +46,26 @@ def lit(**changes) -> Automaton:
     return Automaton("lit", "shortest-path", Lit, RULES, **changes)
 
 
+class Somewhere(IntEnum):
+    PATH, HERE, ANY = range(3)
+
+
+said_of_path = Theorem(
+    lambda picture, at, t: {},
+    lambda tiles: {},
+    signals=lambda picture, at, t: {Somewhere.PATH: picture.inside(at) & (t < 0)},
+)
+
+
+def somewhere() -> Automaton:
+    """Return an automaton with a pooled signal, and an invariant that is false of all tiles but the source."""
+    source = {signal: lambda see: see.tile(Tile.SOURCE) for signal in (Somewhere.HERE, Somewhere.ANY)}
+    rules = {Somewhere.PATH: lambda see: see(Somewhere.HERE) & ~see(Somewhere.HERE), **source}
+    pooled = {"pooled": Somewhere.ANY, "everywhere": (Somewhere.ANY,)}
+    wrong = lambda see: ~see(Somewhere.ANY) | see(Somewhere.HERE)  # noqa: E731
+    return Automaton("somewhere", "shortest-path", Somewhere, rules, invariant=wrong, **pooled)
+
+
 def test_a_signal_that_is_said_to_be_the_same_everywhere_must_be():
     assert prove(lit()).verdict == "described"
     proof = prove(lit(everywhere=(Lit.LIT,)))
@@ -58,6 +78,9 @@ def test_an_invariant_is_proven_for_what_it_is_used_for():
     dry = {"invariant": lambda see: ~(see(Reached.WET) & see.tile(Tile.WALL))}
     assert prove(replace(REACHABLE, **dry)).invariant
     assert not prove(replace(REACHABLE, **dry, heals=True)).invariant, "a wall may be drawn where it is wet"
+    for theorem in (None, said_of_path):
+        assert not prove(replace(somewhere(), theorem=theorem)).invariant, "ANY is on where another tile switches it on"
+        assert not prove(replace(somewhere(), theorem=theorem, heals=True)).invariant
     at_first = prove(replace(REACHABLE, invariant=lambda see: see(Reached.WET) | see.tile(Tile.WALL)))
     assert "the invariant holds at first" in [lemma.claim for lemma in at_first.refused]
     # a theorem that says nothing of signals leaves the invariant to be kept by itself, and this one is not

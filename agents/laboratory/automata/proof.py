@@ -9,7 +9,7 @@ author are tried on small mazes, and a proof that uses them says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from html import escape
@@ -23,7 +23,7 @@ from maze_nca_gym.mazes.ghosts import has_known_axioms
 from maze_nca_gym.mazes.levels import Tiles, to_text
 from maze_nca_gym.mazes.neighbours import Offset
 from maze_nca_gym.mazes.orders import split_order
-from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
+from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import Task, check_specification, find_task
 from maze_nca_gym.support.files import write_all
 
@@ -38,8 +38,6 @@ ROUNDS = 12
 """Largest number of guesses."""
 N_STEPS = 20
 """Number of iterations for which axioms about ghosts that change are tried."""
-MOST_CHANGING = 400
-"""Largest number of mazes of one size on which these, and the axioms of the library, are tried."""
 ARGUED = ("diameter", "both", "shortest-path-asynchronous")
 """Automata of this package whose invariant or bound is argued in their module, and tested on all mazes of up to 3 x 4
 tiles, or for the last of 2 x 3 under every schedule."""
@@ -123,7 +121,7 @@ class Proof:
             "right": f"right: shows the answer of the task {self.automaton.task} {bound}, on every maze",
             "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
-            None: "; ".join(unproven(self)) or "nothing is proven of what signals are",
+            None: "; ".join(self._unproven) or "nothing is proven of what signals are",
         }[self.verdict]
         parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {len(self.lemmas)} lemmas"]
         if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
@@ -149,7 +147,16 @@ class Proof:
         """How the automaton's bound is known."""
         if self.verdict == "right":
             return "proven"
-        return "argued and tested" if is_argued(self.automaton) else stated(self.trials)
+        if is_argued(self.automaton):
+            return "argued and tested"
+        n_mazes = sum(trial.n_mazes for trial in self.trials)
+        return f"stated, tried on {n_mazes:,} mazes" if n_mazes else "stated"
+
+    @property
+    def _unproven(self) -> list[str]:
+        """The claims that are not proven, and why nothing is said of some signals."""
+        unsaid = [words.partition(": ")[2] for words in self.theorem.means.values() if words.startswith(UNSAID)]
+        return [*(f"not proven: {lemma.claim}" for lemma in self.refused), *unsaid]
 
     def __repr__(self) -> str:
         return f"<Proof of {self.automaton.name}: {self.words}>"
@@ -174,12 +181,6 @@ class Proof:
                 contents[folder / f"{number:02}-{name}-{what}.smt2"] = text.encode()
         folder.mkdir(parents=True, exist_ok=True)
         write_all(contents)
-
-
-def stated(trials: Sequence[Trial]) -> str:
-    """Return in words how a bound is known that an author states."""
-    n_mazes = sum(trial.n_mazes for trial in trials)
-    return f"stated, tried on {n_mazes:,} mazes" if n_mazes else "stated"
 
 
 def prove(automaton: Automaton | str) -> Proof:
@@ -216,7 +217,8 @@ def prove(automaton: Automaton | str) -> Proof:
     attempts, reasons = list[Proof](), list[str]()
     for specified, theorem in _theorems(automaton, task):
         try:
-            _check_axioms(automaton, theorem)
+            if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
+                _check_axioms(automaton, theorem)
             lemmas, theorem = _proof_of(automaton, theorem)
         except CannotTell as error:
             reasons.append(str(error))
@@ -293,7 +295,7 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
     known = not any(name.startswith(STATED) for name in theorem.axioms(picture, CENTRE, np.int64(0)))
     for tiles in _about(theorem, mazes_to_try(task)):
         # of the library's axioms the tests try more
-        tiles = tiles[:: max(1, len(tiles) // MOST_CHANGING)] if changes or known else tiles
+        tiles = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if changes or known else tiles
         broken = broken_axioms(theorem, tiles, N_STEPS if changes else 1)
         if broken:
             name, number = min(broken.items())
@@ -325,12 +327,6 @@ def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
         about = tiles if theorem.domain is None else tiles[theorem.domain.holds(tiles)]
         if len(about):
             yield about
-
-
-def unproven(proof: Proof) -> list[str]:
-    """Return the claims that are not proven, and why nothing is said of some signals."""
-    unsaid = [words.partition(": ")[2] for words in proof.theorem.means.values() if words.startswith(UNSAID)]
-    return [*(f"not proven: {lemma.claim}" for lemma in proof.refused), *unsaid]
 
 
 def _proof_of(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...], Theorem]:

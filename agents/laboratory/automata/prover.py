@@ -188,6 +188,12 @@ class Prover:
         assert self._theorem.signals is not None
         return self._theorem.signals(picture, at, t)
 
+    def _pooled(self, switched: Mapping[IntEnum, Truth]) -> Mapping[IntEnum, Truth]:
+        """Return what a tile holds after an iteration whose rules switch these signals on there: the pooled one is also
+        on if any other tile switches it on."""
+        pooled, elsewhere = self._automaton.pooled, self.picture.of_map("elsewhere") > 0
+        return {name: on | elsewhere if name is pooled else on for name, on in switched.items()}
+
     def invariant(self, picture: Picture, state: State, at: Offset = CENTRE) -> Truth:
         """Return whether the invariant is true of a tile, see `Steps`."""
         assert self._automaton.invariant is not None
@@ -244,7 +250,11 @@ class Prover:
             yield self._lemma("answer", claim, shown == wanted, inside, due)
 
         if self._automaton.invariant is not None:
-            held = {**{signal: rule(see) for signal, rule in rules.items()}, **after, path: rules[path](see)}
+            held: Mapping[IntEnum, Truth] = {s: rule(see) for s, rule in rules.items()} | {
+                **after,
+                path: rules[path](see),
+            }
+            held = held if self._automaton.pooled in after else self._pooled(held)
             yield from self._invariant_lemmas(held if now else None)
         for words, given, then in theorem.further(self):
             yield self._lemma("claim", words, z3.And(*then), inside, *given)
@@ -275,7 +285,7 @@ class Prover:
             yield self._lemma("invariant", "the invariant holds", self.invariant(picture, lambda at: after), inside)
             return
         before = [z3.Implies(picture.inside(at), self.invariant(picture, any_state, at)) for at in self._places]
-        then = self.invariant(picture, self.after(picture, any_state))
+        then = self.invariant(picture, lambda at: self._pooled(self.after(picture, any_state)(at)))
         yield self._lemma("invariant", "the invariant is kept", then, inside, *before)
         if self._automaton.heals:
             other = _SymbolicPicture(z3, "before ")

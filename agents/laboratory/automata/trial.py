@@ -78,7 +78,11 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
         left -= n_iterations
         for drawn in shown_twice if left >= 0 else ():
             shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
-            wrong = np.flatnonzero(~task.is_optimal(tiles, shown))
+            try:
+                wrong = np.flatnonzero(~task.is_optimal(tiles, shown))
+            except Exception as error:  # it is anything that its author wrote
+                what = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
+                raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
             if len(wrong):
                 i = wrong[0]
                 return Trial(task.name, n_mazes + int(i) + 1, tiles[i], shown[i])
