@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 import pygame
 import pytest
 import torch
-from command_lines import RUN, files
+from command_lines import RUN, commands, files, given
 from gymnasium.error import DependencyNotInstalled
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
@@ -36,6 +37,7 @@ from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
 from maze_nca_gym.mazes.loading import list_packs
 from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.support.options import REQUIRED
 from maze_nca_gym.support.tables import percent
 
 pytestmark = pytest.mark.usefixtures("command_line")
@@ -68,8 +70,8 @@ def trained_with_border():
 def test_the_installed_command_is_this_one(capsys):
     (script,) = entry_points(group="console_scripts", name="maze-nca-gym")
     assert script.load() is main
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"maze-nca-gym {__version__}\n"
+    assert main(["--version"]) == main(["-V"]) == 0
+    assert capsys.readouterr().out == f"maze-nca-gym {__version__}\n" * 2
 
 
 class TestSolve:
@@ -305,6 +307,18 @@ class TestLevels:
         for name in [*list_prefabs(), *generation.GENERATORS, "--loop-fraction 0.1"]:
             assert f" {name} " in out
 
+    def test_json(self, capsys):
+        assert main(["levels", "list", "--json"]) == 0
+        found = {each.pop("name"): each for each in json.loads(capsys.readouterr().out)}
+        assert [*found] == [*list_prefabs(), *list_packs(), *BENCHMARK_SETS, *generation.GENERATORS]
+        assert found["Labyrinth"] == {"kind": "maze", "levels": 1, "rows": 15, "columns": 15}
+        assert main(["levels", "list", "Labyrinth", "SmallCorridor", "--json"]) == 0
+        (first, second) = json.loads(capsys.readouterr().out)
+        assert (first["rows"], second["rows"], second["columns"]) == (15, 7, 15)
+        assert first["solution_length"] == dict.fromkeys(
+            ("least", "most", "mean"), moves(shortest_path(prefab("Labyrinth"))) + 1
+        )
+
     def test_what_a_file_holds(self, capsys):
         assert main(["generate", "set", *SMALL, "--seed", "2"]) == 0
         assert main(["levels", "list", "set.npz", "set.npz"]) == 0
@@ -398,18 +412,23 @@ class TestPolicies:
         monkeypatch.setenv("COLUMNS", "60")
         assert main(["policies", "list", "--all", *["--details"] * details]) == 0
         out = capsys.readouterr().out.split("Parts of names:")[0]
-        parts = re.split(r"^(\S+) +\d+ .*\n", out, flags=re.MULTILINE)
+        parts = re.split(r"^(\S+) *\n(?=  \d+ channels; )", out, flags=re.MULTILINE)
         assert sorted(parts[1::2]) == sorted(list_policies(all=True))
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
             info, lines = list_policies(all=True)[name], re.findall(r"^  (.*)$", text, re.MULTILINE)
             shown = info.description if details else info.when or info.description
             assert max(map(len, lines)) <= 58
-            if details or len(shown) <= 58:
-                assert " ".join(lines) == shown
-            else:
-                (line,) = lines
-                assert line.endswith("…")
-                assert shown.startswith(line[:-1])
+            assert " ".join(lines).endswith(f"; {shown}")
+
+    def test_json(self, capsys):
+        assert main(["policies", "list", "--all", "--json"]) == 0
+        found = {each.pop("name"): each for each in json.loads(capsys.readouterr().out)}
+        assert found.keys() == list_policies(all=True).keys()
+        for name, info in list_policies(all=True).items():
+            assert found[name]["n_channels"] == load(name).n_channels
+            assert {fact: getattr(info, fact) for fact in found[name] if fact != "n_channels"}.items() <= found[
+                name
+            ].items()
 
     def test_without_the_extra_for_graphs(self, monkeypatch, capsys):
         def refuse(name):
@@ -522,6 +541,56 @@ def test_help_is_a_line_a_command(words: tuple[str, ...], capsys: pytest.Capture
     assert max(map(len, lines)) <= 120
     assert main([*words, "--foo"]) == 2
     assert "needs a command before --foo; --help lists all" in capsys.readouterr().err
+
+
+def test_every_command_has_examples_and_help_in_the_words_of_a_command_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, command in commands():
+        assert main([*name.split(), "--help"]) == main(["help", *name.split()]) == 0
+        text, _, again = capsys.readouterr().out.partition(f"usage: maze-nca-gym {name} ")[2].partition("usage: ")
+        assert again == f"maze-nca-gym {name} {text}"
+        assert "Python" not in text.replace("Python module to import", "")
+        for example in command.examples:
+            assert f"\n  maze-nca-gym {name} {example}".rstrip() in text
+            assert len(f"  maze-nca-gym {name} {example}") <= 72, "the width of the page of options"
+            given(f"{name} {example.partition(' > ')[0]}")
+        for option in command.options.values():
+            if option.style.positional:
+                usage = text.splitlines()[0]
+                assert (f"[{option.style.metavar}]" in usage) == (option.default is not REQUIRED), name
+
+
+@for_each(
+    ("words", "found"),
+    [
+        (("ev",), "evaluate evolve"),
+        (("evaluate", "--families", "r"), "random rooms"),
+        (("evaluate", "--families", "random", ""), "random perfect kruskal loops rooms caves sparse"),
+        (("solve", "--generator", "=", "per"), "perfect"),
+        (("runs", ""), "list"),
+        (("runs", "list", "--st"), "--state"),
+        (("train", "--n-u"), "--n-updates"),
+        (("levels", "show", "Laby"), "Labyrinth LabyrinthFlipped Labyrinth2"),
+        (("compile-automaton", "first"), "first-passage"),
+        (("completion", ""), "bash zsh fish"),
+        (("generate", "no"), ""),
+    ],
+)
+def test_bash_completes_what_is_typed(words: tuple[str, ...], found: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    ask = '\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _maze_nca_gym; echo "${COMPREPLY[*]}"'
+    command = ["bash", "-c", capsys.readouterr().out + ask, "bash", "maze-nca-gym", *words]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{found}\n"
+
+
+@for_each("shell", ["zsh", "fish"])
+def test_other_shells_read_their_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(word in script for word in ("learn-automaton", "Labyrinth", "guided", "n-updates"))
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
 @for_each("name", ["a\x1b[31mb", "\x9b2J", "\x07", "\udcff"])

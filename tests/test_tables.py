@@ -86,7 +86,25 @@ def test_csv_and_records():
     assert Table.of_facts({"a": "b"}).csv() == "a,b\n"
 
 
-@for_each("width", [30, 80])
+def test_a_terminal_too_narrow_for_the_words_shows_a_paragraph_a_row(capsys: pytest.CaptureFixture[str]):
+    words = "words that go on in further lines"
+    Table(("name", "text", "n"), [("a-long-name", words, "1,000"), ("b", "", "2\n3")], title="A title").print(30)
+    assert capsys.readouterr().out.splitlines() == [
+        "A title",
+        "a-long-name",
+        "  text: words that go on in",
+        "    further lines",
+        "  n: 1,000",
+        "b",
+        "  text:",
+        "  n: 2 3",
+    ]
+    Table.of_facts({"a-long-name": "another-long-name"}).print(25)
+    assert capsys.readouterr().out == "a-long-name\n  another-long-name\n"
+    Table.of_facts({}).print(25)  # nothing to show is no error
+
+
+@for_each("width", [36, 80])
 def test_a_narrow_terminal_shows_names_whole_and_other_texts_in_lines(width: int, capsys: pytest.CaptureFixture[str]):
     words = "words that go on in further lines"
     Table(("name", "text", "n"), [("a-long-name", words, "1,000")], title="A title as wide as that").print(width)

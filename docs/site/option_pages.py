@@ -13,9 +13,9 @@ from maze_nca_gym.cli import main
 
 COMMANDS = (
     *("solve", "play", "train", "compile-automaton", "learn-automaton", "evaluate", "evolve", "bench"),
-    *("sweep", "reproduce", "runs list"),
+    *("check-proofs", "check-refutations", "sweep", "reproduce", "runs list"),
     *("generate", "export"),
-    *("levels list", "levels show", "policies list", "policies show"),
+    *("levels list", "levels show", "policies list", "policies show", "completion"),
 )
 WIDTH = 72
 """Columns of the help."""

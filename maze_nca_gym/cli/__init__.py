@@ -40,7 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     open_streams()
-    if arguments == ["--version"]:
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    if arguments in (["--version"], ["-V"]):
         print(f"maze-nca-gym {__version__}")
         return 0
     try:

@@ -7,14 +7,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from maze_nca_gym import agents
+from maze_nca_gym.agents import laboratory
 from maze_nca_gym.agents.policies.registry import import_own
 from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
-from maze_nca_gym.cli.reading import read_values, show_help, split_words
+from maze_nca_gym.cli.completion import SHELLS
+from maze_nca_gym.cli.reading import filled, names_of, read_values, show_help, split_words
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.mazes.levels import list_prefabs
+from maze_nca_gym.mazes.loading import list_packs
 from maze_nca_gym.support.names import NAMED, unknown_name
-from maze_nca_gym.support.options import Option, Shown, further_options, options_of_call
+from maze_nca_gym.support.options import OneOf, Option, Shown, flag, further_options, options_of_call
 
 
 @dataclass(frozen=True)
@@ -25,10 +30,12 @@ class Command:
         run: takes the options, prints what came of them and returns the exit code.
         function: the function of the library that does the work. Its signature has the options, its docstring the help;
             arguments that `run` names itself replace these or are added. None: `run` has all options.
+        examples: what one may type after the command.
     """
 
     run: Callable[..., int]
     function: Callable[..., Any] | None = None
+    examples: tuple[str, ...] = ("",)
 
     @property
     def about(self) -> str:
@@ -64,7 +71,8 @@ class Command:
                 given, _ = split_words(options, words, prog)
                 named = {name: given[name][0] for name in further.named_by if name in given}
         if {"-h", "--help"} & {*words}:
-            show_help(options, prog, self.about, (self.function, self.run, _import))
+            examples = [f"{prog} {example}".strip() for example in self.examples]
+            show_help(options, prog, self.about, examples, (self.function, self.run, _import))
         values = read_values(options, words, prog)
         values.pop("import", None)
         return partial(self.run, **values)
@@ -93,10 +101,11 @@ class Commands:
             raise ValueError(f"{prog} needs a command: {', '.join(self.within)}; --help describes them")
         if words[0] in ("-h", "--help"):
             width = max(map(len, self.within))
-            print(f"usage: {prog} COMMAND [options]\n\n{self.about}\n")
+            print(f"usage: {prog} {'[-V] ' * (' ' not in prog)}COMMAND [options]\n\n{filled(self.about)}\n")
             for name, command in self.within.items():
-                print(f"  {name:<{width}}  {re.split('[;:]', command.about.splitlines()[0])[0].rstrip('.')}")
-            print(f"\n`{prog} COMMAND --help` describes a command and its options.")
+                about = re.split("[;:]", command.about.splitlines()[0])[0].rstrip(".")
+                print(filled(f"{name:<{width}}  {about}", "  ", " " * (width + 4)))
+            print(f"\n{filled(f'`{prog} COMMAND --help` describes a command and its options.')}")
             raise SystemExit(0)
         if words[0].startswith("-"):
             raise ValueError(f"{prog} needs a command before {words[0]}; --help lists all")
@@ -119,31 +128,82 @@ def _import(modules: str = "") -> None:
     NAMED.set((*NAMED.get(), *named))
 
 
+def complete(*, shell: Annotated[str, OneOf(SHELLS), Shown("SHELL", positional=True)]) -> int:
+    """Print a script by which a shell completes commands, options and names.
+
+    Args:
+        shell: the shell.
+    """
+    words: dict[str, list[str]] = {}
+    flags: dict[str, dict[str, list[str]]] = {}
+    shipped = {
+        "POLICY": agents.list_policies(all=True),
+        "FILE|NAME": [*list_prefabs(), *list_packs(), *BENCHMARK_SETS],
+        "MODULE:NAME": laboratory.AUTOMATA,
+    }
+
+    def names(option: Option) -> list[str]:
+        by_kind = (known for kind, known in shipped.items() if kind in (option.style.metavar or ""))
+        return names_of(option) or [name for known in by_kind for name in known]
+
+    def add(path: str, command: Command | Commands) -> None:
+        if isinstance(command, Commands):
+            words[path] = [*command.within, *([] if path else ["help"])]
+            for name, each in command.within.items():
+                add(f"{path} {name}".strip(), each)
+        else:
+            further = None if command.function is None else further_options(command.function)
+            options = {**({} if further is None else further.options_of({})), **command.options}
+            words[path] = [name for option in options.values() if option.style.positional for name in names(option)]
+            named = {flag(option.name): names(option) for option in options.values() if not option.style.positional}
+            flags[path] = {**named, "--help": []}
+
+    add("", COMMANDS)
+    print(SHELLS[shell](words, flags), end="")
+    return 0
+
+
 COMMANDS = Commands(
     "Mazes in which each step is one iteration of a neural cellular automaton.",
     {
-        "solve": Command(solve.run, agents.solve),
-        "play": Command(solve.run_window, agents.play),
-        "train": Command(train.run, agents.train),
-        "compile-automaton": Command(automata.run_compile, agents.compile_automaton),
-        "learn-automaton": Command(automata.run_learn, agents.learn_automaton),
-        "check-proofs": Command(automata.run_check, agents.check_proofs),
-        "check-refutations": Command(automata.run_check_refutations, agents.check_refutations),
-        "evaluate": Command(evaluate.run, agents.evaluate),
-        "evolve": Command(evolve.run, agents.evolve),
-        "bench": Command(bench.run, agents.bench),
-        "sweep": Command(sweep.run, agents.sweep),
-        "reproduce": Command(sweep.run_reproduce, agents.reproduce),
-        "generate": Command(levels.run, agents.generate),
-        "export": Command(policies.run_export, agents.export),
-        "runs": Commands("List runs: what a folder has.", {"list": Command(sweep.run_list, agents.list_runs)}),
+        "solve": Command(solve.run, agents.solve, ("all-shortest-paths --n 1000", "--generator perfect --size 31")),
+        "play": Command(solve.run_window, agents.play, ("nca-shortest-path-healing",)),
+        "train": Command(train.run, agents.train, ("guided --out runs/mine", "fast --sizes 8,12 --n-updates 1000")),
+        "compile-automaton": Command(automata.run_compile, agents.compile_automaton, ("life --out runs/life",)),
+        "learn-automaton": Command(automata.run_learn, agents.learn_automaton, ("reachable",)),
+        "check-proofs": Command(automata.run_check, agents.check_proofs, ("", "runs/life/coq")),
+        "check-refutations": Command(
+            automata.run_check_refutations, agents.check_refutations, ("queries --signatures cvc5/proofs/eo",)
+        ),
+        "evaluate": Command(
+            evaluate.run,
+            agents.evaluate,
+            ("nca-shortest-path --families random,perfect", "mine=runs/mine/model.safetensors --n 1000"),
+        ),
+        "evolve": Command(evolve.run, agents.evolve, ("nca-shortest-path-small --n 1000",)),
+        "bench": Command(bench.run, agents.bench, ("maze-unique-30 --policies nca-shortest-path",)),
+        "sweep": Command(sweep.run, agents.sweep, ("widths.toml", "widths.toml --launcher slurm")),
+        "reproduce": Command(sweep.run_reproduce, agents.reproduce, ("--scale tiny --out runs/tiny",)),
+        "generate": Command(levels.run, agents.generate, ("runs/levels.npz --generator perfect --n 100",)),
+        "export": Command(policies.run_export, agents.export, ("nca-shortest-path --out nca.html",)),
+        "runs": Commands(
+            "List runs: what a folder has.",
+            {"list": Command(sweep.run_list, agents.list_runs, ("runs/sweep/widths --sort loss",))},
+        ),
         "levels": Commands(
             "List and show levels: named mazes, packs, files.",
-            {"list": Command(levels.list_levels), "show": Command(levels.show_levels)},
+            {
+                "list": Command(levels.list_levels, examples=("--details", "runs/levels.npz")),
+                "show": Command(levels.show_levels, examples=("Labyrinth --solution", "perfect-31 --index 0,1,2")),
+            },
         ),
         "policies": Commands(
             "List and show the policies that come with the package.",
-            {"list": Command(policies.list_them), "show": Command(policies.show)},
+            {
+                "list": Command(policies.list_them, examples=("--all",)),
+                "show": Command(policies.show, examples=("nca-shortest-path",)),
+            },
         ),
+        "completion": Command(complete, examples=("bash > ~/.maze-nca-gym.bash",)),
     },
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from maze_nca_gym.agents import generate
 from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.output import print_level, tell
+from maze_nca_gym.cli.output import print_level, tell, tell_json
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.generation import GENERATORS, generator_defaults
@@ -39,29 +39,52 @@ def run(*, file: Path, **options: Any) -> int:
 
 
 def list_levels(
-    *, files: Annotated[tuple[str, ...], Shown("FILE|NAME …", "all names", positional=True)] = (), details: bool = False
+    *,
+    files: Annotated[tuple[str, ...], Shown("FILE|NAME …", "all names", positional=True)] = (),
+    details: bool = False,
+    json: bool = False,
 ) -> int:
     """List the named mazes, packs, benchmark sets and generators; with files or names, their contents.
 
     Args:
         files: files written by `generate` or `evolve`, or names of packs, benchmark sets and mazes.
         details: describe each name, with a table for each kind.
+        json: print JSON, an array with an object for each file or name, and nothing else.
     """
+    records: list[dict[str, Any]] = []
     for path, levels in [(path, load_levels(path)) for path in files]:
         task = task_of_levels(levels)
         benchmark = BENCHMARK_SETS.get(levels.config.get("name", ""))
         solve = task.solve if benchmark is not None and benchmark.may_be_empty else task.solve_all
         lengths = lengths_of(solve(levels.tiles))
+        if json:
+            shape = dict(zip(("levels", "rows", "columns"), levels.tiles.shape, strict=True))
+            length = {"least": int(lengths.min()), "most": int(lengths.max()), "mean": float(lengths.mean())}
+            about = {"task": task.name, "solution_length": length, "configuration": levels.config}
+            records.append({"name": path, **shape, **about})
+            continue
         facts = {"file": str(path), "number of levels": f"{len(levels):,}", "tiles": _size(levels.tiles)}
         facts[task.name] = f"{lengths.min()} to {lengths.max()} tiles, {lengths.mean():.1f} on average"
         Table.of_facts({**facts, **{name: str(value) for name, value in levels.config.items()}}).print()
     if files:
+        if json:
+            tell_json(records)
         return 0
     prefabs, packs = {name: prefab(name) for name in list_prefabs()}, {name: load_levels(name) for name in list_packs()}
     sets = {
         name: (f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}", f"{each.side} x {each.side}")
         for name, each in BENCHMARK_SETS.items()
     }
+    if json:
+        shapes = {name: ("maze", 1, *tiles.shape) for name, tiles in prefabs.items()}
+        shapes |= {name: ("pack of evolved levels", *pack.tiles.shape) for name, pack in packs.items()}
+        shapes |= {
+            n: ("benchmark set", each.n * each.stream, each.side, each.side) for n, each in BENCHMARK_SETS.items()
+        }
+        shapes |= dict.fromkeys(GENERATORS, ("generator", None, None, None))
+        keys = ("name", "kind", "levels", "rows", "columns")
+        tell_json(dict(zip(keys, (name, *shape), strict=True)) for name, shape in shapes.items())
+        return 0
     if not details:
         columns = ("name", "kind", "levels", "tiles")
         rows: list[tuple[str, ...]] = [
@@ -98,7 +121,7 @@ def list_levels(
 
 def show_levels(
     *,
-    source: Annotated[str, Shown("NAME|FILE", positional=True)],
+    source: Annotated[str, Shown("FILE|NAME", positional=True)],
     index: Annotated[tuple[int, ...], Between(0), Shown("INDEX,…")] = (0,),
     family: bool = False,
     solution: bool = False,

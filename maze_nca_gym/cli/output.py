@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,6 +40,11 @@ def complain(message: str) -> None:
 def tell(text: str) -> None:
     """Print a text that may have names of files in it on stdout."""
     print(printable(text))
+
+
+def tell_json(records: Iterable[Any]) -> None:
+    """Print records as a JSON array on stdout."""
+    print(json.dumps(list(records), indent=2, default=dict))
 
 
 @contextmanager

@@ -10,50 +10,61 @@ from gymnasium.error import DependencyNotInstalled
 from maze_nca_gym.agents import export, find_policy, list_policies, load
 from maze_nca_gym.agents.policies.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.policies.registry import MAIN, NAME_PARTS
-from maze_nca_gym.cli.output import tell
+from maze_nca_gym.cli.output import tell, tell_json
 from maze_nca_gym.support.options import Shown
 from maze_nca_gym.support.tables import Table, percent
 
 
-def list_them(*, all: bool = False, details: bool = False) -> int:
+def list_them(*, all: bool = False, details: bool = False, json: bool = False) -> int:
     """List policies by task: name, state channels, complete levels of a test set, and when to take which.
 
     Args:
         all: also list those to compare with, variants, ablations and baselines, and what the parts of names mean.
         details: show the whole description of each instead of when to take it.
+        json: print JSON, an array with an object for each policy, and nothing else.
     """
     from rich.console import Console
     from rich.text import Text
 
-    policies = list_policies(all=all)
-    console, columns = Console(highlight=False), ("channels", "levels", "complete")
+    policies, measured = list_policies(all=all), {}
+    for name, info in policies.items():
+        try:
+            policy = load(name)
+            n_channels, draws = policy.n_channels, policy.output
+        except DependencyNotInstalled:
+            n_channels, draws = None, ""
+        levels = f"{info.family or USUAL_FAMILY}-{USUAL_SIZE}"  # a test set of the policy's own family
+        score = info.scores.get(f"complete, {levels}")
+        if info.exact:
+            figures = "all", "drawing" if draws in DRAWINGS else "exact"
+        else:
+            figures = ("", "") if score is None else (levels, percent(score, digits=1))
+        measured[name] = n_channels, *figures
+    if json:
+        facts = ("task", "role", "description", "when", "family", "exact", "scores")
+        tell_json(
+            {"name": name, "n_channels": measured[name][0], **{fact: getattr(info, fact) for fact in facts}}
+            for name, info in policies.items()
+        )
+        return 0
+    console = Console(highlight=False)
+    narrow = console.width < 80
     for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
         infos = {name: info for name, info in policies.items() if (info.role, info.task) == (role, task)}
-        lines = [(task if role == MAIN else f"{task}, {role}s", *columns)]
-        for name, info in infos.items():
-            try:
-                policy = load(name)
-                n_channels, draws = str(policy.n_channels), policy.output
-            except DependencyNotInstalled:
-                n_channels, draws = "?", ""
-            levels = f"{info.family or USUAL_FAMILY}-{USUAL_SIZE}"  # a test set of the policy's own family
-            score = info.scores.get(f"complete, {levels}")
-            if info.exact:
-                lines.append((name, n_channels, "all", "drawing" if draws in DRAWINGS else "exact"))
-            else:
-                shown = ("", "") if score is None else (levels, percent(score, digits=1))
-                lines.append((name, n_channels, *shown))
+        lines: list[tuple[str, ...]] = [
+            (task if role == MAIN else f"{task}, {role}s", "channels", "levels", "complete")
+        ]
+        lines += [(name, *("?" if each is None else str(each) for each in measured[name])) for name in infos]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        for row, (name, *figures) in enumerate(lines):
+        for row, (name, *cells) in enumerate(lines):
             style = "bold" if row else "table.title"
-            cells = (f"   {figure:>{width}}" for figure, width in zip(figures, widths[1:], strict=True))
-            console.print(Text.assemble((f"{name:<{widths[0]}}", style), *cells), soft_wrap=True)
+            aligned = (f"   {cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True) if not narrow)
+            console.print(Text.assemble((f"{name:<{widths[0]}}", style), *aligned), soft_wrap=True)
             if row:
-                info, room = infos[name], console.width - 2
-                text = info.description if details else info.when or info.description
-                if not details and len(text) > room:
-                    text = text[: room - 1].rstrip() + "…"
-                text = "\n".join(wrap(text, room, break_on_hyphens=False)) if details else text
+                text = infos[name].description if details else infos[name].when or infos[name].description
+                if narrow:
+                    text = f"{cells[0]} channels; {f'{cells[1]}: {cells[2]}; ' * bool(cells[1])}{text}"
+                text = "\n".join(wrap(text, console.width - 2, break_on_hyphens=False))
                 console.print(Text(indent(text, "  ")), soft_wrap=True)
         print()
     if all:
@@ -73,7 +84,7 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
     return 0
 
 
-def show(*, name: Annotated[str, Shown("NAME|FILE", positional=True)]) -> int:
+def show(*, name: Annotated[str, Shown("POLICY", positional=True)]) -> int:
     """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of them.
 
     Args:

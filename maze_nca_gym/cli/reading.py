@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
 import types
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, make_dataclass
 from functools import partial
+from textwrap import fill
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from maze_nca_gym.support.options import REQUIRED, Option, check, flag, in_words, meant, type_name
@@ -48,7 +50,7 @@ def split_words(
             guess = meant(typed.lstrip("-"), [each.name for each in flags.values()])
             guess = re.sub(r"'(\w+)'", lambda found: flag(found[1]), guess) or "; --help lists all"
             wrong.append(f"there is no option {typed}{guess}")
-            names = {name for each in positional for name in _names(each)}
+            names = {name for each in positional for name in names_of(each)}
             while not equals and rest and _NAME.match(rest[0]) is None and rest[0] not in names:
                 rest.pop(0)
             continue
@@ -89,13 +91,22 @@ def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) 
     return found
 
 
-def show_help(options: Mapping[str, Option], prog: str, about: str, main: Collection[Any]) -> None:
+def filled(text: str, first: str = "", others: str = "") -> str:
+    """Return a text in lines of the terminal's width, the first and the others with what they begin with."""
+    width = shutil.get_terminal_size().columns
+    return fill(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
+
+
+def show_help(
+    options: Mapping[str, Option], prog: str, about: str, examples: Sequence[str], main: Collection[Any]
+) -> None:
     """Print the help of a command and end the program.
 
     Args:
         options: by name.
         prog: the words of the command.
-        about: what the command does.
+        about: what the command does, in paragraphs.
+        examples: commands.
         main: groups whose options come first, without a heading of their own.
 
     Raises:
@@ -108,26 +119,27 @@ def show_help(options: Mapping[str, Option], prog: str, about: str, main: Collec
     own: list[Any] = []
     groups: dict[Any, list[Any]] = {}
     for option in options.values():
-        style, n = option.style, 0 if _several(option) else _size(option)
+        style, needed, n = option.style, option.default is REQUIRED, 0 if _several(option) else _size(option)
         spec = PrimitiveConstructorSpec(
-            nargs=n or "*",
+            nargs=n or (1 if needed else "*"),  # the second puts it in brackets
             metavar=_metavar(option),
             instance_from_str=tuple,
             is_instance=lambda value: True,
             str_from_instance=partial(lambda n, value: [""] * n, n),
         )
-        names = [] if style.metavar is None else _names(option)  # otherwise the metavar lists them
-        text = f"{option.help} Known: {', '.join(names)}." if names else option.help
+        names = [] if style.metavar is None else names_of(option)  # otherwise the metavar lists them
+        text = re.sub(r" ?\bIn Python\b.*?\.(?= |$)", "", option.help) + f" Known: {', '.join(names)}." * bool(names)
         usual = f"(default: {style.default or in_words(option.default)})"
-        if option.default is REQUIRED:
+        if needed:
             usual = "(required)"
         elif style.default is None and (_is_plain(option) or (option.default in (None, ()) and not style.takes_value)):
             usual = ""  # the text says what happens
         shown = arg(name=_shown(option).removeprefix("--"), help=text, help_behavior_hint=usual)
-        marked = Annotated[(Any, spec, shown, *[Positional] * style.positional)]
+        marked = (bool, shown) if _is_plain(option) else (Any, spec, shown, *[Positional] * style.positional)
         members = own if option.group in main else groups.setdefault(option.group, [])
         # a prefix, since some names of options are Python keywords
-        members.append((f"option_{option.name}", marked, field(default=None)))
+        usual_value = tyro.MISSING if needed else False if _is_plain(option) else None
+        members.append((f"option_{option.name}", Annotated[marked], field(default=usual_value)))
     for group, members in groups.items():
         kind = make_dataclass(group.__name__, members)
         kind.__doc__ = (inspect.getdoc(group) or "").split("\n\n")[0]
@@ -136,6 +148,7 @@ def show_help(options: Mapping[str, Option], prog: str, about: str, main: Collec
         heading = "_".join(word.lower() for word in words if word not in ("Config", "Options"))
         own.append((heading, kind, field(default_factory=kind)))
     form = make_dataclass("Options", own)
+    about = "\n".join([f"{about}\n\nExamples:", *(f"  {example}" for example in examples)])
     tyro.cli(form, prog=prog, description=about, args=["--help"], config=(OmitArgPrefixes, FlagCreatePairsOff))
 
 
@@ -178,7 +191,7 @@ def _size(option: Option) -> int:
     return len(get_args(kinds[0])) if is_tuple else 1
 
 
-def _names(option: Option) -> list[str]:
+def names_of(option: Option) -> list[str]:
     """Return all allowed values, if they are names."""
     kinds = _kinds(option)
     names = [name for rule in option.rules for name in rule.names]
@@ -191,7 +204,7 @@ def _metavar(option: Option) -> str:
         return style.metavar
     if _is_plain(option):
         return ""
-    if names := _names(option):
+    if names := names_of(option):
         return "{" + ",".join(names) + "}" + more
     if _is_switch(option):
         return "{" + ",".join(_switch_words(option)) + "}"

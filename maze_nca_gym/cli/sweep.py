@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from ast import literal_eval
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import list_runs, reproduce, sweep
-from maze_nca_gym.cli.output import FAILED, complain, tell
+from maze_nca_gym.cli.output import FAILED, complain, tell, tell_json
 from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ ONE_LINE = 100_000
 
 
 def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
-    """Run a sweep and print its tables; return 1 if runs have failed."""
+    """Run a sweep and print its tables. Exit with 1 if runs have failed."""
     with _Watch() as watch:
         results = sweep(what, on_change=watch.show, **options)
     for table in results.tables_of_sets():
@@ -36,25 +38,39 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
 
 
 def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
-    """Reproduce the paper's tables and say where they are; return 1 if runs have failed."""
+    """Reproduce the paper's tables and say where they are. Exit with 1 if runs have failed."""
     with _Watch() as watch:
         results = reproduce(out=out, on_change=watch.show, **options)
     tell(f"results: {out / 'results.md'}")
     return _verdict(results)
 
 
-def run_list(*, csv: bool = False, **options: Any) -> int:
+def run_list(*, csv: bool = False, json: bool = False, **options: Any) -> int:
     """Print the table of runs.
 
     Args:
         csv: print comma-separated values.
+        json: print JSON, an array with an object for each run, and nothing else.
     """
+    check(not (csv and json), "--csv and --json are two forms: choose one")
     table = list_runs(**options)
     if csv:
         print(printable(table.csv()), end="")
+    elif json:
+        # the first three have no numbers: run, kind and state
+        named = (zip(table.columns, [*row[:3], *map(_value, row[3:])], strict=True) for row in table.rows)
+        tell_json(map(dict, named))
     else:
         table.print(ONE_LINE)
     return 0
+
+
+def _value(text: str) -> Any:
+    """Return the value of an option or a score that is shown as a text; None if it is missing."""
+    try:
+        return literal_eval(text or "None")
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _verdict(results: SweepResults) -> int:

@@ -6,11 +6,11 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymnasium.error import DependencyNotInstalled
@@ -19,7 +19,10 @@ from maze_nca_gym.support.files import atomic_write
 from maze_nca_gym.support.names import printable
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+_WHOLE = 12
+"""Letters of a word from which it may be split in a narrow table."""
 
 _LATEX = str.maketrans(
     {"±": r"$\pm$", "\N{MINUS SIGN}": "$-$", "\n": " ", "\r": " "}
@@ -71,18 +74,28 @@ class Table:
 
         Args:
             width: number of characters per line, by default the terminal's. If the table is wider, all texts except
-                those in the first column are wrapped.
+                those in the first column are wrapped; if their words do not fit, each row is a paragraph.
         """
         from rich.console import Console
 
         Console(width=width).print(self)
 
-    def __rich__(self) -> Group:
-        """Return what a console of rich prints."""
-        from rich.console import Group
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield what a console of rich prints."""
         from rich.table import Table as TerminalTable
         from rich.text import Text
 
+        if self.title:  # that of a rich table would be wrapped at the width of the table
+            yield Text(printable(self.title), style="table.title")
+        names, *others = zip(self.columns or ("", ""), *self.rows, strict=True)
+        words = (min(_WHOLE, max(map(len, " ".join(column).split()), default=0)) for column in others)
+        if max(map(len, names)) + sum(words) + 3 * len(others) + 4 > options.max_width:
+            for name, *texts in self.rows:
+                yield Text(printable(name), style="bold")
+                for heading, text in zip(self.columns[1:] or ("",), texts, strict=True):
+                    line = " ".join(printable(f"{heading}: {text}" if heading else text).split())
+                    yield Text(fill(line, options.max_width, initial_indent="  ", subsequent_indent="    "))
+            return
         table = TerminalTable(show_header=bool(self.columns))
         for i, (column, side) in enumerate(zip(self.columns or ("", ""), self._sides, strict=True)):
             is_name = i == 0  # not wrapped, so that names can be copied
@@ -90,8 +103,7 @@ class Table:
             table.add_column(Text(printable(column)), justify=side, no_wrap=is_name, overflow="fold", style=style)
         for row in self.rows:
             table.add_row(*(Text(printable(text)) for text in row))
-        # The title of a rich table would be wrapped at the width of the table.
-        return Group(Text(printable(self.title), style="table.title"), table) if self.title else Group(table)
+        yield table
 
     def markdown(self) -> str:
         """Return the table as Markdown, without a line break at its end."""
