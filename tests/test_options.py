@@ -140,7 +140,7 @@ def test_wrong_words_are_one_line(words):
 def test_help_shows_what_the_field_says(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     with pytest.raises(SystemExit):
-        show_help(options_of(Cut), "cut", "Cut something.", (Cut,))
+        show_help(options_of(Cut), "cut", "Cut something.", ["cut log"], (Cut,))
     out = " ".join(capsys.readouterr().out.split())
     for text in (
         "Angle in degrees. (default: 30.0)",
