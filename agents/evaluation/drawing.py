@@ -168,7 +168,7 @@ def curve(
     thickness = 0.15 * mpl.rcParams["font.size"]
     axes.plot(x, y, color=color, **{"linewidth": thickness, "markeredgecolor": "white", **options})
     if end:
-        axes.plot(x[-1:], y[-1:], "o", color=color, markersize=end, markeredgecolor="white", zorder=3)
+        axes.plot(x[-1:], y[-1:], "o", color=color, markersize=end, markeredgecolor="white", zorder=3, clip_on=False)
 
 
 def bar_places(axes: Axes, labels: Sequence[str], n: int) -> tuple[NDArray[np.float64], float]:
@@ -211,7 +211,7 @@ def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
     count_axis(axes.xaxis)
 
 
-def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
+def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None, title: str = "") -> None:
     """Draw a legend above the panels, in as many columns as fit, and make the figure higher by as much.
 
     Long labels go on in further lines: nothing of them is left out.
@@ -219,6 +219,7 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
     Args:
         drawn: the figure.
         handles: label -> what has it; by default all that has a label in any panel, each label once.
+        title: a line above the labels.
     """
     found = dict(handles or {})
     for axes in drawn.axes if handles is None else ():
@@ -231,7 +232,7 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
     room = drawn.bbox.width - 0.2 * drawn.dpi
     counts = dict.fromkeys(ceil(len(found) / rows) for rows in range(1, len(found) + 1))  # rows as full as can be
     for columns in counts:
-        made = drawn.legend(found.values(), labels, loc="outside upper center", ncols=columns)
+        made = drawn.legend(found.values(), labels, loc="outside upper center", ncols=columns, title=title or None)
         box = made.get_window_extent(renderer)
         if box.width <= room or columns == 1:
             break

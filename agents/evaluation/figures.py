@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
@@ -53,19 +54,19 @@ def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWi
     Where stability was measured, a dotted line goes on to the end of its long run.
     """
     families = list(dict.fromkeys(result.family for result in results))
+    looks = _Looks(results, ("policy", "size"))
     with figure(path, 1.2 + 4.2 * len(families), 6.6, dpi=130, printed=width) as drawn:
         grid = np.array(panels(drawn, 2 * len(families), len(families), sharex="col", sharey="row")).reshape(2, -1)
-        looks = _Looks(results, ("policy", "size"))
         for row, metric in zip(grid, ("accuracy", "complete"), strict=True):
             for (axes, family), result in product(zip(row, families, strict=True), results):
                 if result.family == family:
                     points = result.evaluation.curve
-                    colour, dash, _ = looks.of(result)
-                    curve(axes, *_columns(points, metric), color=colour, end=5, linestyle=dash)
+                    look = looks.of(result) | {"marker": ""}
+                    curve(axes, *_columns(points, metric), end=5, **look)
                     if result.stability is not None:
                         steps, values, *_ = _columns([points[-1], *result.stability.curve], metric)
-                        style: dict[str, Any] = {"linestyle": RUNNING_ON, "linewidth": 1.4, "alpha": 0.8}
-                        curve(axes, steps, values, color=colour, **style)
+                        look |= {"linestyle": RUNNING_ON, "linewidth": 1.4, "alpha": 0.8}
+                        curve(axes, steps, values, **look)
             row[0].set_ylabel(metric)
             fraction_axis(row[0])
         for axes, family in zip(grid[0], families, strict=True):
@@ -74,7 +75,7 @@ def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWi
             axes.set(xlabel="iterations", xscale="log")
             count_axis(axes.xaxis)
         disturbed = any(result.stability is not None for result in results)
-        legend(drawn, looks.handles() | ({"running on": _sample(RUNNING_ON)} if disturbed else {}))
+        legend(drawn, looks.handles() | ({"running on": _sample(RUNNING_ON)} if disturbed else {}), looks.title)
     return Path(path)
 
 
@@ -89,17 +90,16 @@ def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth =
     lines: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(results, key=lambda result: result.size):
         lines.setdefault((result.policy, result.family), []).append(result)
+    looks = _Looks(results, ("policy", "family"))
     with figure(path, 13.2, 4.2, dpi=130, printed=width) as drawn:
-        looks = _Looks(results, ("policy", "family"))
         for axes, metric in zip(panels(drawn, len(METRICS), len(METRICS), sharey=True), METRICS, strict=True):
             for named in dict.fromkeys((result.policy, result.family) for result in results):
-                colour, dash, marker = looks.of(lines[named][0])
                 places = _columns([Point(each.size, each.metrics) for each in lines[named]], metric)
-                curve(axes, *places, color=colour, linestyle=dash, marker=marker, markersize=6)
+                curve(axes, *places, markersize=6, **looks.of(lines[named][0]))
             size_axis(axes, sorted({result.size for result in results}))
             axes.set_title(metric)
             fraction_axis(axes)
-        legend(drawn, looks.handles())
+        legend(drawn, looks.handles(), looks.title)
     return Path(path)
 
 
@@ -129,7 +129,7 @@ def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWid
             places, wide = bar_places(axes, [*bars[0]], len(own))
             for (result, _), shown, where in zip(own, bars, places, strict=True):
                 for place, (it, fresh) in zip(where, shown.values(), strict=True):
-                    axes.bar(place, it.value, wide, color=looks.of(result)[0])
+                    axes.bar(place, it.value, wide, color=looks.of(result)["color"])
                     ends = [[it.value - it.low], [it.high - it.value]]
                     axes.errorbar(place, it.value, ends, color=INK, linewidth=1, capsize=2)
                     if fresh is not None:
@@ -146,30 +146,41 @@ def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWid
 
 
 class _Looks:
-    """Colours, dashes and markers of results: colours tell apart the first attribute that varies, dashes the second."""
+    """Colours, widths, dashes and markers of results.
+
+    Colours and widths tell apart the first attribute that varies, dashes and markers the second, or else the first too.
+    So a line is seen behind another on the same place.
+    """
 
     def __init__(self, results: Sequence[Result], attributes: Sequence[str]) -> None:
         values = {name: list(dict.fromkeys(getattr(result, name) for result in results)) for name in attributes}
         self._varying = {name: found for name, found in values.items() if len(found) > 1} or {
             attributes[0]: values[attributes[0]]
         }
+        self.title = "" if "policy" in self._varying else values["policy"][0]
+        """The policy, where the legend does not name it."""
 
-    def of(self, result: Result) -> tuple[str, Any, str]:
-        """Return colour, line style and marker."""
-        first, *others = (values.index(getattr(result, name)) for name, values in self._varying.items())
-        second, (turn, colour) = others[0] if others else 0, divmod(first, len(COLOURS))
-        marker = MARKERS[(second if others else first) % len(MARKERS)]
-        return COLOURS[colour], DASHES[(second + turn) % len(DASHES)], marker
+    def of(self, result: Result) -> dict[str, Any]:
+        """Return colour, line width, line style and marker by their names in matplotlib."""
+        (first, n), *others = (
+            (values.index(getattr(result, name)), len(values)) for name, values in self._varying.items()
+        )
+        second = others[0][0] + first // len(COLOURS) if others else first
+        return {
+            "color": COLOURS[first % len(COLOURS)],
+            "linewidth": 0.15 * mpl.rcParams["font.size"] * (1 + 0.7 * (n - 1 - first) / max(1, n - 1)),
+            "linestyle": DASHES[second % len(DASHES)],
+            "marker": MARKERS[second % len(MARKERS)],
+        }
 
     def handles(self) -> dict[str, Artist]:
         """Return a sample line for each label of the legend."""
         lines: dict[str, Artist] = {}
         for i, (name, values) in enumerate(self._varying.items()):
             for place, value in enumerate(values):
-                turn, colour = divmod(place, len(COLOURS))
                 label = f"size {value}" if name == "size" else str(value)
-                dash = DASHES[(place if i else turn) % len(DASHES)]
-                lines[label] = _sample(dash, GREY if i else COLOURS[colour])
+                dash = place if i or len(self._varying) == 1 else place // len(COLOURS)
+                lines[label] = _sample(DASHES[dash % len(DASHES)], GREY if i else COLOURS[place % len(COLOURS)])
         return lines
 
 

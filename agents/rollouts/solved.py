@@ -159,11 +159,10 @@ class Solved(Tabular):
 
     def _repr_html_(self) -> str:
         """Return the table and the episode on the level with the longest solution, for notebooks."""
-        title, shown = type(self.policy).__name__, self.shown
-        n_steps = int(self.result.steps[shown])
-        frames = animation_frames(self.policy, self.levels[shown], self.targets[shown], n_steps, title)
-        gif = gif_bytes(frames, _FPS)
-        return self.table().html() + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
+        n_steps = int(self.result.steps[self.shown])
+        episode = self.policy, self.levels[self.shown], self.targets[self.shown], n_steps, self.name
+        gif = gif_bytes(animation_frames(*episode), _FPS)
+        return self.table().html() + notebooks.image(gif, "gif", f"{self.name}: {n_steps:,} iterations")
 
 
 def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> list[Frame]:

@@ -41,8 +41,9 @@ UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
 """Units of time in seconds; the largest is used of which the run took at least `FEWEST`."""
 MANY = 40
 """Number of points from which a curve has no markers."""
-CLOSE = 1e4
-"""Losses within this factor also have ticks at 2 and 5; over more powers of ten, matplotlib would then draw none."""
+CLOSE, VERY_CLOSE = 1e4, 5
+"""Losses within these factors have ticks at 2 and 5 too: over more powers of ten matplotlib draws none, over fewer it
+draws many at even distances."""
 SMOOTHED = 0.04
 """Part of the run over which the training loss is averaged."""
 APART = 0.03
@@ -50,9 +51,10 @@ APART = 0.03
 
 
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
-    """Write loss, validation and learning rate against updates and time as a PNG file; returns its path.
+    """Write losses, validation and learning rate against updates and time as a PNG file; returns its path.
 
-    If the levels evolve, another panel shows the mean length of their solutions.
+    Losses have panels of their own, since that of training is of several iterations, with whatever else is taught. If
+    the levels evolve, another panel shows the mean length of their solutions.
 
     Args:
         lines: at least one, in the order of updates.
@@ -71,18 +73,23 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         curve(axes, x, y if values is None else values, color=colour, label=label, **style)
 
     evolving = len(columns[LENGTH][0]) > 0
-    heights = (3, 3, 1.7, 1.4) if evolving else (3, 3, 1.4)
-    with figure(path, 9, 11 if evolving else 9, title, style=OWN_STYLE) as drawn:
-        loss, validation, *lengths, rate = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    heights = (2, 2, 3, *((1.7,) if evolving else ()), 1.4)
+    with figure(path, 9, 1.6 + sum(heights), title, style=OWN_STYLE) as drawn:
+        loss, valid, validation, *lengths, rate = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         loss.plot(*columns["loss"], color=BLUE, alpha=0.25, linewidth=1)
-        plot(loss, "loss", BLUE, "training, smoothed", _smooth(columns["loss"][1]))
-        plot(loss, "valid_loss", VERMILION, "validation, after the last iteration")
-        loss.set(ylabel="loss", yscale="log")
-        least, most = loss.get_ylim()
-        loss.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most < CLOSE * least else (1,)))
-        loss.yaxis.set_minor_locator(NullLocator())
-        loss.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-        loss.legend(loc="best")
+        plot(loss, "loss", BLUE, "", _smooth(columns["loss"][1]))
+        plot(valid, "valid_loss", VERMILION, "")
+        loss.set_ylabel("training loss,\nsmoothed")
+        valid.set_ylabel("validation loss,\nlast iteration")
+        for axes in (
+            axes for axes in (loss, valid) if axes.dataLim.minposy < math.inf
+        ):  # else there are no powers of it
+            axes.set_yscale("log")
+            least, most = axes.get_ylim()
+            of_powers = LogLocator(subs=(1, 2, 5) if most < CLOSE * least else (1,))
+            axes.yaxis.set_major_locator(MaxNLocator(4) if most < VERY_CLOSE * least else of_powers)
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
         for name, colour in METRICS.items():
             values = columns[name][1]
             plot(validation, name, colour, name + (f" {values[-1]:.1%}".replace("%", " %") if len(values) else ""))
@@ -93,7 +100,9 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
             plot(axes, LENGTH, BLUE, "")
             axes.set_ylabel("solution length\n(training)")
         rate.plot(*columns["learning_rate"], color=GREY, linewidth=2)
-        rate.set(ylabel="learning rate", xlabel="updates", xlim=(0, lines[-1]["update"]))
+        rate.set(
+            ylabel="learning rate", xlabel="updates", xlim=(-0.01 * lines[-1]["update"], 1.01 * lines[-1]["update"])
+        )
         rate.set_ylim(bottom=0)
         rate.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2), useMathText=True)
         count_axis(rate.xaxis, 9)

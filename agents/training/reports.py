@@ -11,7 +11,7 @@ from typing import Any
 from maze_nca_gym.support.files import os_error_context
 
 from ..policies.policy import Policy
-from ..runs import Line, ProgressBar, RunFolder
+from ..runs import Line, ProgressBar, RunFolder, duration
 from .config import TrainingConfig
 from .loop import COLUMNS, Report
 
@@ -58,7 +58,7 @@ def reporting(
 
         title = (
             f"{config.model.model}, {config.model.n_channels} channels, {config.task}: update "
-            f"{int(lines[-1]['update']):,} of {config.n_updates:,}, {lines[-1]['seconds'] / 60:,.1f} minutes"
+            f"{int(lines[-1]['update']):,} of {config.n_updates:,}, {duration(lines[-1]['seconds'])}"
         )
         if policy is not None:
             draw_rollouts(policy, config, title, run.path / ROLLOUTS)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from itertools import combinations, pairwise
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -26,6 +28,9 @@ from maze_nca_gym.agents.evaluation.drawing import (
     size_axis,
     strip,
 )
+from maze_nca_gym.agents.evaluation.figures import _Looks
+from maze_nca_gym.agents.evaluation.leaderboard import figures as leaderboard_figures
+from maze_nca_gym.agents.training import figures as training_figures
 from maze_nca_gym.support.options import options_of_call
 
 LONG = "runs/sweeps/guided-lr=0.003-channels=32-seed={}-with-a-name-as-long-as-that/model.safetensors"
@@ -113,6 +118,60 @@ def test_axes_of_fractions_counts_and_sizes_and_groups_of_bars(tmp_path):
     assert np.diff(places, axis=0).min() >= width
     assert np.diff(np.sort(places.ravel())).min() >= width
     assert sizes.get_xticks().tolist() == [16, 32]
+
+
+@for_each(("policies", "sizes", "title"), [("ab", [8], ""), ("ab", [8, 16], ""), ("a", [8, 16], "a"), ("a", [8], "")])
+def test_a_line_is_seen_behind_another_on_its_place_and_the_legend_says_of_what_it_is(policies, sizes, title):
+    results = [SimpleNamespace(policy=policy, size=size) for policy in policies for size in sizes]
+    looks = _Looks(results, ("policy", "size"))
+    for one, other in combinations(map(looks.of, results), 2):
+        assert (one["color"], one["linestyle"]) != (other["color"], other["linestyle"])
+        assert one["linewidth"] > other["linewidth"] or one["linestyle"] != other["linestyle"]
+    assert looks.title == title
+    assert title or set(policies) <= set(looks.handles())
+
+
+def drawn_by(monkeypatch, module, draw, *given):
+    """The figure that a function draws."""
+    kept = []
+
+    @contextmanager
+    def keeping(*words, **options):
+        with figure(*words, **options) as drawn:
+            kept.append(drawn)
+            yield drawn
+
+    monkeypatch.setattr(module, "figure", keeping)
+    draw(*given)
+    return kept[0]
+
+
+def test_losses_of_training_and_validation_have_axes_of_their_own(tmp_path, monkeypatch):
+    line = {"loss": 0.4, "valid_loss": 0.03, "accuracy": 0.5, "optimal": 0.1, "complete": 0.1, "learning_rate": 0.01}
+    lines = [{"update": n, "seconds": 0.1 * n, **line} for n in (10, 20)]
+    path = tmp_path / "curves.png"
+    drawn = drawn_by(monkeypatch, training_figures, training_figures.draw_curves, lines, "a title", path)
+    shown = {axes.get_ylabel(): axes for axes in drawn.axes}
+    values = {name: {y for each in axes.lines for y in each.get_ydata()} for name, axes in shown.items()}
+    of_loss = {name.partition(" ")[0]: ys for name, ys in values.items() if " loss" in name}
+    assert set(of_loss) == {"training", "validation"}
+    np.testing.assert_allclose([*of_loss["training"]], 0.4)
+    assert of_loss["validation"] == {0.03}
+    training_figures.draw_curves([{"update": 10, "seconds": 1.0, "loss": 0.4, "learning_rate": 0.01}], "a title", path)
+
+
+@for_each(("weights", "ticks"), [([4000], {"10k"}), ([4000, None], {"10k", "not\nstated"})])
+def test_a_leaderboard_of_few_rows_is_a_small_picture_with_room_for_what_there_is(
+    tmp_path, monkeypatch, weights, ticks
+):
+    entries = [SimpleNamespace(weights=n, supervision="answers", searches=False) for n in weights]
+    rows = [(SimpleNamespace(name=f"n{i}", entry=each, is_ours=True), 100.0) for i, each in enumerate(entries)]
+    path = tmp_path / "any.png"
+    drawn = drawn_by(monkeypatch, leaderboard_figures, leaderboard_figures.draw, {"a set": rows}, path)
+    (axes,) = drawn.axes
+    assert {text.get_text() for text in axes.get_xticklabels()} == ticks
+    assert drawn.get_figheight() < 3
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["learns from answers", "measured here"]
 
 
 def test_a_strip_has_a_panel_and_a_caption_for_each_picture(tmp_path):

@@ -41,12 +41,15 @@ def draw(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width
         ValueError: another suffix.
         OSError: the file could not be written.
     """
-    heights = [2.2 + 0.13 * len(found) for found in sets.values()]
+    heights = [min(1.0 + 0.35 * len(found), 2.2 + 0.13 * len(found)) for found in sets.values()]
     lines = [line for found in sets.values() for line, _ in found]
     weights = [line.entry.weights for line in lines if line.entry.weights]
     least, unstated = min(weights, default=600) / 2, 10.0 ** (ceil(log10(max(weights, default=1000))) + 0.7)
+    is_stated = len(weights) == len(lines)
+    most = 8.0 * max(weights, default=0) if is_stated else unstated * 3
     ticks = {10.0**i: f"{10 ** (i % 3)}{'kMG'[i // 3 - 1] if i >= 3 else ''}" for i in range(12)}
-    ticks = {x: name for x, name in ticks.items() if least < x < unstated / 3} | {unstated: "not\nstated"}
+    ticks = {x: name for x, name in ticks.items() if least < x < min(most, unstated / 3)}
+    ticks |= {} if is_stated else {unstated: "not\nstated"}
     percentages, scale = (0, 50, 80, 90, 95, 98, 99, 100), 0.7 if width else 1.0
     with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10 * scale}, printed=width) as drawn:
         drawn.set_figheight(drawn.get_figheight() * max(1.0, WIDTHS["page"] / drawn.get_figwidth()))  # room for names
@@ -65,10 +68,11 @@ def draw(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width
                 }
                 place = line.entry.weights or unstated, _height(value)
                 axes.plot(*place, linestyle="none", zorder=3, clip_on=False, **look)
-            axes.set(xscale="log", xlim=(least, unstated * 3))
+            axes.set(xscale="log", xlim=(least, most))
             axes.set_xticks(list(ticks), ticks.values())
             axes.xaxis.set_minor_locator(NullLocator())
-            axes.axvspan(unstated / 3, unstated * 3, color=GREY, alpha=0.1, linewidth=0)
+            if not is_stated:
+                axes.axvspan(unstated / 3, most, color=GREY, alpha=0.1, linewidth=0)
             axes.set_yticks([_height(tick) for tick in percentages], [f"{tick} %" for tick in percentages])
             axes.set_ylim(max(-0.08, _height(min(value for _, value in found)) - 0.3), 2.45)
             axes.axhline(_height(100), color=GREY, linewidth=0.8, zorder=0)
@@ -79,9 +83,15 @@ def draw(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width
             for name in COLOURS
             if name in used
         }
-        samples["measured here"] = {"marker": "o"}
-        samples["published"] = {"marker": "D", "markersize": 6}
-        samples["searches"] = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.6}
+        looks: dict[str, tuple[bool, dict[str, Any]]] = {
+            "measured here": (any(line.is_ours for line in lines), {"marker": "o"}),
+            "published": (not all(line.is_ours for line in lines), {"marker": "D", "markersize": 6}),
+            "searches": (
+                any(line.entry.searches for line in lines),
+                {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.6},
+            ),
+        }
+        samples |= {name: own for name, (is_used, own) in looks.items() if is_used}
         usual = {"linestyle": "none", "marker": "s", "color": GREY, "markersize": 8}
         legend(drawn, {label: Line2D([], [], **{**usual, **own}) for label, own in samples.items()})
         for axes, found in zip(shown, sets.values(), strict=True):

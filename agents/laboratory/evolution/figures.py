@@ -38,7 +38,7 @@ def draw(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, title: str) 
         run: the folder, with a line for each round.
         snapshots: at least one, all with the same number of levels of one size.
         task: the task of the levels.
-        title: the title above the curves.
+        title: the title above the curves, and above the levels.
 
     Raises:
         OSError: a file could not be written.
@@ -51,22 +51,21 @@ def draw(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, title: str) 
             curve(axes, rounds, values, color=colour, end=7, linewidth=2)
             ends = (written.format(value).replace("%", " %") for value in (values[0], values[-1]))
             axes.set_title(f"{label}: {' to '.join(ends)}", fontsize=12)
-            axes.set(xlabel="rounds", xlim=(0, max(rounds[-1], 1)))
+            last, most = max(rounds[-1], 1), max(*values, 1e-9)
+            axes.set(xlabel="rounds", xlim=(-0.03 * last, 1.03 * last), ylim=(-0.03 * most, 1.06 * most))
             count_axis(axes.xaxis, 6)
         fraction_axis(shown[-1])
-        for axes in shown[:-1]:
-            axes.set_ylim(bottom=0)
     by_round = dict(zip(rounds, run.lines, strict=True))
-    frames = [_frame(snapshot, by_round[int(snapshot["round"])], task) for snapshot in snapshots]
+    frames = [_frame(snapshot, by_round[int(snapshot["round"])], task, title) for snapshot in snapshots]
     save_gif(run.path / HARDEST, frames + [frames[-1]] * (LAST_FRAME - 1), FPS)
 
 
-def _frame(snapshot: Snapshot, line: Line, task: Task) -> Frame:
+def _frame(snapshot: Snapshot, line: Line, task: Task, title: str) -> Frame:
     tiles, pictures = snapshot["tiles"], []
     parts = zip(tiles, snapshot["paths"] / np.float32(255), task.solve_all(tiles), snapshot["regret"], strict=True)
     for level, path, solution, regret in parts:
         picture = draw_level(level, path, max(LEAST_CELL, SIDE // max(level.shape)), solution, kinds=task.kinds)
         pictures.append(captioned(picture, f"regret {regret:.3g}", f"{int(solution.sum())} tiles", size=13))
-    sheet = contact_sheet(pictures, columns=math.ceil(math.sqrt(len(tiles))), gap=GAP)
+    sheet = captioned(contact_sheet(pictures, columns=math.ceil(math.sqrt(len(tiles))), gap=GAP), title, margin=GAP)
     facts = f"regret {line['mean_fitness']:.3g}, {line['mean_solution_length']:.1f} tiles"
     return captioned(sheet, f"round {line['round']:,}", facts, size=18, margin=GAP)

@@ -115,14 +115,14 @@ class TestPictures:
         with pytest.raises(KeyboardInterrupt):
             interrupted()
         with Image.open(tmp_path / "curves.png") as image:
-            assert image.size == (1080, 1080)
+            assert image.size == (1080, 1200)
 
     def test_where_levels_evolve_a_panel_shows_how_long_their_solutions_are(self, tmp_path, capsys):
         with opened(tmp_path, CONFIG) as report:
             report(logged(10, mean_solution_length=14.23), None)
             report(logged(20, mean_solution_length=15.5), None)
         with Image.open(tmp_path / "curves.png") as image:
-            assert image.size == (1080, 1320)
+            assert image.size == (1080, 1404)
         assert "loss 0.1000, path 14.2, 640 levels/s" in capsys.readouterr().out
 
     def test_nothing_happened_nothing_drawn(self, tmp_path):
