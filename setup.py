@@ -1,7 +1,8 @@
 """Give the long description links that work outside of the repository, and an editable install a path.
 
-The variable REPOSITORY_URL has the repository's address, as https://github.com/OWNER/NAME. Without it, links stay
-relative, which work in a clone and in the source distribution. All else is in `pyproject.toml`.
+The variable REPOSITORY_URL has the repository's address, as https://github.com/OWNER/NAME, and SITE_URL that of its
+site, to which links to the pages lead that run in a browser. Without the former, links stay relative, which work in a
+clone and in the source distribution. All else is in `pyproject.toml`.
 """
 
 import os
@@ -14,11 +15,12 @@ from setuptools.command.editable_wheel import editable_wheel
 ROOT = Path(__file__).parent
 
 
-def long_description(address: str) -> str:
-    """Return the README, its relative links replaced by those into the repository at an address, if there is one."""
+def long_description(address: str, site: str) -> str:
+    """Return the README, its relative links replaced by those to addresses of the repository, if any, and its site."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     links = runpy.run_path(str(ROOT / "docs" / "site" / "links.py"))
-    moved: str = links["moved"](readme, "README.md", links["in_repository"](address)) if address else readme
+    running = {f"docs/{page}": page for page in ("article/index.html", "play/index.html")}
+    moved: str = links["moved"](readme, "README.md", links["anywhere"](running, site, address)) if address else readme
     return moved
 
 
@@ -44,6 +46,6 @@ class Editable(editable_wheel):
 
 setup(
     cmdclass={"editable_wheel": Editable},
-    long_description=long_description(os.environ.get("REPOSITORY_URL", "").rstrip("/")),
+    long_description=long_description(*(os.environ.get(f"{of}_URL", "").rstrip("/") for of in ("REPOSITORY", "SITE"))),
     long_description_content_type="text/markdown",
 )

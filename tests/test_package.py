@@ -190,9 +190,15 @@ def test_wheel_has_the_page_without_its_policies(copy: Path) -> None:
     assert packed == {f"maze_nca_gym/agents/page/{path.name}" for path in PAGE.iterdir() if path.is_file()}
 
 
-@pytest.mark.parametrize("address", ["", "https://example.org/owner/name"])
-def test_long_description_links_into_the_repository(copy: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+@pytest.mark.parametrize(
+    ("address", "site"),
+    [("", ""), ("https://example.org/owner/name", ""), ("https://example.org/owner/name", "https://example.org/name")],
+)
+def test_long_description_links_into_the_repository_and_to_the_site(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, address: str, site: str
+) -> None:
     monkeypatch.setenv("REPOSITORY_URL", address)
+    monkeypatch.setenv("SITE_URL", f"{site}/")
     with tarfile.open(build(copy, "build_sdist('dist')")) as archive:
         (info,) = (name for name in archive.getnames() if re.fullmatch(r"[^/]*/PKG-INFO", name))
         description = archive.extractfile(info).read().decode().partition("\n\n")[2]
@@ -202,6 +208,7 @@ def test_long_description_links_into_the_repository(copy: Path, monkeypatch: pyt
         assert [target for target in targets if not target.startswith("https://")] == []
         assert f"{address}/raw/HEAD/docs/hero.gif" in targets
         assert f"{address}/blob/HEAD/docs/policies.md" in targets
+        assert f"{site or f'{address}/blob/HEAD/docs'}/play/index.html" in targets
     else:
         assert description.strip() == read("README.md").strip()
 

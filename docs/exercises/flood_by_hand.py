@@ -6,7 +6,7 @@
 # [package](../install.md) and Jupyter; it takes about 45 minutes.
 #
 # On the site, the page of this sheet ends with two notebooks, one with the gaps and one with the solutions. There, each
-# solution can be unfolded below its gap. Do so when you have one of your own.
+# solution can be unfolded below its gap, and so can what cells show. Do so when you have an answer of your own.
 
 # %%
 from enum import IntEnum

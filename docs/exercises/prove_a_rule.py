@@ -7,7 +7,7 @@
 # hand](flood_by_hand.py) says how rules are written.
 #
 # On the site, the page of this sheet ends with two notebooks, one with the gaps and one with the solutions. There, each
-# solution can be unfolded below its gap. Do so when you have one of your own.
+# solution can be unfolded below its gap, and so can what cells show. Do so when you have an answer of your own.
 #
 # ## 1. Three rules
 #

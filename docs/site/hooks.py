@@ -42,7 +42,7 @@ WIDE = re.compile(r"^\|(?:[^|\n]*\|){7,}$", re.MULTILINE)
 """A row of a table that needs more room than a page has beside its table of contents."""
 TAG = re.compile(r"<[^>]*>")
 LONG = 24
-"""Mean length of the texts of a table, but for its first column, that need a line of their own on a phone."""
+"""Length of a text that needs a line of its own on a phone: the mean of a table of texts, but for its first column."""
 EXAMPLE = re.compile(r"^( *)>>> .*\n(?:\1[^\s\"].*\n)*", re.MULTILINE)
 """An example within a docstring, with what it prints."""
 
@@ -131,12 +131,14 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def _with_names(table: re.Match[str]) -> str:
-    """Return a table of up to three columns whose cells name theirs, if they hold texts; any other as it is."""
+    """Return a table whose cells name their columns, if these are at most three and hold texts; else one whose short
+    cells are marked, which are not broken at a hyphen.
+    """
     names = re.findall(r"<th[^>]*>(.*?)</th>", table[1], re.DOTALL)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", table[1], re.DOTALL)
     texts = [len(TAG.sub("", cell)) for i, cell in enumerate(cells) if i % len(names)]
     if len(names) > 3 or not texts or sum(texts) < LONG * len(texts):
-        return table[0]
+        return re.sub(rf"<td(?=[^>]*>[^<]{{0,{LONG}}}</td>)", "<td data-short", table[0])
     column = cycle(escape(TAG.sub("", name)) for name in names)
     named = re.sub("<td", lambda _: f'<td data-name="{next(column)}"', table[1])
     return f"<table data-texts>{named}</table>"
