@@ -545,7 +545,7 @@
       this.run = 0;
       this.done = done;
       this.words = make("p", { class: "verdict", role: "status" });
-      this.slow = make("p", { class: "verdict" }, "This browser has no WebAssembly with vectors, or has it switched off. With it, this network would be some twenty times as fast.");
+      this.slow = make("p", { class: "verdict" }, "This browser has no WebAssembly with vectors, or has it switched off. With it, this network would be more than twenty times as fast.");
       this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
       const host = { tool: "ask", paint: (board) => this.paint(board), edit: () => {}, ask: () => {}, damaged: () => {} };
       Object.defineProperty(host, "automaton", { get: () => this.shown });

@@ -62,7 +62,7 @@
     levelChanged();
     fit();
     if (policy.needs_border && hasGaps(level)) say(`${policy.name} learned on mazes with a wall around them, and this one has gaps there: it may fail.`);
-    if (state.automaton.isSlow) say(`This browser has no WebAssembly with vectors, or has it switched off. With it, ${policy.name} would be some twenty times as fast.`);
+    if (state.automaton.isSlow) say(`This browser has no WebAssembly with vectors, or has it switched off. With it, ${policy.name} would be more than twenty times as fast.`);
   }
 
   /** Return whether a level has a free tile on its rim. */
