@@ -398,6 +398,8 @@ class TestPolicies:
             *["shortest-path, variants", "diameter, variants"] * everything,
             *["shortest-path, ablations", "shortest-path, baselines"] * everything,
         ]
+        for table in re.findall(r"^.* complete\n(?:.+\n)*", out, re.MULTILINE):
+            assert len({len(line) for line in table.splitlines() if not line.startswith("  ")}) == 1
         for name, info in list_policies(all=everything).items():
             levels = "perfect-16" if name == "nca-diameter-perfect" else "random-16"
             exact = "drawing" if name in ("all-shortest-paths", "depth-first") else "exact"
