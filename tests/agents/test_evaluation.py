@@ -108,7 +108,7 @@ class TestIterations:
         [(16, 9, 64), (16, 48, 64), (16, 96, 128), (32, 9, 128), (32, 480, 640), (8, 20, 64), (20, 10, 80)],
     )
     def test_in_proportion_to_size_or_longest_solution(self, size, longest, expected):
-        targets = np.zeros((2, size + 2, size + 2), bool)
+        targets = np.zeros((2, 18, size + 2), bool)  # the longer side counts
         targets[1].reshape(-1)[:longest] = True
         assert default_steps(NCA(4, 4, n_iterations=64), targets) == expected
         assert default_steps(NCA(4, 4, shared_weights=False, n_iterations=5), targets) == 5

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -163,6 +164,12 @@ class TestPatches:
         expected = sorted(np.unique(np.reshape(every, (-1, 5)), axis=0).tolist(), key=lambda patch: patch[::-1])
         assert patches.tolist() == expected
         assert distinct(SHORTEST_PATH, [patches[::-1][:50], patches]).tolist() == expected
+
+    @for_each("n_kinds", [2, 4, 8, 64])
+    def test_every_kind_and_signal_makes_another(self, n_kinds):
+        automaton = SimpleNamespace(kinds=range(n_kinds), signals=range(2), taps=("C",))
+        patches = np.array([kind + 1 | signals << KIND_BITS for kind in range(n_kinds) for signals in range(4)])[:, None]
+        assert sorted(distinct(automaton, [patches, patches]).tolist()) == sorted(patches.tolist())
 
     def test_recombined_ones_are_made_of_tiles_of_one_world_that_were_seen(self, automaton):
         seen = patches_seen(automaton, [mazes(automaton, 4, "loops", 3, 5, 5)])
