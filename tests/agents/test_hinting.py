@@ -168,7 +168,7 @@ class TestPatches:
     @for_each("n_kinds", [2, 4, 8, 64])
     def test_every_kind_and_signal_makes_another(self, n_kinds):
         automaton = SimpleNamespace(kinds=range(n_kinds), signals=range(2), taps=("C",))
-        patches = np.array([kind + 1 | signals << KIND_BITS for kind in range(n_kinds) for signals in range(4)])[:, None]
+        patches = np.array([[kind + 1 | signals << KIND_BITS] for kind in range(n_kinds) for signals in range(4)])
         assert sorted(distinct(automaton, [patches, patches]).tolist()) == sorted(patches.tolist())
 
     def test_recombined_ones_are_made_of_tiles_of_one_world_that_were_seen(self, automaton):

@@ -33,12 +33,13 @@ from maze_nca_gym.agents.laboratory.sweeps import jobs
 from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
 from maze_nca_gym.agents.laboratory.sweeps.jobs import Error
 from maze_nca_gym.agents.laboratory.sweeps.run import Launch
+from maze_nca_gym.agents.laboratory.sweeps.series import Progress
 from maze_nca_gym.agents.laboratory.sweeps.specification import as_folder, read_sweep
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.training import TrainingConfig, figures
 from maze_nca_gym.agents.training.updates import Diverged
 from maze_nca_gym.cli import main
-from maze_nca_gym.cli.sweep import _table
+from maze_nca_gym.cli.sweep import _table, _Watch
 from maze_nca_gym.mazes.families import validation_levels
 
 TINY = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 4, "batch_size": 4}
@@ -493,9 +494,22 @@ class TestStatistics:
         assert find_effects(rows[:1]) == find_effects([rows[0], rows[3]]) == []
 
 
-def test_watching_shows_a_line_for_each_run(done):
-    from maze_nca_gym.agents.laboratory.sweeps.series import Progress
+def test_what_drivers_and_compilers_write_is_in_the_log_of_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "run_job", lambda job: [os.write(number, b"%d," % number) for number in (1, 2)])
+    job = read_sweep(SWEEP).jobs(tmp_path, "cpu")[0]
+    assert jobs.attempt(job) is None
+    assert job.log.read_text() == "1,2,"
 
+
+def test_a_terminal_shows_the_runs_while_they_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    progress = Progress(read_sweep(SWEEP).jobs(tmp_path, "cpu"))
+    with _Watch() as watch:
+        watch.show(progress)
+        assert "0 of 8 runs finished" in capsys.readouterr().out
+
+
+def test_watching_shows_a_line_for_each_run(done):
     progress = Progress(read_sweep(SWEEP).jobs(done[0].out, "cpu"))
     progress.running = [progress.jobs[0]]
     progress.finished -= {progress.jobs[0], progress.jobs[1]}
