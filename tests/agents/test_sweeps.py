@@ -40,6 +40,7 @@ from maze_nca_gym.agents.training import TrainingConfig, figures
 from maze_nca_gym.agents.training.updates import Diverged
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.sweep import _table, _Watch
+from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
 from maze_nca_gym.mazes.families import validation_levels
 
 TINY = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 4, "batch_size": 4}
@@ -213,12 +214,15 @@ class TestSweep:
         assert here.n_attempts == 3, "a seed and a value more"
         assert [row.name for row in results.rows] == ["n_channels 6, max_pool True", "n_channels 5, max_pool True"]
 
-    def test_other_measurements_need_no_other_training(self, copied, here):
+    def test_other_measurements_need_no_other_training(self, copied, here, monkeypatch):
+        draw, drawn = BenchmarkSet.levels, set()
+        monkeypatch.setattr(BenchmarkSet, "levels", lambda self, n: drawn.add(n) or draw(self, n))
         models = {path: path.read_bytes() for path in copied.rglob("model.safetensors")}
         measure = {"benchmarks": ["dt-net-9"], "families": [], "n": 4, "metrics": ["valid"]}
         results = sweep({**SWEEP, "measure": measure}, out=copied, device="cpu")
         assert here.n_attempts == 8
         assert results.measures == ["dt-net-9 valid"]
+        assert drawn == {1, 4}, "one to see that it is there, and as many as are measured"
         assert {path: path.read_bytes() for path in copied.rglob("model.safetensors")} == models
 
     def test_a_folder_of_other_options_is_refused(self, copied, here):
