@@ -24,15 +24,13 @@ if Path(__file__).parent.resolve() not in [
     )
 
 if TYPE_CHECKING:
+    from .automata import Automaton, register_automaton
+    from .automata.compiling.kernel import check_proofs
+    from .automata.compiling.refutations import check_refutations
+    from .automata.compiling.run import compile_automaton, learn_automaton
     from .evaluation.leaderboard.run import bench
     from .evaluation.run import evaluate
-    from .laboratory.automata import Automaton, register_automaton
-    from .laboratory.compiling.kernel import check_proofs
-    from .laboratory.compiling.refutations import check_refutations
-    from .laboratory.compiling.run import compile_automaton, learn_automaton
-    from .laboratory.evolution.run import evolve
-    from .laboratory.reproduction.run import reproduce
-    from .laboratory.sweeps.run import sweep
+    from .evolution.run import evolve
     from .policies.handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policies.policy import Policy
     from .policies.registry import PolicyInfo, find_policy, list_policies, load, make_env
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
     from .rollouts.run import play, solve
     from .rollouts.symmetrised import Symmetrised
     from .runs.listing import list_runs
+    from .sweeps.reproduction.run import reproduce
+    from .sweeps.run import sweep
     from .training import register_preset
     from .training.losses import register_loss
     from .training.run import train

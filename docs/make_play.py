@@ -19,12 +19,12 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import compile_automaton, list_policies, load, rollout
-from maze_nca_gym.agents.laboratory.automata.automaton import Automaton
-from maze_nca_gym.agents.laboratory.automata.canonical_path import CanonicalPath
-from maze_nca_gym.agents.laboratory.automata.healing import HEALING
-from maze_nca_gym.agents.laboratory.automata.rules import Bits, Expression, Rule, TileKind, TileView, expression_of
-from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
-from maze_nca_gym.agents.laboratory.automata.theorem import Theorem
+from maze_nca_gym.agents.automata.automaton import Automaton
+from maze_nca_gym.agents.automata.canonical import CanonicalPath
+from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.rules import Bits, Expression, Rule, TileKind, TileView, expression_of
+from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script
 from maze_nca_gym.mazes import generate

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from maze_nca_gym.agents import Automaton, compile_automaton, rollout
-from maze_nca_gym.agents.laboratory import GALLERY, around, at_least
+from maze_nca_gym.agents.automata import GALLERY, around, at_least
 from maze_nca_gym.mazes import Tile, find_task, generate, one_hot
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.laboratory import AUTOMATA, canonical_path
+from maze_nca_gym.agents.automata import AUTOMATA, canonical_path
 from maze_nca_gym.mazes import STEPS, USUAL_ORDER, Task, Tile, of_each, register_task, solvers
 
 MOVES = dict(zip(USUAL_ORDER, STEPS.values(), strict=True))

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.laboratory import Automaton, CanonicalPath, StepBound, canonical_path
+from maze_nca_gym.agents.automata import Automaton, CanonicalPath, StepBound, canonical_path
 from maze_nca_gym.mazes import KINDS, STEPS, USUAL_ORDER, Guidance, Kind, Task, Tile, of_each, register_task
 
 SAND, SWAMP = len(KINDS), len(KINDS) + 1

@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.laboratory import Automaton, CanonicalPath, StepBound, both_of, canonical_path, is_free
+from maze_nca_gym.agents.automata import Automaton, CanonicalPath, StepBound, both_of, canonical_path, is_free
 from maze_nca_gym.mazes import (
     KINDS,
     STEPS,

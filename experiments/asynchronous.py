@@ -22,13 +22,13 @@ from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, compile_automaton, load
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton
+from maze_nca_gym.agents.automata.asynchronous import ASYNCHRONOUS, AT, FLOOD
+from maze_nca_gym.agents.automata.automaton import MapView, Signals
+from maze_nca_gym.agents.automata.proof import prove
+from maze_nca_gym.agents.automata.rules import Bits, expression_of
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation.drawing import ORANGE, SKY, figure, panels
-from maze_nca_gym.agents.laboratory import AUTOMATA, Automaton
-from maze_nca_gym.agents.laboratory.automata.asynchronous import ASYNCHRONOUS, AT, FLOOD
-from maze_nca_gym.agents.laboratory.automata.automaton import MapView, Signals
-from maze_nca_gym.agents.laboratory.automata.proof import prove
-from maze_nca_gym.agents.laboratory.automata.rules import Bits, expression_of
-from maze_nca_gym.agents.laboratory.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes import (
     Tile,
     Tiles,

@@ -21,9 +21,9 @@ import tyro
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Automaton
-from maze_nca_gym.agents.laboratory.automata.proof import prove
-from maze_nca_gym.agents.laboratory.automata.rules import Bits, TileView, threshold
-from maze_nca_gym.agents.laboratory.automata.theorem import Domain, Theorem
+from maze_nca_gym.agents.automata.proof import prove
+from maze_nca_gym.agents.automata.rules import Bits, TileView, threshold
+from maze_nca_gym.agents.automata.theorem import Domain, Theorem
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.mazes import Tile, Tiles, distances, generate, shortest_path

@@ -19,6 +19,9 @@ import tyro
 
 from experiments.kept import Record, kept
 from maze_nca_gym.agents import Policy, rollout, train
+from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata.compiling.asking import ask
+from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.agents.evaluation.drawing import (
     BLUE,
     GREEN,
@@ -30,9 +33,6 @@ from maze_nca_gym.agents.evaluation.drawing import (
     legend,
     panels,
 )
-from maze_nca_gym.agents.laboratory import AUTOMATA
-from maze_nca_gym.agents.laboratory.compiling.asking import ask
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
 from maze_nca_gym.agents.rollouts import encode
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream

@@ -13,10 +13,10 @@ import torch
 from test_play import PAGE, ROOT, make_play, needs_chromium, needs_node, serve
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.laboratory import prove
-from maze_nca_gym.agents.laboratory.automata import HEALING, SHORTEST_PATH
-from maze_nca_gym.agents.laboratory.automata.prover import Prover
-from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL
+from maze_nca_gym.agents.automata import prove
+from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.prover import Prover
+from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH
 from maze_nca_gym.mazes import generate
 from maze_nca_gym.mazes.facts import CENTRE, MazePicture
 from maze_nca_gym.mazes.levels import one_hot

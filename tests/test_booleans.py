@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from experiments.booleans import THEOREM, Signal, automaton_of, main, network_of
-from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove
+from maze_nca_gym.agents.automata.proof import mistakes, prove
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.mazes.facts import broken_axioms
 from maze_nca_gym.mazes.generation import generate

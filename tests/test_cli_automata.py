@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.cli import main
 
 pytestmark = pytest.mark.usefixtures("command_line")

@@ -16,8 +16,8 @@ from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.laboratory.evolution.measure import Regret
-from maze_nca_gym.agents.laboratory.evolution.run import different_levels
+from maze_nca_gym.agents.evolution.measure import Regret
+from maze_nca_gym.agents.evolution.run import different_levels
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli import main

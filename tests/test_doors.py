@@ -14,10 +14,11 @@ import torch
 
 from maze_nca_gym import mazes
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA, SHORTEST_PATH, register_automaton
-from maze_nca_gym.agents.laboratory.sweeps.specification import read_sweep
+from maze_nca_gym.agents.automata import AUTOMATA, register_automaton
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import MODELS, register_model
+from maze_nca_gym.agents.sweeps.specification import read_sweep
 from maze_nca_gym.agents.training import PRESETS, changed, register_preset
 from maze_nca_gym.agents.training.losses import LOSSES, mse, register_loss
 from maze_nca_gym.cli import main
@@ -194,7 +195,7 @@ MODULE = """
 import numpy as np, torch
 from dataclasses import replace
 from maze_nca_gym.agents import register_automaton, register_loss, register_model, register_preset
-from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH as AUTOMATON
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH as AUTOMATON
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.mazes.families import Family, register_family
 from maze_nca_gym.mazes.generation import finish, register_generator

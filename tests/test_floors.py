@@ -28,7 +28,7 @@ FLOORS = (
     ("agents/rollouts",),
     ("agents/evaluation",),
     ("agents/reinforcement", "agents/training"),
-    ("agents/laboratory",),
+    ("agents/automata", "agents/evolution", "agents/sweeps"),
     ("agents/__init__.py",),
     ("maze_nca_gym/cli",),
     ("maze_nca_gym/__main__.py",),

@@ -15,8 +15,8 @@ from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.agents import animate, bench, evaluate, find_policy, load, solve
+from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.evaluation.records import Results
-from maze_nca_gym.agents.laboratory import AUTOMATA
 from maze_nca_gym.agents.policies.policy import facts as policy_facts
 from maze_nca_gym.mazes.benchmark_sets import find_benchmark_set
 from maze_nca_gym.mazes.generation import generate

@@ -17,7 +17,7 @@ from command_lines import commands, files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import Command
@@ -331,9 +331,9 @@ def test_commands_that_need_no_automaton_build_none():
         "    if words != 'learn-automaton':  # its defaults are those of the automaton\n"
         "        assert main([*words.split(), '--help']) == 0\n"
         "assert main(['policies', 'list']) == 0\n"
-        "print('built:', *(name for name in sys.modules if '.laboratory.automata' in name))\n"
+        "print('built:', *(name for name in sys.modules if '.automata.registry' in name))\n"
         "assert main(['learn-automaton', '--help']) == 0\n"
-        "print('maze_nca_gym.agents.laboratory.automata.gallery' in sys.modules)"
+        "print('maze_nca_gym.agents.automata.registry' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[1]

@@ -40,7 +40,7 @@ DOORS = (
     "maze_nca_gym.envs.wrappers",
     "maze_nca_gym.rendering",
     "maze_nca_gym.agents",
-    "maze_nca_gym.agents.laboratory",
+    "maze_nca_gym.agents.automata",
     "maze_nca_gym.agents.reinforcement",
 )
 """The packages whose names are public."""

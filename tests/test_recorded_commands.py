@@ -14,12 +14,12 @@ from command_lines import configuration, given
 from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, evolve, learn_automaton, load, sweep, train
-from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
-from maze_nca_gym.agents.laboratory.compiling.config import changes as hint_changes
-from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
+from maze_nca_gym.agents.automata.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.compiling.config import changes as hint_changes
+from maze_nca_gym.agents.automata.gallery import REACHABLE
 from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import command_line
+from maze_nca_gym.agents.sweeps import run as sweeps_run
 from maze_nca_gym.agents.training import PRESETS, changed, preset
 from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.cli import main
@@ -213,8 +213,8 @@ def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
 
 HELPER = """
 from dataclasses import replace
-from maze_nca_gym.agents.laboratory.automata import register_automaton
-from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE, SMALL
+from maze_nca_gym.agents.automata import register_automaton
+from maze_nca_gym.agents.automata.gallery import REACHABLE, SMALL
 
 def register(name):
     register_automaton(replace(REACHABLE, name=name, learning=SMALL))
@@ -268,7 +268,7 @@ def test_objects_of_python_are_no_part_of_a_command():
 
 def test_a_sweep_that_is_described_in_python(monkeypatch):
     monkeypatch.setattr(sweeps_run, "run_sweep", lambda sweep, folder, about, facts, *_: ([facts["command"]], []))
-    monkeypatch.setattr("maze_nca_gym.agents.laboratory.sweeps.figures.draw", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw", lambda *_: None)
     options = {"n_channels": 6, "sizes": (6, 8)}
     (command,) = sweep({"preset": "fast", "options": options, "seeds": 2}, out="runs/a")
     assert command == "maze-nca-gym train fast --seeds 2 --n-channels 6 --sizes 6 8 --out runs/a --device auto"

@@ -18,8 +18,8 @@ from tables import for_each
 import maze_nca_gym
 from maze_nca_gym.agents import Policy, load, make_env, solve, train
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.laboratory.evolution.measure import Regret
-from maze_nca_gym.agents.laboratory.evolution.run import different_levels
+from maze_nca_gym.agents.evolution.measure import Regret
+from maze_nca_gym.agents.evolution.run import different_levels
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.rollouts import run_until_solved

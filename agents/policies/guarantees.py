@@ -82,7 +82,7 @@ class Guarantees:
         also: other tasks to which it is exact with the same weights, and its bound for each (`policy.asked`).
         basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
         verdict: what is proven of a network that follows an automaton: "right", "described" or "followed", see
-            `laboratory.automata.proof.Verdict`; "refuted" if its automaton is; None if nothing is.
+            `automata.proof.Verdict`; "refuted" if its automaton is; None if nothing is.
 
     Raises:
         ValueError: a value of the wrong type or out of range, or an exact policy without a bound or a basis.

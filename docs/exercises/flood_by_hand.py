@@ -15,7 +15,7 @@ import numpy as np
 from IPython.display import Image
 
 from maze_nca_gym.agents import Automaton, compile_automaton
-from maze_nca_gym.agents.laboratory import around
+from maze_nca_gym.agents.automata import around
 from maze_nca_gym.mazes import Tile, generate, parse, shortest_path, solvers
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, png_bytes
 

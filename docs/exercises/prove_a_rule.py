@@ -26,7 +26,7 @@ import torch
 from IPython.display import Image
 
 from maze_nca_gym.agents import Automaton, compile_automaton, rollout
-from maze_nca_gym.agents.laboratory import (
+from maze_nca_gym.agents.automata import (
     DISTANCE,
     REACHED,
     Theorem,

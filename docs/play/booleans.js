@@ -1,5 +1,5 @@
 "use strict";
-// Rules on named booleans, as maze_nca_gym.agents.laboratory writes them: what each tile holds next, by and, or, not.
+// Rules on named booleans, as maze_nca_gym.agents.automata writes them: what each tile holds next, by and, or, not.
 //
 // A policy with the rule "booleans" has no weights. `nodes` are the steps of its rules, each made of earlier ones:
 // ["see", channel, [down, right]], ["tile", kind, [down, right]], ["&", i, j], ["|", i, j] and ["~", i]; `roots` has for

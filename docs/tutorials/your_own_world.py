@@ -18,7 +18,7 @@
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.laboratory import is_free, reached
+from maze_nca_gym.agents.automata import is_free, reached
 from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, of_each, register_task
 
 FIRE, WATER = 2, 3
@@ -79,7 +79,7 @@ register_environment("MazeWildfire-v0", "wildfire", max_episode_steps=256)  # so
 # %% [file wildfire.py]
 from enum import IntEnum
 
-from maze_nca_gym.agents.laboratory import Automaton, StepBound, around
+from maze_nca_gym.agents.automata import Automaton, StepBound, around
 
 
 class Signal(IntEnum):
@@ -155,7 +155,7 @@ for size in (6, 12, 24):
 # It needs the extra `proof` of [the package](../install.md).
 
 # %%
-from maze_nca_gym.agents.laboratory import around, prove
+from maze_nca_gym.agents.automata import around, prove
 from maze_nca_gym.mazes import Tile
 
 proof = prove(WILDFIRE)

@@ -11,7 +11,7 @@ from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.support.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.laboratory.compiling.certificate import Certificate
+    from maze_nca_gym.agents.automata.compiling.certificate import Certificate
     from maze_nca_gym.agents.policies.learned import NCA
 
 
@@ -59,8 +59,8 @@ def _summarise(
     name: str, order: str | None, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
     """Print what came out, and where it is; return the exit code."""
-    from maze_nca_gym.agents.laboratory.compiling.certificate import worst_patch
-    from maze_nca_gym.agents.laboratory.compiling.config import find_automaton
+    from maze_nca_gym.agents.automata.compiling.certificate import worst_patch
+    from maze_nca_gym.agents.automata.compiling.config import find_automaton
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from maze_nca_gym import agents
-from maze_nca_gym.agents import laboratory
 from maze_nca_gym.agents.policies.registry import import_own
 from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
 from maze_nca_gym.cli.completion import SHELLS
@@ -134,12 +133,14 @@ def complete(*, shell: Annotated[str, OneOf(SHELLS), Shown("SHELL", positional=T
     Args:
         shell: the shell.
     """
+    from maze_nca_gym.agents.automata import AUTOMATA  # here, as this builds all of them
+
     words: dict[str, list[str]] = {}
     flags: dict[str, dict[str, list[str]]] = {}
     shipped = {
         "POLICY": agents.list_policies(all=True),
         "FILE|NAME": [*list_prefabs(), *list_packs(), *BENCHMARK_SETS],
-        "MODULE:NAME": laboratory.AUTOMATA,
+        "MODULE:NAME": AUTOMATA,
     }
 
     def names(option: Option) -> list[str]:

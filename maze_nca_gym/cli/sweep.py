@@ -16,7 +16,7 @@ from maze_nca_gym.support.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.evaluation.records import SweepResults
-    from maze_nca_gym.agents.laboratory.sweeps.series import Progress
+    from maze_nca_gym.agents.sweeps.series import Progress
 
 PLAIN_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""

@@ -11,11 +11,11 @@ from functools import lru_cache, partial, reduce
 import numpy as np
 import torch
 
-from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE, Reached
-from maze_nca_gym.agents.laboratory.automata.rules import Expression, around, expression_of
-from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, PathSignal
-from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata import Automaton
+from maze_nca_gym.agents.automata.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata.gallery import REACHABLE, Reached
+from maze_nca_gym.agents.automata.rules import Expression, around, expression_of
+from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes import Tile, parse
 from maze_nca_gym.mazes.tasks import Task, find_task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from maze_nca_gym.agents.laboratory import AUTOMATA, Theorem, moved
-from maze_nca_gym.agents.laboratory.automata.gallery import (
+from maze_nca_gym.agents.automata import AUTOMATA, Theorem, moved
+from maze_nca_gym.agents.automata.gallery import (
     HEADING,
     HEADS,
     LIVES,
@@ -17,8 +17,8 @@ from maze_nca_gym.agents.laboratory.automata.gallery import (
     Passing,
     Reached,
 )
-from maze_nca_gym.agents.laboratory.automata.healing import FOUND
-from maze_nca_gym.agents.laboratory.automata.healing import S as H
+from maze_nca_gym.agents.automata.healing import FOUND
+from maze_nca_gym.agents.automata.healing import S as H
 from maze_nca_gym.mazes import Tile
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,

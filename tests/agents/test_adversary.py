@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH
-from maze_nca_gym.agents.laboratory.automata.proof import prove
-from maze_nca_gym.agents.laboratory.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.proof import prove
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes.facts import CENTRE, MazePicture
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents import adversary

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from experiments.asynchronous import SCHEDULES, InStep, in_step_lemmas, reachable_states, run, survivors
-from maze_nca_gym.agents.laboratory import AUTOMATA, prove
-from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH, asynchronous
-from maze_nca_gym.agents.laboratory.automata.asynchronous import ASYNCHRONOUS, CANONICAL, FLOOD, RULES, S
-from maze_nca_gym.agents.laboratory.automata.rules import around
+from maze_nca_gym.agents.automata import AUTOMATA, asynchronous, prove
+from maze_nca_gym.agents.automata.asynchronous import ASYNCHRONOUS, CANONICAL, FLOOD, RULES, S
+from maze_nca_gym.agents.automata.rules import around
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes import Tile, generate, parse, shortest_path
 from tests.tables import for_each, some_and_all
 

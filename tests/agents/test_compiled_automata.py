@@ -16,12 +16,15 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, DIAMETER, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.laboratory.automata.automaton import NEIGHBOURHOODS
-from maze_nca_gym.agents.laboratory.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
-from maze_nca_gym.agents.laboratory.compiling.certificate import certify
-from maze_nca_gym.agents.laboratory.compiling.linear import separated
-from maze_nca_gym.agents.laboratory.compiling.run import learn_automaton
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton
+from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
+from maze_nca_gym.agents.automata.both import BOTH
+from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.linear import separated
+from maze_nca_gym.agents.automata.compiling.run import learn_automaton
+from maze_nca_gym.agents.automata.diameter import DIAMETER
+from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import read_metrics

@@ -20,13 +20,13 @@ from torch import Tensor, nn
 import maze_nca_gym
 from maze_nca_gym import environment_id, register_environment
 from maze_nca_gym.agents import evaluate, evolve, export, play, register_model, solve, sweep, train
-from maze_nca_gym.agents.laboratory.automata import SHORTEST_PATH as AUTOMATON
-from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
-from maze_nca_gym.agents.laboratory.sweeps.specification import read_sweep
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH as AUTOMATON
 from maze_nca_gym.agents.policies.learned import MLP, NCA
 from maze_nca_gym.agents.policies.policy import Policy, asked
 from maze_nca_gym.agents.policies.weights import MODELS, load_model, save_model
 from maze_nca_gym.agents.rollouts.exporting import FORMATS
+from maze_nca_gym.agents.sweeps import run as sweeps_run
+from maze_nca_gym.agents.sweeps.specification import read_sweep
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.mazes.levels import KINDS, Kind
 from maze_nca_gym.mazes.tasks import TASKS, Task, find_task, register_task
@@ -336,7 +336,7 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
     for task in COLUMNS.values():
         monkeypatch.setitem(maze_nca_gym.ENVIRONMENTS, environment_id(task), (find_task(task).question, 4))
     monkeypatch.setattr(sweeps_run, "make_executor", lambda *_: Here())
-    monkeypatch.setattr("maze_nca_gym.agents.laboratory.sweeps.figures.draw", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw", lambda *_: None)
     yield
     monkeypatch.undo()
     for name, task in own.items():

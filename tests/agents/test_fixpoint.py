@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.laboratory import Automaton, StepBound, fixpoint, prove
-from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata import Automaton, StepBound, fixpoint, prove
+from maze_nca_gym.agents.automata.compiling.run import compile_automaton
 from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, one_hot, register_task
 from tests.tables import for_each
 

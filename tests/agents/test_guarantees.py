@@ -13,7 +13,7 @@ from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Trembles
 from tables import for_each
 
 from maze_nca_gym.agents import find_policy, load, rollout
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.pretrained import cards, load_pretrained

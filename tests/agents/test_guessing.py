@@ -8,10 +8,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, HEALING, SHORTEST_PATH
-from maze_nca_gym.agents.laboratory.automata.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
-from maze_nca_gym.agents.laboratory.automata.guessing import CannotTell, mazes_with
-from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove, second_opinion
+from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata.both import BOTH
+from maze_nca_gym.agents.automata.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
+from maze_nca_gym.agents.automata.guessing import CannotTell, mazes_with
+from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes import Tile, distances, shortest_path
 from maze_nca_gym.mazes.facts import broken_axioms
 from maze_nca_gym.mazes.ghosts import (

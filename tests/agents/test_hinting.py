@@ -16,12 +16,11 @@ from tables import for_each
 
 from experiments.scaling.largest import run
 from maze_nca_gym.agents import iterate, load, rollout
-from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH
-from maze_nca_gym.agents.laboratory.compiling.bounds import Network
-from maze_nca_gym.agents.laboratory.compiling.certificate import automaton_of, certify, counterexamples, worst_patch
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig, changes, find_automaton
-from maze_nca_gym.agents.laboratory.compiling.learning import learn
-from maze_nca_gym.agents.laboratory.compiling.patches import (
+from maze_nca_gym.agents.automata.compiling.bounds import Network
+from maze_nca_gym.agents.automata.compiling.certificate import automaton_of, certify, counterexamples, worst_patch
+from maze_nca_gym.agents.automata.compiling.config import HintConfig, changes, find_automaton
+from maze_nca_gym.agents.automata.compiling.learning import learn
+from maze_nca_gym.agents.automata.compiling.patches import (
     KIND_BITS,
     distinct,
     kinds_of,
@@ -32,8 +31,11 @@ from maze_nca_gym.agents.laboratory.compiling.patches import (
     signals_of,
     tile_codes,
 )
-from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton, learn_automaton
-from maze_nca_gym.agents.laboratory.compiling.worlds import find_worlds
+from maze_nca_gym.agents.automata.compiling.run import compile_automaton, learn_automaton
+from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
+from maze_nca_gym.agents.automata.diameter import DIAMETER
+from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.families import test_levels as named_levels

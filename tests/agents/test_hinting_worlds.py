@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from maze_samples import sample
 
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.laboratory.automata.rules import Rule, TileView, around
-from maze_nca_gym.agents.laboratory.compiling import worlds
-from maze_nca_gym.agents.laboratory.compiling.patches import KIND_BITS, labels, mask_of, patches_seen
-from maze_nca_gym.agents.laboratory.compiling.worlds import World, find_worlds
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton
+from maze_nca_gym.agents.automata.compiling import worlds
+from maze_nca_gym.agents.automata.compiling.patches import KIND_BITS, labels, mask_of, patches_seen
+from maze_nca_gym.agents.automata.compiling.worlds import World, find_worlds
+from maze_nca_gym.agents.automata.diameter import DIAMETER
+from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.rules import Rule, TileView, around
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.tasks import find_task
 

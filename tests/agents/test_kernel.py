@@ -16,13 +16,13 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton
-from maze_nca_gym.agents.laboratory.automata.automaton import AUTOMATA
-from maze_nca_gym.agents.laboratory.automata.rules import expression_of, threshold
-from maze_nca_gym.agents.laboratory.compiling import kernel
-from maze_nca_gym.agents.laboratory.compiling.coq import printed_network, printed_rule
-from maze_nca_gym.agents.laboratory.compiling.exact import compile_weights
-from maze_nca_gym.agents.laboratory.compiling.kernel import compile_files, write_followed, write_theory
-from maze_nca_gym.agents.laboratory.compiling.refutations import SIGNATURES
+from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata.compiling import kernel
+from maze_nca_gym.agents.automata.compiling.coq import printed_network, printed_rule
+from maze_nca_gym.agents.automata.compiling.exact import compile_weights
+from maze_nca_gym.agents.automata.compiling.kernel import compile_files, write_followed, write_theory
+from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
+from maze_nca_gym.agents.automata.rules import expression_of, threshold
 from maze_nca_gym.cli import main
 
 REACHABLE = AUTOMATA["reachable"]

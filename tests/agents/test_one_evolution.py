@@ -13,9 +13,9 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import evolve, load
-from maze_nca_gym.agents.laboratory.evolution import figures
-from maze_nca_gym.agents.laboratory.evolution.measure import Regret
-from maze_nca_gym.agents.laboratory.evolution.run import options_of_evolution
+from maze_nca_gym.agents.evolution import figures
+from maze_nca_gym.agents.evolution.measure import Regret
+from maze_nca_gym.agents.evolution.run import options_of_evolution
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.evolving_levels import measured_by

@@ -14,10 +14,11 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
-from maze_nca_gym.agents.laboratory.automata.rules import around
-from maze_nca_gym.agents.laboratory.compiling.certificate import certify
-from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton, learn_automaton
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, register_automaton
+from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.run import compile_automaton, learn_automaton
+from maze_nca_gym.agents.automata.rules import around
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import tasks
 from maze_nca_gym.mazes.generation import generate

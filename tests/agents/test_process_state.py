@@ -42,8 +42,8 @@ from maze_nca_gym.agents import (
     solve,
     train,
 )
-from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE, SMALL
-from maze_nca_gym.agents.laboratory.automata.proof import prove
+from maze_nca_gym.agents.automata.gallery import REACHABLE, SMALL
+from maze_nca_gym.agents.automata.proof import prove
 from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import engines, threads

@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA, BOTH, DIAMETER, HEALING, SHORTEST_PATH
-from maze_nca_gym.agents.laboratory.automata.automaton import MapView
-from maze_nca_gym.agents.laboratory.automata.diameter import S as D
-from maze_nca_gym.agents.laboratory.automata.gallery import (
+from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata.automaton import MapView
+from maze_nca_gym.agents.automata.both import BOTH
+from maze_nca_gym.agents.automata.diameter import DIAMETER
+from maze_nca_gym.agents.automata.diameter import S as D
+from maze_nca_gym.agents.automata.gallery import (
     DEAD_ENDS,
     FIRST_PASSAGE,
     HEADS,
@@ -29,12 +31,13 @@ from maze_nca_gym.agents.laboratory.automata.gallery import (
     Passing,
     Reached,
 )
-from maze_nca_gym.agents.laboratory.automata.healing import S as H
-from maze_nca_gym.agents.laboratory.automata.proof import mistakes, prove, second_opinion
-from maze_nca_gym.agents.laboratory.automata.prover import Prover
-from maze_nca_gym.agents.laboratory.automata.rules import any_on, around
-from maze_nca_gym.agents.laboratory.automata.shortest_path import CANONICAL, NEAR, PathSignal
-from maze_nca_gym.agents.laboratory.automata.theorem import Claim, Theorem
+from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.healing import S as H
+from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
+from maze_nca_gym.agents.automata.prover import Prover
+from maze_nca_gym.agents.automata.rules import any_on, around
+from maze_nca_gym.agents.automata.shortest_path import CANONICAL, NEAR, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.theorem import Claim, Theorem
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.facts import at_least, broken_axioms
 from maze_nca_gym.mazes.generation import generate
@@ -366,7 +369,7 @@ def test_another_z3_in_the_process_is_named_before_the_two_end_it():
     code = """
 import ctypes
 ctypes.CDLL("libz3.so.4", mode=ctypes.RTLD_GLOBAL)
-from maze_nca_gym.agents.laboratory import AUTOMATA, prove
+from maze_nca_gym.agents.automata import AUTOMATA, prove
 try:
     prove(AUTOMATA["shortest-path"])
 except ImportError as error:

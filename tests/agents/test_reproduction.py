@@ -24,8 +24,14 @@ from tables import for_each
 
 from maze_nca_gym.agents.evaluation.records import Pooled, SweepResults, find_effects
 from maze_nca_gym.agents.evaluation.statistics import spearman
-from maze_nca_gym.agents.laboratory.reproduction import figures, run
-from maze_nca_gym.agents.laboratory.reproduction.paper import (
+from maze_nca_gym.agents.policies.weights import load_model
+from maze_nca_gym.agents.rollouts import find_paths
+from maze_nca_gym.agents.runs import RunFolder
+from maze_nca_gym.agents.runs.executors import LocalExecutor
+from maze_nca_gym.agents.sweeps import jobs, series
+from maze_nca_gym.agents.sweeps import run as sweeps_run
+from maze_nca_gym.agents.sweeps.reproduction import figures, run
+from maze_nca_gym.agents.sweeps.reproduction.paper import (
     COMPARISONS,
     SCALES,
     PaperScale,
@@ -34,12 +40,6 @@ from maze_nca_gym.agents.laboratory.reproduction.paper import (
     paper_tables,
     sweep_of,
 )
-from maze_nca_gym.agents.laboratory.sweeps import jobs, series
-from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
-from maze_nca_gym.agents.policies.weights import load_model
-from maze_nca_gym.agents.rollouts import find_paths
-from maze_nca_gym.agents.runs import RunFolder
-from maze_nca_gym.agents.runs.executors import LocalExecutor
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.model import shapes_of

@@ -23,12 +23,12 @@ import pytest
 from test_reproduction import Here, make_jobs, processes_of, wait_for
 
 from maze_nca_gym.agents import sweep
-from maze_nca_gym.agents.laboratory.reproduction import figures, run
-from maze_nca_gym.agents.laboratory.reproduction.paper import SCALES, PaperScale
-from maze_nca_gym.agents.laboratory.sweeps import jobs
-from maze_nca_gym.agents.laboratory.sweeps.series import run_all
 from maze_nca_gym.agents.runs import RunFolder, asked_to_stop, executors
 from maze_nca_gym.agents.runs.executors import OutOfTime, SubmititExecutor
+from maze_nca_gym.agents.sweeps import jobs
+from maze_nca_gym.agents.sweeps.reproduction import figures, run
+from maze_nca_gym.agents.sweeps.reproduction.paper import SCALES, PaperScale
+from maze_nca_gym.agents.sweeps.series import run_all
 from maze_nca_gym.cli import main
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")

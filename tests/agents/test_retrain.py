@@ -11,7 +11,7 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import load, train
-from maze_nca_gym.agents.laboratory.compiling.config import HintConfig, find_automaton
+from maze_nca_gym.agents.automata.compiling.config import HintConfig, find_automaton
 from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.training import TrainingConfig
 from tools import retrain

@@ -15,11 +15,11 @@ import torch
 from command_lines import RUN, files
 
 from maze_nca_gym.agents import evolve, learn_automaton, reproduce, train
-from maze_nca_gym.agents.laboratory.evolution.measure import Regret
-from maze_nca_gym.agents.laboratory.sweeps import run as sweeps
+from maze_nca_gym.agents.evolution.measure import Regret
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import RunFolder
+from maze_nca_gym.agents.sweeps import run as sweeps
 from maze_nca_gym.agents.training import loop
 from maze_nca_gym.mazes.population import LevelPopulation
 
@@ -126,7 +126,7 @@ each_that_may_be_overwritten = pytest.mark.parametrize("kind", [KINDS[name] for 
 def _folder_without_pictures(command_line, without_pictures, monkeypatch):
     """The runs of a reproduction have tests of their own too."""
     monkeypatch.setattr(sweeps, "run_all", lambda *_: None)
-    monkeypatch.setattr("maze_nca_gym.agents.laboratory.reproduction.figures.draw", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.sweeps.reproduction.figures.draw", lambda *_: None)
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
 
 

@@ -29,13 +29,13 @@ from test_reproduction import let_run_here
 from maze_nca_gym.agents import list_runs, sweep, train
 from maze_nca_gym.agents.evaluation.records import Pooled, Results, SweepRow, find_effects
 from maze_nca_gym.agents.evaluation.statistics import student
-from maze_nca_gym.agents.laboratory.sweeps import jobs
-from maze_nca_gym.agents.laboratory.sweeps import run as sweeps_run
-from maze_nca_gym.agents.laboratory.sweeps.jobs import Error
-from maze_nca_gym.agents.laboratory.sweeps.run import Launch
-from maze_nca_gym.agents.laboratory.sweeps.series import Progress
-from maze_nca_gym.agents.laboratory.sweeps.specification import as_folder, read_sweep
 from maze_nca_gym.agents.policies.weights import load_model
+from maze_nca_gym.agents.sweeps import jobs
+from maze_nca_gym.agents.sweeps import run as sweeps_run
+from maze_nca_gym.agents.sweeps.jobs import Error
+from maze_nca_gym.agents.sweeps.run import Launch
+from maze_nca_gym.agents.sweeps.series import Progress
+from maze_nca_gym.agents.sweeps.specification import as_folder, read_sweep
 from maze_nca_gym.agents.training import TrainingConfig, figures
 from maze_nca_gym.agents.training.updates import Diverged
 from maze_nca_gym.cli import main

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from maze_nca_gym.agents.laboratory.automata import DIAMETER, HEALING, SHORTEST_PATH, Automaton
-from maze_nca_gym.agents.laboratory.automata.gallery import REACHABLE, Reached
-from maze_nca_gym.agents.laboratory.automata.proof import prove
-from maze_nca_gym.agents.laboratory.automata.rules import around
-from maze_nca_gym.agents.laboratory.automata.shortest_path import PathSignal
-from maze_nca_gym.agents.laboratory.automata.theorem import Theorem
-from maze_nca_gym.agents.laboratory.compiling.certificate import certify
-from maze_nca_gym.agents.laboratory.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata import Automaton
+from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata.diameter import DIAMETER
+from maze_nca_gym.agents.automata.gallery import REACHABLE, Reached
+from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.proof import prove
+from maze_nca_gym.agents.automata.rules import around
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
 from maze_nca_gym.mazes.facts import Ghosts

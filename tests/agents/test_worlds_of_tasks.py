@@ -29,9 +29,8 @@ from maze_nca_gym.agents import (
     rollout,
     solve,
 )
-from maze_nca_gym.agents.laboratory import Automaton, certify, register_automaton
-from maze_nca_gym.agents.laboratory.automata import AUTOMATA
-from maze_nca_gym.agents.laboratory.compiling.linear import separated
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, certify, register_automaton
+from maze_nca_gym.agents.automata.compiling.linear import separated
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import GENERATORS

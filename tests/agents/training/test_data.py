@@ -16,7 +16,7 @@ from tables import for_each
 from training_runs import POOL, tiny
 
 from maze_nca_gym.agents import evolve, train
-from maze_nca_gym.agents.laboratory.evolution import run as evolution
+from maze_nca_gym.agents.evolution import run as evolution
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed, data

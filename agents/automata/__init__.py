@@ -1,0 +1,87 @@
+"""Automata on named booleans: rules for one tile, theorems and proofs about them, and networks that do the same.
+
+Five solve the tasks: the canonical `shortest_path`, the same with `healing`, and `asynchronous`, whichever tiles are
+updated; the `diameter`; and `both` in one. The `gallery` has others. To add one of your own, make an `Automaton` and
+call `register_automaton`.
+
+rules, automaton, registry    what a tile computes from its neighbours, step by step, and which automata are known
+theorem, guessing             what signals are after t iterations, said or found out
+prover, trial, proof          lemmas that z3 proves, runs on small mazes, and the verdict
+compiling                     networks that do what an automaton does, written or learned, with a certificate
+
+This package is the public door of these; what runs them is in `maze_nca_gym.agents`. Importing it loads none of its
+modules.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from maze_nca_gym.support.doors import lazily
+
+if TYPE_CHECKING:
+    from maze_nca_gym.mazes.facts import Answer, Ghosts, at_least, broken_axioms, implies, moved
+    from maze_nca_gym.mazes.ghosts import (
+        DISTANCE,
+        REACHED,
+        both_of,
+        canonical_path,
+        component,
+        distance,
+        distance_axioms,
+        fixpoint,
+        flooded,
+        is_free,
+        peeling,
+        places,
+        reached,
+    )
+
+    from ..policies.guarantees import StepBound
+    from .automaton import Automaton
+    from .canonical import CanonicalPath
+    from .compiling.certificate import certify
+    from .gallery import GALLERY
+    from .proof import mistakes, prove, second_opinion
+    from .registry import AUTOMATA, register_automaton
+    from .rules import around, threshold
+    from .theorem import Domain, Theorem
+
+__all__ = [
+    "AUTOMATA",
+    "DISTANCE",
+    "GALLERY",
+    "REACHED",
+    "Answer",
+    "Automaton",
+    "CanonicalPath",
+    "Domain",
+    "Ghosts",
+    "StepBound",
+    "Theorem",
+    "around",
+    "at_least",
+    "both_of",
+    "broken_axioms",
+    "canonical_path",
+    "certify",
+    "component",
+    "distance",
+    "distance_axioms",
+    "fixpoint",
+    "flooded",
+    "implies",
+    "is_free",
+    "mistakes",
+    "moved",
+    "peeling",
+    "places",
+    "prove",
+    "reached",
+    "register_automaton",
+    "second_opinion",
+    "threshold",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__)

@@ -1,0 +1,350 @@
+"""An automaton: booleans at every tile, and a rule for each that reads a tile and its neighbours (`rules`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.facts import Ghosts
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.orders import order_code, split_order
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support import notebooks
+from maze_nca_gym.support.options import ReadOnly, check_options
+from maze_nca_gym.support.tables import Table
+
+from ..policies.guarantees import StepBound
+from .rules import Bits, Expression, Rule, TileKind, expression_of
+
+Signals: TypeAlias = NDArray[Any]
+"""(N, S, H, W) `Bits`, in the order of an automaton's signals."""
+MOST_SIGNALS = 56
+"""Largest number of signals: they share the 63 bits of a tile's code with its kind, one of at most 64."""
+NEIGHBOURHOODS = {5: ("U", "L", "C", "R", "D"), 9: ("UL", "U", "UR", "L", "C", "R", "DL", "D", "DR")}
+"""The taps of a 3x3 kernel, row by row, without its corners and with them, by their number."""
+UNSETTLED = 64
+"""Number of iterations for which an automaton is watched that need not settle."""
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """An automaton: a rule for each signal, and what is known about the states that follow.
+
+    All signals are off in the first state.
+
+    Attributes:
+        name: the name under which `register_automaton` registers it.
+        task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
+        signals: an enumeration from 0. The first is PATH, which is an output that no rule reads. If the task has
+            several answers, the first signals have their names instead, in capitals.
+        rules: the rule of each signal. Each is called once, with symbols; what it returns is the rule from then on.
+        neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
+            the corners.
+        bound: the iterations within which it solves every maze that does not change, as its author states; None if it
+            does not, or if no such bound is known. `proof.prove` proves it, or tries it on small mazes.
+        also: other tasks that it solves too, and its bound for each.
+        pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
+        everywhere: signals that are the same at every tile; the pooled one is among them.
+        parts: groups of signals that `compiling.worlds` treats as independent: any state of a group may occur with any
+            of the others. That is safe for any groups. Larger groups exclude more states, and have more to search.
+            By default all signals that are not the same everywhere are one group.
+        invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
+            reads the tile itself, PATH included.
+        theorem: the ghosts in terms of which `proof.prove` finds what signals are, or a `Theorem`, which says that;
+            None for the specification of the task, or else ghosts of the library.
+        heals: whether it restarts when the maze changes.
+        settles: whether its states repeat after a while on every maze, at most every second one. If it does not settle,
+            it is watched for `UNSETTLED` iterations, and its bound must be None.
+        in_order: order of directions -> the automaton in that order; None if it has one order only.
+        learning: options of `compiling.config.HintConfig` with which networks learn it, as far as they differ from the
+            defaults.
+
+    Raises:
+        ValueError: a value of another type, or signals, rules and groups that do not fit together; the message names
+            the signal.
+    """
+
+    name: str
+    task: str
+    signals: type[IntEnum]
+    rules: Mapping[IntEnum, Rule]
+    neighbourhood: int = 5
+    bound: StepBound | None = None
+    also: Mapping[str, StepBound] = field(default_factory=dict)
+    pooled: IntEnum | None = None
+    everywhere: tuple[IntEnum, ...] = ()
+    parts: tuple[tuple[IntEnum, ...], ...] = ()
+    invariant: Rule | None = None
+    theorem: Ghosts | None = None
+    heals: bool = False
+    settles: bool = True
+    in_order: Callable[[str], Automaton] | None = None
+    learning: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        kinds, answers = find_task(self.task).kinds, find_task(self.task).answers
+        for name, bound in self.also.items():
+            task = find_task(name)
+            if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
+                raise ValueError(f"the task {task.name} has other kinds of tile or answers than that of {self.name}")
+            if not isinstance(bound, StepBound):
+                raise ValueError(
+                    f"the bound of {self.name} for the task {task.name} must be a StepBound, got {bound!r}"
+                )
+        if not issubclass(self.signals, IntEnum):
+            raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
+        signals = tuple(self.signals)
+        first = ("PATH",) if len(answers) == 1 else tuple(answer.upper() for answer in answers)
+        if [*map(int, signals)] != [*range(len(signals))] or tuple(
+            each.name for each in signals[: len(first)]
+        ) != first:
+            raise ValueError(f"the signals of {self.name} must count from 0, and the first must be {', '.join(first)}")
+        if len(signals) > MOST_SIGNALS:
+            raise ValueError(f"{self.name} has {len(signals)} signals, but a tile holds at most {MOST_SIGNALS}")
+        if self.pooled is not None and self.pooled != signals[-1]:
+            raise ValueError(f"the last signal of {self.name} must be the pooled one, {self.pooled.name}")
+        if self.pooled is not None and self.pooled not in self.everywhere:
+            raise ValueError(f"{self.pooled.name} of {self.name} is pooled, so it must be among `everywhere`")
+        if self.neighbourhood not in NEIGHBOURHOODS:
+            raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
+        if self.bound is not None and not self.settles:
+            raise ValueError(f"{self.name} has a bound, so it must settle")
+        unknown = [each for each in self.rules if not isinstance(each, self.signals)]
+        if unknown:
+            raise ValueError(f"{self.name} has a rule of {unknown[0]!r}, which is none of its signals")
+        for signal in signals:
+            if signal not in self.rules:
+                raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
+        # from here on a rule is an expression, the same one for whoever runs, compiles or proves it
+        said = {s: _checked(self, f"the rule of {s.name} in {self.name}", self.rules[s], self.taps) for s in signals}
+        object.__setattr__(self, "rules", ReadOnly(said))
+        if self.invariant is not None:
+            fact = _checked(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
+            object.__setattr__(self, "invariant", fact)
+        if not self.parts:
+            object.__setattr__(self, "parts", (tuple(s for s in signals if s not in self.everywhere),))
+        held = Counter(signal for part in (*self.parts, self.everywhere) for signal in part)
+        wrong = [signal.name for signal in signals if held[signal] != 1]
+        if wrong:
+            names = ", ".join(wrong)
+            raise ValueError(
+                f"`parts` and `everywhere` of {self.name} must have each signal once between them: {names}"
+            )
+
+    def __repr__(self) -> str:
+        known = "no known bound" if self.bound is None else f"at most {self.bound} iterations"
+        return f"Automaton({self.name}: a rule for each of {len(self.signals)} signals, for {self.task}, {known})"
+
+    def _repr_html_(self) -> str:
+        """Return what each rule reads, and what it shows of a maze in the end, for notebooks."""
+        task, rows = find_task(self.task), []
+        for signal in self.signals:
+            read: dict[str, list[str]] = {}
+            for leaf in expression_of(self.rules[signal]).leaves:
+                seen = leaf.seen
+                name = seen.name if isinstance(seen, IntEnum) else task.kinds[cast(TileKind, seen)].name
+                read.setdefault(name, []).append(leaf.tap)
+            rows.append(
+                (signal.name, ", ".join(f"{name} at {' '.join(dict.fromkeys(taps))}" for name, taps in read.items()))
+            )
+        tiles = task.generate(np.random.default_rng(0), 1, 8, "perfect")
+        with suppress(ValueError):  # one that never comes to rest shows its last state
+            for signals in self.trace(tiles):
+                answers = signals[0, list(self.answers)]
+        from maze_nca_gym.rendering import palette  # here, as it loads pictures, which no command's help needs
+
+        layers = {kind.colour: tiles[0] == number for number, kind in enumerate(task.kinds) if number}
+        ends = task.has_endpoints & (tiles[0] >= Tile.SOURCE) & (tiles[0] <= Tile.TARGET)
+        for colour, answer in zip((palette.PATH, *palette.FURTHER), answers, strict=False):
+            layers[f"#{bytes(colour).hex()}"] = answer & ~ends
+        picture = notebooks.shapes(layers, self.name)
+        return Table(("signal", "its rule reads"), rows, title=repr(self)).html() + picture
+
+    def ordered(self, order: str) -> Automaton:
+        """Return this automaton in another order of directions.
+
+        Raises:
+            ValueError: no order, or it has one order only.
+        """
+        order_code(order)
+        if order == split_order(self.name)[1]:
+            return self
+        if self.in_order is None:
+            raise ValueError(f"the automaton {self.name} has one order of directions only: its `in_order` is None")
+        return self.in_order(order)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that it solves."""
+        return self.task, *self.also
+
+    @cached_property  # as its worlds, which are kept too: another task may get the name
+    def kinds(self) -> range:
+        """The kinds of tile of the task, as numbers."""
+        return range(find_task(self.task).n_tiles)
+
+    @property
+    def answers(self) -> tuple[IntEnum, ...]:
+        """The signals that show the task's answers: the first ones, which no rule reads."""
+        return tuple(self.signals)[: len(find_task(self.task).answers)]
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """The tiles that rules may read, row by row."""
+        return NEIGHBOURHOODS[self.neighbourhood]
+
+    @property
+    def paired(self) -> tuple[IntEnum, ...]:
+        """The signals that rules read at single tiles, for which a network may have pairs of channels."""
+        return tuple(self.signals)[len(self.answers) : None if self.pooled is None else -1]
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the channels of a network that learns it: two for each of the signals that are `paired`."""
+        return self.channels_with(self.answers)
+
+    def channels_with(self, single: Container[IntEnum]) -> tuple[str, ...]:
+        """Return the names of a network's channels: one for each of some signals and a pooled one, two for others."""
+        names = []
+        for signal in self.signals:
+            alone = signal in single or signal is self.pooled
+            names += [signal.name.lower() + part for part in ([""] if alone else ["_low", "_high"])]
+        return (*names, *(() if self.pooled is None else ("channel_max",)))
+
+    def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
+        """Return where each signal's channels are among those of a network: one, or two whose difference it is."""
+        found = {}
+        for signal in self.signals:
+            name = signal.name.lower()
+            of_signal = [name] if name in channels else [f"{name}_low", f"{name}_high"]
+            found[signal] = [channels.index(each) for each in of_signal]
+        return found
+
+    def view(self, tiles: Tiles, signals: Signals | None = None) -> MapView:
+        """Return a view of (N, H, W) tiles with signals, by default those of the first state, all off."""
+        if signals is None:
+            signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
+        return MapView({kind: tiles == kind for kind in self.kinds}, signals)
+
+    def step(self, tiles: Tiles, signals: Signals) -> Signals:
+        """Return the signals after one iteration on (N, H, W) tiles."""
+        return self.advance(self.view(tiles, signals))
+
+    def advance(self, view: MapView) -> Signals:
+        """Return the signals that follow those of a view."""
+        after = [self.rules[signal](view) for signal in self.signals]
+        if self.pooled is not None:
+            # bitwise, since each bit of an integer may belong to another map
+            anywhere = np.bitwise_or.reduce(after[self.pooled], axis=(1, 2), keepdims=True)
+            after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
+        return np.stack(after, axis=1)
+
+    def trace(self, tiles: Tiles, signals: Signals | None = None) -> Iterator[Signals]:
+        """Yield all states on (N, H, W) tiles, from the first until they repeat.
+
+        They repeat once a state equals that of one or two iterations before. If it need not settle, `UNSETTLED` states
+        follow the first.
+
+        Args:
+            tiles: (N, H, W) uint8 mazes.
+            signals: the first state; by default every signal is off.
+
+        Raises:
+            ValueError: it should settle, and has not after many iterations; the message names what still changes.
+        """
+        view = self.view(tiles, signals)
+        earlier, most, n_tiles = view.signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
+        if self.settles:  # a path has at most as many moves as there are tiles
+            bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
+            most = 64 + max([2 * bound(n_tiles, n_tiles) for bound in bounds], default=16 * n_tiles)
+        for _ in range(1 + most):
+            yield view.signals
+            after = self.advance(view)
+            # an automaton with a clock ends in a cycle of two states
+            if np.array_equal(after, view.signals) or np.array_equal(after, earlier):
+                return
+            earlier, view = view.signals, view.after(after)
+        if self.settles:
+            changing = [signal.name for signal in self.signals if (view.signals[:, signal] != earlier[:, signal]).any()]
+            raise ValueError(
+                f"{', '.join(changing)} of {self.name} still change after {most:,} iterations on mazes of "
+                f"{tiles.shape[1]} x {tiles.shape[2]} tiles: give it settles=False if they may"
+            )
+
+
+class MapView:
+    """The surroundings of every tile of some maps.
+
+    Args:
+        kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
+        signals: (N, S, H, W) signals of the maps.
+    """
+
+    def __init__(self, kinds: Mapping[int, Bits], signals: Signals) -> None:
+        self.signals = signals
+        self._kinds = {kind: _framed(tiles) for kind, tiles in kinds.items()}
+        self._framed = _framed(signals)
+
+    def after(self, signals: Signals) -> MapView:
+        """Return a view of the same maps with other signals."""
+        view = MapView({}, signals)
+        view._kinds = self._kinds  # padding the same maze again would take as long as the rules
+        return view
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """Return a signal of the tile itself or of a neighbour, (N, H, W) `Bits`."""
+        return self._shifted(self._framed[:, signal], tap)
+
+    def tile(self, kind: int, tap: str = "C") -> Bits:
+        """Return whether that tile is of a kind, (N, H, W) `Bits`."""
+        return self._shifted(self._kinds[kind], tap)
+
+    def _shifted(self, framed: Bits, tap: str) -> Bits:
+        ((down, right),) = offsets(tap)
+        height, width = self.signals.shape[-2:]
+        return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
+
+
+def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], reads_path: bool = False) -> Expression:
+    """Return a rule as an expression, if it reads only what it may read.
+
+    Raises:
+        ValueError: it reads the path, another tap, or a kind of tile or signal that the automaton does not have; or it
+            uses more than `&`, `|` and `~` on what it sees.
+    """
+    try:
+        found = expression_of(rule, automaton.signals)
+    except TypeError as error:
+        raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
+    except Exception as error:  # a rule is anything that its author wrote
+        raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
+    kinds = [kind.name for kind in find_task(automaton.task).kinds]
+    for leaf in found.leaves:
+        seen = leaf.seen
+        if leaf.tap not in taps:
+            raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
+        if isinstance(seen, TileKind):
+            # Tile.SOURCE is 2, which may be another kind of the task
+            if seen not in automaton.kinds or seen.name.lower() not in ("", kinds[seen]):
+                what = f"{int(seen)}, {seen.name.lower()}".rstrip(", ")
+                there = ", ".join(f"{number} {name}" for number, name in enumerate(kinds))
+                raise ValueError(f"{who} reads the kind of tile {what}, but the task {automaton.task} has {there}")
+        elif not isinstance(seen, automaton.signals):
+            raise ValueError(f"{who} reads {seen!r}, which is none of its signals; see.tile reads kinds of tile")
+        elif seen in automaton.answers and not reads_path:
+            raise ValueError(f"{who} reads {seen.name}, which is an output that no rule may read")
+    return found
+
+
+def _framed(values: Bits) -> Bits:
+    return np.pad(values, [(0, 0)] * (values.ndim - 2) + [(1, 1), (1, 1)])

@@ -1,0 +1,62 @@
+"""Learning an automaton from a few mazes, and from questions.
+
+What an automaton holds on a maze at every step are examples. For each signal a linear program finds a sum with small
+weights that tells apart the examples on which it goes on. The certificate names patches of tiles on which such a
+network may be wrong on other mazes. Each of them is a question: what is the centre's next state? The rules answer, the
+answer is an example, and sums are found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from enum import IntEnum
+
+import numpy as np
+
+from maze_nca_gym.mazes.levels import Tiles
+
+from ...policies.learned.nca import NCA
+from ..automaton import Automaton
+from .certificate import Certificate, certify, counterexamples
+from .config import HintConfig
+from .exact import network_of
+from .learning import Log, examples_of, leaves_of
+from .linear import Cases, Sum, no_sum, separate
+from .patches import distinct, patches_seen
+
+
+def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tiles]) -> tuple[NCA, Certificate]:
+    """Return a network that does what an automaton does on some mazes, and after questions on all, and its certificate.
+
+    Args:
+        config: the options of the run.
+        log: receives `update` and `round`, which are the same, the number of `questions` so far, and the fields of the
+            certificate after each round.
+        automaton: one that `linear.separated` returned.
+        mazes: batches of mazes, each (N, H, W).
+
+    Raises:
+        ValueError: a signal without a pair that is no weighted sum.
+    """
+    patches, n_asked, leaves = patches_seen(automaton, mazes), 0, leaves_of(automaton)
+    for number in range(1, 2 + config.n_rounds):
+        read, after = (each.double().numpy() for each in examples_of(automaton, patches))
+        read, places = np.unique(read[:, :-1], axis=0, return_index=True)  # sums do not read all signals
+        sums = dict[IntEnum, Sum]()
+        for signal in automaton.signals:
+            most = np.inf if signal in automaton.paired else 1.0
+            found = separate(Cases(leaves, read, after[places, signal] == 1), most)
+            if found is None:
+                raise no_sum(automaton, signal)
+            sums[signal] = found
+        model = network_of(automaton, sums, automaton.answers)
+        certificate = certify(model, automaton=automaton)
+        log({"update": number, "round": number, "questions": n_asked, **asdict(certificate)})
+        if certificate.holds:
+            break
+        questions = counterexamples(automaton, model, 1)[: config.n_questions - n_asked]
+        if not len(questions):
+            break
+        patches, n_asked = distinct(automaton, [patches, questions]), n_asked + len(questions)
+    return model, certificate

@@ -1,0 +1,168 @@
+"""Automata and networks printed for Coq, whose kernel then checks what the folder `proofs` states of them."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from ...policies.learned.nca import NCA
+from ..automaton import Automaton
+from ..rules import Expression, TileKind, expression_of
+from .patches import KIND_BITS
+from .worlds import find_worlds, following
+
+MOST_JOINED = 12
+"""Largest number of parts of an operator that is none of `&`, `|` and `~`: it is printed as a table of its values."""
+
+
+def printed_list(items: Sequence[str], between: str = "; ") -> str:
+    """Return items as a list of Coq."""
+    return f"[{between.join(items)}]"
+
+
+def printed_tap(tap: str) -> str:
+    """Return a tap as a term of Coq."""
+    return "C" if tap == "C" else f"(N {tap})"
+
+
+def printed_rule(rule: Expression) -> str:
+    """Return a rule as an `expr` of Coq.
+
+    Raises:
+        ValueError: it joins many parts by another operator than `&`, `|` and `~`.
+    """
+    if rule.seen is not None:
+        what = "Is" if isinstance(rule.seen, TileKind) else "See"
+        return f"({what} {int(rule.seen)} {printed_tap(rule.tap)})"
+    names = {operator.and_: "And", operator.or_: "Or", operator.invert: "Not"}
+    if rule.join in names:
+        return f"({names[rule.join]} {' '.join(map(printed_rule, rule.parts))})"
+    if len(rule.parts) > MOST_JOINED:
+        raise ValueError(f"a rule joins {len(rule.parts)} parts by weights; Coq checks at most {MOST_JOINED}")
+    assert rule.join is not None
+    values = product((False, True), repeat=len(rule.parts))
+    return _decided(
+        [printed_rule(part) for part in rule.parts], [bool(rule.join(*map(np.bool_, each))) for each in values]
+    )
+
+
+def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
+    """Return an operator as distinctions of its parts, one after another, from the table of its values."""
+    if len(set(values)) == 1:
+        return "(Not Never)" if values[0] else "Never"
+    (part, *rest), half = parts, len(values) // 2
+    off, on = (_decided(rest, some) for some in (values[:half], values[half:]))
+    if off == on:
+        return off
+    with_it = part if on == "(Not Never)" else f"(And {part} {on})"
+    if off == "Never":
+        return with_it
+    if all(one <= other for one, other in zip(values[:half], values[half:], strict=True)):
+        return f"(Or {with_it} {off})"
+    return f"(Or {with_it} (And (Not {part}) {off}))" if on != "Never" else f"(And (Not {part}) {off})"
+
+
+def printed_automaton(automaton: Automaton) -> str:
+    """Return an automaton as a term of Coq, a rule a line with its signal's number and name."""
+    rules = []
+    for signal in automaton.signals:
+        name = re.sub(r"\W", "_", signal.name)
+        rules.append(f"(* {int(signal)} {name} *) {printed_rule(expression_of(automaton.rules[signal]))}")
+    pooled = "None" if automaton.pooled is None else f"(Some {int(automaton.pooled)})"
+    return f"Automaton {printed_list(rules, ';' + chr(10) + '  ')} {pooled}"
+
+
+def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
+    """Return a network as a term of Coq, and which of its channels are which signals.
+
+    Args:
+        model: a network of whole weights and biases that count halves.
+        automaton: what it follows.
+
+    Raises:
+        ValueError: other weights.
+    """
+    weight = model.weights[0].detach().double().numpy()
+    bias = model.biases[0].detach().double().numpy()
+    if (weight % 1).any() or (bias % 0.5).any():
+        raise ValueError("the theory is about whole weights and biases that count halves; this network has others")
+    n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
+    # a pair is read by two weights, which must follow each other
+    order = [*range(n_kinds), *(n_kinds + row for of_signal in rows.values() for row in of_signal)]
+    order += [i for i in range(weight.shape[1]) if i not in order]
+    weights = []
+    for of_channel, name in zip(weight, model.channel_names, strict=True):
+        read = [
+            f"W {_number(of_channel[i, place])} {i} {printed_tap(tap)}"
+            for place, tap in enumerate(automaton.taps)
+            for i in order
+            if of_channel[i, place]
+        ]
+        weights.append(f"(* {re.sub(chr(92) + 'W', '_', name)} *) {printed_list(read)}")
+    biases = printed_list([_number(2 * each) for each in bias])
+    pooling = "true" if model.max_pool else "false"
+    separated = ";\n  "
+    parts = [f"Single {row[0]}" if len(row) == 1 else f"Pair {row[0]} {row[1]}" for row in rows.values()]
+    return f"Network {n_kinds} ({biases})%Z {printed_list(weights, separated)} {pooling}", printed_list(parts)
+
+
+def _number(value: float) -> str:
+    return f"({int(value)})" if value < 0 else str(int(value))
+
+
+def printed_worlds(automaton: Automaton) -> str:
+    """Return what tiles can hold as a term of Coq: all worlds, each with those that can follow.
+
+    Raises:
+        ValueError: as `worlds.find_worlds` raises it.
+    """
+    found = find_worlds(automaton).worlds
+    everywhere = [next(iter(world.values()))[-1].states[0] if automaton.everywhere else 0 for world in found]
+    places = {int(code): place for place, code in enumerate(everywhere)}
+    lines = []
+    for world in found:
+        after = [code for code, _ in following(automaton, world)]  # first that in which the pooled signal stays off
+        off, on = (places[code] for code in (after[0], after[-1]))
+        of_kinds = []
+        for kind, components in world.items():
+            groups = []
+            for signals, states in components:
+                bits = (states[:, None] >> (KIND_BITS + np.array(signals)) & 1).tolist()
+                rows = [printed_list(["true" if bit else "false" for bit in row]) for row in bits]
+                groups.append(f"Component {printed_list([str(int(s)) for s in signals])} {printed_list(rows)}")
+            of_kinds.append(f"({kind}, {printed_list(groups)})")
+        lines.append(f"({printed_list(of_kinds, f';{chr(10)}    ')}, ({off}, {on}))")
+    return printed_list(lines, f";{chr(10)}  ")
+
+
+def printed_definitions(model: NCA, automaton: Automaton) -> str:
+    """Return the file in which Coq reads a network, the automaton that it follows, and what tiles can hold.
+
+    Args:
+        model: a network of whole weights and biases that count halves.
+        automaton: one that `linear.separated` returned.
+
+    Raises:
+        ValueError: a rule or a network that the theory does not cover.
+    """
+    network, parts = printed_network(model, automaton)
+    invariant = automaton.invariant
+    # an invariant that excludes nothing is not needed
+    supposed = invariant is not None and find_worlds(automaton).assumed
+    given = [printed_rule(expression_of(invariant))] if invariant is not None and supposed else []
+    definitions = {
+        "its_rules : automaton": printed_automaton(automaton),
+        "its_network : network": network,
+        "its_parts : list part": parts,
+        "its_taps : list tap": printed_list(list(map(printed_tap, automaton.taps))),
+        "its_given : list expr": printed_list(given),
+        "its_worlds : list (holding * (nat * nat))": printed_worlds(automaton),
+    }
+    name = re.sub(r"[^\w:.-]", "_", automaton.name)
+    lines = [f"(** Printed from the automaton {name} and a network; do not edit. *)"]
+    lines.append("Require Import World Network Worlds.")
+    return "\n".join([*lines, *(f"Definition {what} :=\n  {text}." for what, text in definitions.items())]) + "\n"

@@ -1,0 +1,84 @@
+"""Exact weights: a network that does what an automaton does, with the sums of `linear` as weights."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from enum import IntEnum
+
+import numpy as np
+import torch
+
+from ...policies.learned.nca import NCA
+from ...policies.weights import constructed
+from ..automaton import Automaton
+from ..rules import TileKind
+from .certificate import Certificate, certify
+from .linear import Sum, no_sum, sum_of
+
+
+def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
+    """Return a network that does what an automaton does, with the certificate for its weights.
+
+    Args:
+        automaton: one that `separated` returned.
+
+    Raises:
+        ValueError: a rule has no sum; the message names the signal.
+    """
+    sums, single = dict[IntEnum, Sum](), list[IntEnum]()
+    for signal in automaton.signals:
+        found = sum_of(automaton, signal, exactly=True)
+        alone = signal not in automaton.paired
+        # float32 makes no errors with halves; with a third it would, and they would add up in a single channel
+        if alone or (found is not None and (np.append(found.weights, found.bias) % 0.5 == 0).all()):
+            single.append(signal)
+        else:
+            found = sum_of(automaton, signal)
+        if found is None:
+            raise no_sum(automaton, signal)
+        sums[signal] = found
+    model = network_of(automaton, sums, single)
+    return model, certify(model, automaton=automaton)
+
+
+def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Container[IntEnum]) -> NCA:
+    """Return a network that switches each signal on where its sum is 1 or more, and off where it is 0 or less.
+
+    Args:
+        automaton: the automaton.
+        sums: the sum of each signal.
+        single: signals that have one channel, and a sum that is exactly 1 where they are on; the answers are among
+            them.
+    """
+    n_kinds, channels = len(automaton.kinds), automaton.channels_with(single)
+    rows_of = automaton.rows(channels)
+    arguments = {
+        "n_tiles": n_kinds,
+        "n_channels": len(channels),
+        "cut_corners": automaton.neighbourhood == 5,
+        "n_iterations": None,
+        "max_pool": automaton.pooled is not None,
+        "task": automaton.task,
+        "channel_names": channels,
+    }
+    model = constructed(NCA, arguments)
+    weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
+    for signal, found in sums.items():
+        rows = rows_of[signal]
+        # sums of 1 or more, and of 0 or less, become 3/2 or more, and -1/2 or less, so that a convolution that rounds
+        # does no harm; without a pair, 1 stays 1, and 0 becomes -1
+        for (seen, tap), value in zip(found.leaves, 2 * found.weights, strict=True):
+            place = automaton.taps.index(tap)
+            if isinstance(seen, TileKind):
+                weight[rows, seen, place] += value
+            else:
+                weight[rows, n_kinds + rows_of[seen][0], place] += value
+                for high in rows_of[seen][1:]:  # a pair is read as the difference of its channels
+                    weight[rows, n_kinds + high, place] -= value
+        bias[rows] = 2 * found.bias - (1 if len(rows) == 1 else np.array([0.5, 1.5]))
+    if automaton.pooled is not None:
+        bias[-1] = -1  # the maximum over channels is not used
+    with torch.no_grad():
+        model.weights[0].copy_(torch.from_numpy(weight))
+        model.biases[0].copy_(torch.from_numpy(bias))
+    return model

@@ -1,0 +1,233 @@
+"""`check_proofs`: theorems about the package's rules and networks, checked by the kernel of Coq.
+
+The folder `proofs` has the theory, written by hand. What it is about is printed from the package (`coq`) and compiled
+with it: nothing else has to be believed than the definitions in it, the printing, and Coq's kernel.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import maze_nca_gym
+from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order
+from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.options import Shown, checked
+
+from ...runs import check_folder as check_writable
+
+if TYPE_CHECKING:
+    from ...policies.learned.nca import NCA
+    from ..automaton import Automaton
+    from .certificate import Certificate
+
+OLDEST = (8, 16)
+"""Oldest version of Coq with which the proofs have been checked."""
+_CLONE = Path(maze_nca_gym.__path__[0]).resolve().parent / "proofs"
+THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
+"""The folder of the theory: in a clone it is proofs, from which installations copy it."""
+GENERAL = ("World", "Refute", "Network", "Floats")
+"""The files of the theory about any automaton and any network."""
+SHORTEST_PATH = ("Mazes", "ShortestPath", "Canonical", "Possible", "Checked", "Main")
+"""The files about the canonical shortest path, which need the printed file Package."""
+LEARNED = "nca-shortest-path-hinted"
+"""The policy that learned the same rules, whose weights are checked too."""
+FOLLOWED = ("Worlds", "Followed")
+"""The files about a network and its automaton, which need the printed file Printed."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the kernel has checked.
+
+    Attributes:
+        theorems: the theorems by file and name, each with the axioms on which it stands; none of ours has any.
+        seconds: how long each file took to compile, and `coqchk` to check all of them again.
+        axioms: the axioms that `coqchk` found in all files together.
+    """
+
+    theorems: Mapping[str, tuple[str, ...]]
+    seconds: Mapping[str, float]
+    axioms: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all theorems stand on no axiom."""
+        return not self.axioms and not any(self.theorems.values())
+
+
+@checked
+def check_proofs(
+    folder: Annotated[str | Path | None, Shown("FOLDER", positional=True)] = None,
+    *,
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/proofs"),
+) -> Checked:
+    """Check with Coq's kernel that rules and networks do what is stated of them, on every maze.
+
+    The package's rules of the canonical shortest path and the networks compiled from them are printed, in all 24 orders
+    of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
+    first shortest path on every maze. `coqc` compiles all of it, `coqchk` checks the result again. That takes a minute
+    or two, and needs Coq: `apt-get install coq`.
+
+    >>> check_proofs().holds
+    True
+
+    Args:
+        folder: folder that `compile-automaton --coq` wrote. None: the package's own theorems are checked.
+        out: folder for these, with what is printed of the package.
+
+    Returns:
+        The theorems, and the axioms on which they stand, which are none.
+
+    Raises:
+        ValueError: a folder without such files, or a file that the kernel refuses; the message says what it says.
+        OSError: there is no Coq, one that is too old, or a file could not be written.
+    """
+    if folder is None:
+        check_writable("--out", Path(out))
+    _check_version()
+    if folder is None:
+        write_theory(Path(out), (*GENERAL, *SHORTEST_PATH), "Package", package_file())
+    return check_folder(Path(out if folder is None else folder))
+
+
+def write_theory(folder: Path, names: Iterable[str], printed: str, text: str) -> None:
+    """Write files of the theory and a printed one into a folder, in place of such files and what was made of them.
+
+    Raises:
+        ValueError: the folder has other files of Coq.
+        OSError: a file could not be written.
+    """
+    ours = {"Package", "Printed", *(path.stem for path in THEORY.glob("*.v"))}
+    others = sorted(path.name for path in folder.glob("*.v") if path.stem not in ours)
+    if others:
+        raise ValueError(f"{folder} has other files of Coq, such as {others[0]}: the proofs need a folder of their own")
+    folder.mkdir(parents=True, exist_ok=True)
+    for before in folder.iterdir():
+        if before.name.strip(".").split(".")[0] in ours:
+            before.unlink()
+    contents = {folder / f"{name}.v": (THEORY / f"{name}.v").read_bytes() for name in names}
+    write_all({**contents, folder / f"{printed}.v": text.encode()})
+
+
+def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: Certificate) -> None:
+    """Write a folder in which Coq's kernel checks that a network does what an automaton does.
+
+    Args:
+        folder: the folder.
+        model: the network.
+        automaton: the automaton, as `linear.separated` returns it.
+        certificate: the network's.
+
+    Raises:
+        ValueError: the certificate does not hold or is not exact, or the theory does not cover the automaton.
+        OSError: a file could not be written.
+    """
+    from .coq import printed_definitions
+
+    if not (certificate.holds and certificate.exact):
+        raise ValueError(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
+    write_theory(folder, (*GENERAL, *FOLLOWED), "Printed", printed_definitions(model, automaton))
+
+
+def package_file() -> str:
+    """Return the printed file with the rules of the canonical shortest path and the network compiled from them, in all
+    orders, and the network that learned them."""
+    from ...policies.learned.nca import NCA
+    from ...policies.registry import load
+    from ..shortest_path import SHORTEST_PATH as AUTOMATON
+    from .coq import printed_automaton, printed_list, printed_network
+    from .exact import compile_weights
+
+    learned = load(LEARNED)
+    assert isinstance(learned, NCA)
+    ordered = [AUTOMATON.ordered("".join(order)) for order in permutations(USUAL_ORDER)]
+    models = [*((each, compile_weights(each)[0]) for each in ordered), (AUTOMATON, learned)]
+    entries = []
+    for automaton, model in models:
+        order = split_order(automaton.name)[1]
+        network, parts = printed_network(model, automaton)
+        entries.append(f"Entry {printed_list(order)} ({printed_automaton(automaton)})\n  ({network})\n  {parts}")
+    return (
+        "(** Printed from the package's own rules and networks. *)\nRequire Import World Network.\n"
+        "Record entry := Entry {\n  directions : list dir; its_rules : automaton; its_network : network; "
+        f"its_parts : list part }}.\nDefinition package : list entry := {printed_list(entries, ';' + chr(10))}.\n"
+    )
+
+
+def check_folder(folder: Path) -> Checked:
+    """Compile the Coq files of a folder, each after those that it needs, and check all of them again.
+
+    Raises:
+        ValueError: there are no such files, or the kernel refuses one.
+    """
+    files = sorted(path.name for path in folder.glob("*.v"))
+    if not files:
+        raise ValueError(f"{folder} has no files of Coq, *.v: `compile-automaton --coq FOLDER` writes them")
+    names = [Path(file).stem for file in _run(folder, "coqdep", "-sort", "-Q", ".", "", *files).split()]
+    theorems, seconds = compile_files(folder, names)
+    began = time.perf_counter()
+    said = _run(folder, "coqchk", "-silent", "-o", "-Q", ".", "", *names)
+    seconds = {**seconds, "coqchk": time.perf_counter() - began}
+    axioms = re.search(r"^\* Axioms:(.*?)(?=^\*|\Z)", said, re.MULTILINE | re.DOTALL)
+    found = ("unknown",) if axioms is None else tuple(axioms[1].split())
+    return Checked(theorems, seconds, () if found == ("<none>",) else found)
+
+
+def compile_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], dict[str, float]]:
+    """Compile Coq files of a folder in this order; return their theorems with the axioms of each, and the times.
+
+    Raises:
+        ValueError: the kernel refuses a file.
+    """
+    theorems, seconds = dict[str, tuple[str, ...]](), dict[str, float]()
+    for name in names:
+        began = time.perf_counter()
+        said = _run(folder, "coqc", "-q", "-Q", ".", "", f"{name}.v")
+        seconds[name] = time.perf_counter() - began
+        text = (folder / f"{name}.v").read_text(encoding="utf-8")
+        asked = re.findall(r"^Print Assumptions (\w+)\.", text, re.MULTILINE)
+        answers = re.findall(r"^Closed under the global context|^Axioms:\n(?:.+\n?)+", said, re.MULTILINE)
+        for theorem, answer in zip(asked, answers, strict=True):
+            theorems[f"{name}.{theorem}"] = tuple(re.findall(r"^([\w.]+) :", answer, re.MULTILINE))
+    return theorems, seconds
+
+
+def _check_version() -> None:
+    """Check that there is a Coq that is new enough.
+
+    Raises:
+        OSError: there is none.
+    """
+    if shutil.which("coqc") is None:
+        raise FileNotFoundError("there is no coqc on the PATH: the proofs need Coq, such as `apt-get install coq`")
+    said = _run(Path(), "coqc", "--version")
+    version = re.search(r"version (\d+)\.(\d+)", said)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise OSError(f"the proofs need Coq {oldest} or newer, this is {said.splitlines()[0] if said else 'unknown'}")
+
+
+def _run(folder: Path, *command: str) -> str:
+    """Return what a program prints, run in a folder.
+
+    Raises:
+        ValueError: it fails; the message has the first sentence of its complaint.
+    """
+    # coqchk prints its summary as if it were an error
+    result = subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if result.returncode:
+        where, _, complaint = result.stdout.partition("Error:")
+        place = re.findall(r'File "\./?([^"]+)", line (\d+)', where)
+        at = f" at {place[-1][0]}, line {place[-1][1]}" if place else ""
+        raise ValueError(f"{command[0]} refuses {command[-1]}{at}: {' '.join(complaint.split())[:300]}")
+    return result.stdout

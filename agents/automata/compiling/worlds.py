@@ -1,0 +1,237 @@
+"""Worlds: what the tiles of a map can hold at one time, found from an automaton's rules.
+
+The search starts from tiles with every signal off. It applies the rules to all patches of tiles that can hold what
+was found so far, adds the results, and repeats that until nothing is new. One world differs from another in the signals
+that are the same at every tile of a map. The search treats neighbours as independent, and so the groups of signals at
+one tile (`Automaton.parts`). So worlds may allow states that never occur, but they miss none.
+
+Facts that no patch shows, such as that there is only one path, are stated by the automaton's `invariant`. It is
+assumed to hold at every tile, and `Worlds.assumed` says whether that has excluded anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from functools import cache, reduce
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.tasks import find_task
+
+from ..automaton import Automaton
+from ..rules import Bits, Expression, expression_of
+from .patches import KIND_BITS, Codes, is_seen, mask_of
+
+MOST_CASES = 1 << 20
+"""Largest number of combinations of tiles' states that is tried for one group of signals."""
+
+
+class Component(NamedTuple):
+    """A group of signals of a tile, and its possible states, whatever the states of the other groups are.
+
+    Attributes:
+        signals: the signals.
+        states: (N,) int64, each state as bits of a tile's code.
+    """
+
+    signals: tuple[IntEnum, ...]
+    states: Codes
+
+
+World: TypeAlias = Mapping[int, tuple[Component, ...]]
+"""What the tiles of a map can hold at one time: for each kind of tile, any combination of its components' states.
+
+A map in this world has no tile of a kind that is missing here.
+"""
+
+
+class Worlds(NamedTuple):
+    """All worlds of an automaton.
+
+    Attributes:
+        worlds: the worlds; at every iteration, all tiles of a map belong to the same one.
+        assumed: whether the automaton's invariant excludes states that the rules alone would allow.
+    """
+
+    worlds: tuple[World, ...]
+    assumed: bool
+
+
+@cache
+def find_worlds(automaton: Automaton) -> Worlds:
+    """Return the worlds of an automaton.
+
+    Raises:
+        ValueError: there are too many states, signals that should be the same everywhere can differ, or the invariant
+            does not hold in the first state; the message names the signals or the automaton.
+    """
+    search = _Search(automaton)
+    found: dict[int, World] = {}
+    fresh = {0: search.world(0, {kind: [np.zeros(1, np.int64)] * len(automaton.parts) for kind in automaton.kinds})}
+    if search.assumed:
+        raise ValueError(f"the invariant of {automaton.name} does not hold at first, when all signals are off")
+    while fresh:
+        everywhere = next(iter(fresh))
+        found[everywhere] = fresh.pop(everywhere)
+        for after, world in search.following(found[everywhere]):
+            before = fresh.get(after, found.get(after, {}))
+            joined: World = {
+                **before,
+                **{
+                    kind: tuple(
+                        Component(one.signals, _states(np.concatenate([one.states, other.states])))
+                        for one, other in zip(before.get(kind, components), components, strict=True)
+                    )
+                    for kind, components in world.items()
+                },
+            }
+            if before.keys() != joined.keys() or any(
+                _n_states(before[kind]) < _n_states(joined[kind]) for kind in joined
+            ):
+                fresh[after] = joined
+    return Worlds(tuple(found.values()), search.assumed)
+
+
+def following(automaton: Automaton, world: World) -> Iterator[tuple[int, World]]:
+    """Yield the worlds that can follow one, each after the code of the signals that are on everywhere in it."""
+    return _Search(automaton).following(world)
+
+
+class _Search:
+    """The search for worlds, from one to those that can follow.
+
+    Args:
+        automaton: the automaton whose worlds are searched.
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.assumed = False
+        self._automaton = automaton
+        self._rules = {signal: expression_of(rule) for signal, rule in automaton.rules.items()}
+        self._invariant = None if automaton.invariant is None else expression_of(automaton.invariant)
+        self._counted = [signal for signal in automaton.everywhere if signal != automaton.pooled]
+
+    def world(self, everywhere: int, states: Mapping[int, Sequence[Codes]]) -> World:
+        """Return the world of given states, without those that the invariant excludes.
+
+        Args:
+            everywhere: the signals that are the same at every tile, as bits of a tile's code.
+            states: for each kind, the states of each of the automaton's groups.
+        """
+        last = [Component(self._automaton.everywhere, np.array([everywhere]))] if self._automaton.everywhere else []
+        world: World = {
+            kind: (*map(Component, self._automaton.parts, of_kind), *last)
+            for kind, of_kind in states.items()
+            if all(len(some) for some in of_kind)
+        }
+        if self._invariant is None:
+            return world
+        allowed = self._where(self._invariant, world)
+        self.assumed |= any(_n_states(world[kind]) != _n_states(allowed.get(kind, ())) for kind in world)
+        return allowed
+
+    def following(self, world: World) -> Iterator[tuple[int, World]]:
+        """Yield the worlds that can follow, each after the code of the signals that are on everywhere in it."""
+        pooled, ways = self._automaton.pooled, [(0, world)]
+        if pooled is not None:
+            rule, bit = self._rules[pooled], mask_of([pooled])
+            after = set().union(*(self._after(world, kind, [pooled]) for kind in world))
+            # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
+            off = [(0, self._where(~rule, world) if rule.taps == {"C"} else world)] if 0 in after else []
+            ways = [*off, *([(bit, world)] if bit in after else [])]
+        for code, before in ways:
+            told = set().union(*(self._after(before, kind, self._counted) for kind in before))
+            if len(told) > 1:
+                names = ", ".join(signal.name for signal in self._counted)
+                raise ValueError(f"{self._automaton.name} has {names} everywhere, but they differ from tile to tile")
+            states = {
+                kind: [_states(self._after(before, kind, part)) for part in self._automaton.parts] for kind in before
+            }
+            if self._automaton.heals:  # the maze may change meanwhile, so a tile can keep its state and change its kind
+                of_any = [_states(np.concatenate(parts)) for parts in zip(*states.values(), strict=True)]
+                states = dict.fromkeys(self._automaton.kinds, of_any)
+            everywhere = code | told.pop()
+            yield everywhere, self.world(everywhere, states)
+
+    def _after(self, world: World, kind: int, signals: Sequence[IntEnum]) -> set[int]:
+        """Return the states, as codes, that some signals of a tile of a kind can have an iteration later."""
+        rules = {signal: self._rules[signal] for signal in signals}
+        parts = list(dict.fromkeys(part for rule in rules.values() for part in rule.local_parts))
+        # many states of a neighbour have the same effect: all parts of the rules that read only this neighbour have the
+        # same values. So the values are combined over the taps, not the states
+        taps = {tap: [part for part in parts if part.taps == {tap}] for tap in self._automaton.taps}
+        cases = []
+        for tap, seen in taps.items():
+            read = mask_of(set().union(*(part.signals(tap) for part in seen)))
+            codes = [self._grid(other, world[other], read).ravel() for other in ([kind] if tap == "C" else world)]
+            tiles = np.concatenate(codes if tap == "C" else [[0], *codes])
+            values = [np.ones(len(tiles), np.bool_), *(_value(part, tiles) for part in seen)]
+            cases.append(np.unique(np.stack(values, axis=1), axis=0)[:, 1:])
+        places = np.indices(self._checked([len(case) for case in cases], kind, signals)).reshape(len(taps), -1)
+        known: dict[Expression, Bits] = {
+            part: case[place, number]
+            for case, place, seen in zip(cases, places, taps.values(), strict=True)
+            for number, part in enumerate(seen)
+        }
+        after = np.zeros(places.shape[1], np.int64)
+        for signal, rule in rules.items():
+            after |= rule.value(known).astype(np.int64) << KIND_BITS + signal
+        return set(np.unique(after).tolist())
+
+    def _where(self, truth: Expression, world: World) -> World:
+        """Return a world without the states with which an expression is false, whatever the other groups hold."""
+        read = mask_of(truth.signals("C"))
+        kept: dict[int, tuple[Component, ...]] = {}
+        for kind, components in world.items():
+            places = np.argwhere(_value(truth, self._grid(kind, components, read)))
+            if len(places):
+                kept[kind] = tuple(
+                    Component(signals, states[np.isin(_projected(states, read)[1], places[:, axis])])
+                    for axis, (signals, states) in enumerate(components)
+                )
+        return kept
+
+    def _grid(self, kind: int, components: Sequence[Component], read: int) -> Codes:
+        """Return the codes of all tiles of a kind, restricted to the bits that are read, with an axis per component."""
+        parts = [_projected(component.states, read)[0] for component in components]
+        self._checked([len(part) for part in parts], kind, [s for component in components for s in component.signals])
+        return reduce(np.bitwise_or.outer, parts, np.array(kind + 1))
+
+    def _checked(self, numbers: Sequence[int], kind: int, signals: Sequence[IntEnum]) -> Sequence[int]:
+        """Return the numbers of alternatives whose combinations are to be tried, if these are not too many.
+
+        Raises:
+            ValueError: there are more than `MOST_CASES` combinations.
+        """
+        if prod(numbers) > MOST_CASES:
+            names, named = ", ".join(signal.name for signal in signals), find_task(self._automaton.task).kinds
+            raise ValueError(
+                f"what {names} of {self._automaton.name} can be at {named[kind].name} tiles depends on "
+                f"{prod(numbers):,} combinations, but at most {MOST_CASES:,} are tried: `parts` with fewer signals, "
+                "or an invariant, make them fewer"
+            )
+        return numbers
+
+
+def _value(expression: Expression, tiles: Codes) -> NDArray[np.bool_]:
+    """Return the values of an expression that reads one tile, for (...) codes of that tile, (...) bool."""
+    return expression.value({leaf: is_seen(leaf.seen, tiles) for leaf in expression.leaves if leaf.seen is not None})
+
+
+def _projected(states: Codes, read: int) -> tuple[Codes, Codes]:
+    """Return the distinct values of the bits read of (N,) states, and for each state the index of its value."""
+    values, places = np.unique(states & read, return_inverse=True)
+    return values, places.ravel()
+
+
+def _n_states(components: Sequence[Component]) -> int:
+    return sum(len(component.states) for component in components)
+
+
+def _states(masks: Iterable[int]) -> Codes:
+    """Return each state once, in the order of a truth table: the first signal changes slowest."""
+    return np.array(sorted(set(map(int, masks)), key=lambda mask: f"{mask:b}"[::-1]), np.int64)

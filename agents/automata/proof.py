@@ -1,0 +1,415 @@
+"""A machine-checked proof that an automaton is right on every maze, of any size, with or without a border.
+
+What is right is the task's to say: its `specification`. `prove` guesses what each signal is after t iterations, in
+terms of the same ghosts, and z3 decides (`prover`). A proof relies on z3, the induction that joins its lemmas, and
+the axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms of an automaton's
+author are tried on small mazes, and a proof that uses them says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Truth, broken_axioms
+from maze_nca_gym.mazes.ghosts import has_known_axioms
+from maze_nca_gym.mazes.levels import Tiles, to_text
+from maze_nca_gym.mazes.neighbours import Offset
+from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, mazes_to_try, small_mazes
+from maze_nca_gym.mazes.tasks import Task, check_specification, find_task
+from maze_nca_gym.support.files import write_all
+
+from ..policies.guarantees import Verdict
+from .automaton import Automaton
+from .guessing import UNSAID, CannotTell, atoms_of, ghosts_for, guess, mazes_with, run_of
+from .prover import PATIENCE, SAID, STATED, Lemma, Prover
+from .registry import AUTOMATA
+from .theorem import Theorem
+from .trial import Trial, tried
+
+ROUNDS = 12
+"""Largest number of guesses."""
+N_STEPS = 20
+"""Number of iterations for which axioms about ghosts that change are tried."""
+ARGUED = ("diameter", "both", "shortest-path-asynchronous")
+"""Automata of this package whose invariant or bound is argued in their module, and tested on all mazes of up to 3 x 4
+tiles, or for the last of 2 x 3 under every schedule."""
+
+
+def is_argued(automaton: Automaton) -> bool:
+    """Return whether an automaton is one of the package's own, as it ships, of which something is argued and tested."""
+    shipped = AUTOMATA.ships(automaton.name) and AUTOMATA[automaton.name] is automaton
+    return shipped and split_order(automaton.name)[0] in ARGUED
+
+
+@dataclass(frozen=True, repr=False)
+class Proof:
+    """What came of trying to prove an automaton.
+
+    Attributes:
+        automaton: the automaton.
+        theorem: what is proven, if all lemmas hold.
+        lemmas: each with its result, in the order of trying.
+        trials: what came of running it on small mazes, for each task of which it states a bound.
+        specified: whether the answers of the theorem are those of the task's specification.
+    """
+
+    automaton: Automaton
+    theorem: Theorem
+    lemmas: tuple[Lemma, ...]
+    trials: tuple[Trial, ...] = ()
+    specified: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether all lemmas were proven, and no maze refutes it."""
+        return bool(self.lemmas) and all(lemma.holds for lemma in self.lemmas) and not self.counterexample
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What is proven of the rules: "right", "described" or "refuted"; None if none of these."""
+        if self.counterexample:
+            return "refuted"
+        of_rules = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "signal", "everywhere", "answer")]
+        about = {lemma.about for lemma in of_rules}
+        if not all(lemma.holds for lemma in of_rules) or not about & {"signal", "answer"}:
+            return None
+        earned = self.specified and "answer" in about and not self.stated and self.theorem.domain is None
+        return "right" if earned else "described"
+
+    @property
+    def invariant(self) -> bool:
+        """Whether the automaton's invariant is proven, by lemmas about it that use no axiom of its author."""
+        found = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "everywhere", "signal", "invariant")]
+        proven = all(lemma.holds for lemma in found) and not self.stated
+        return proven and any(lemma.about == "invariant" for lemma in found)
+
+    @property
+    def axioms(self) -> tuple[str, ...]:
+        """The names of the axioms that the lemmas use."""
+        return tuple(sorted({name for lemma in self.lemmas for name in lemma.axioms}))
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """Those of the axioms that are the automaton's author's, which nothing proves."""
+        return tuple(name.removeprefix(STATED) for name in self.axioms if name.startswith(STATED))
+
+    @property
+    def refused(self) -> tuple[Lemma, ...]:
+        """The lemmas that were not proven."""
+        return tuple(lemma for lemma in self.lemmas if not lemma.holds)
+
+    @property
+    def counterexample(self) -> str:
+        """A maze with a wrong answer, as text; empty if there is none."""
+        return next((trial.drawing for trial in self.trials if trial.wrong is not None), "")
+
+    @property
+    def words(self) -> str:
+        """What is proven, in a sentence that begins with the verdict."""
+        n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
+        bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
+        mazes = "on every maze" if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
+        said = {
+            "right": f"right: shows the answer of the task {self.automaton.task} {bound}, on every maze",
+            "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
+            "refuted": f"refuted: does not show an answer {bound} on a maze",
+            None: "; ".join(self._unproven) or "nothing is proven of what signals are",
+        }[self.verdict]
+        parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {len(self.lemmas)} lemmas"]
+        if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
+            parts.append(f"PATH is on {self.theorem.means[self.automaton.signals(0)]}")
+        if self.verdict != "right":
+            parts += [trial.words for trial in self.trials]
+        if self.automaton.bound is not None and self.verdict != "right":
+            parts.append(f"its bound is {self.basis}")
+        if self.stated:
+            parts.append(f"this relies on {len(self.stated)} axioms that its author states, tried on small mazes")
+        if self.automaton.invariant is not None:
+            known = "proven" if self.invariant else "argued and tested" if is_argued(self.automaton) else "not proven"
+            parts.append(f"its invariant is {known}")
+        claims = [lemma for lemma in self.lemmas if lemma.about == "claim"]
+        if claims and all(lemma.holds for lemma in claims):
+            parts.append(
+                f"of {len(claims)} further lemmas its author concludes: {self.theorem.shown or 'see its module'}"
+            )
+        return "; ".join(parts)
+
+    @property
+    def basis(self) -> str:
+        """How the automaton's bound is known."""
+        if self.verdict == "right":
+            return "proven"
+        if is_argued(self.automaton):
+            return "argued and tested"
+        n_mazes = sum(trial.n_mazes for trial in self.trials)
+        return f"stated, tried on {n_mazes:,} mazes" if n_mazes else "stated"
+
+    @property
+    def _unproven(self) -> list[str]:
+        """The claims that are not proven, and why nothing is said of some signals."""
+        unsaid = [words.partition(": ")[2] for words in self.theorem.means.values() if words.startswith(UNSAID)]
+        return [*(f"not proven: {lemma.claim}" for lemma in self.refused), *unsaid]
+
+    def __repr__(self) -> str:
+        return f"<Proof of {self.automaton.name}: {self.words}>"
+
+    def _repr_html_(self) -> str:
+        drawings = [self.counterexample, *(lemma.counterexample for lemma in self.refused)]
+        drawn = "".join(f"<pre>{escape(each)}</pre>" for each in drawings if each)
+        rows = "".join(f"<tr><td>{escape(s.name)}</td><td>{escape(m)}</td></tr>" for s, m in self.theorem.means.items())
+        return f"<p>{escape(self.automaton.name)}: {escape(self.words)}</p>{drawn}<table>{rows}</table>"
+
+    def export(self, folder: str | Path) -> None:
+        """Write the queries of all lemmas to SMT-LIB files, which any solver of linear arithmetic reads.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        contents, folder = {}, Path(folder)
+        for number, lemma in enumerate(self.lemmas, 1):
+            name = re.sub(r"\W+", "-", lemma.claim).strip("-")
+            for what, query in lemma.queries.items():
+                text = f"; {lemma.claim}: {what}\n{query}"
+                contents[folder / f"{number:02}-{name}-{what}.smt2"] = text.encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_all(contents)
+
+
+def prove(automaton: Automaton | str) -> Proof:
+    """Prove what can be proven of an automaton: that it is right, or else what its signals are.
+
+    It is first run on small mazes, if it states a bound; one with a wrong answer refutes it. To be right, it must be
+    proven to show within its bound what the task's specification says. Where that is not proven, or there is no
+    specification or no bound, what its signals are after t iterations is described in terms of the ghosts that its
+    `theorem` names, or else of the library's, one after another.
+
+    A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
+    run if there is a maze like it, and the guess another one. Proven too is the automaton's invariant, which the
+    certificate of a network may assume.
+
+    Args:
+        automaton: an automaton, or the name of one.
+
+    Returns:
+        The proof. `verdict` says what is proven.
+
+    Raises:
+        ValueError: no automaton; a theorem with more or fewer answers than the automaton; axioms that are not true of a
+            small maze; or a signal that no ghost explains, with two tiles that it does not tell apart.
+        ImportError: z3 is not installed.
+    """
+    from .compiling.config import find_automaton
+
+    automaton = find_automaton(automaton)
+    task, trials = find_task(automaton.task), tuple(tried(automaton))
+    nothing = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
+    if any(trial.wrong is not None for trial in trials):
+        return Proof(automaton, nothing, (), trials)
+
+    attempts, reasons = list[Proof](), list[str]()
+    for specified, theorem in _theorems(automaton, task):
+        try:
+            if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
+                _check_axioms(automaton, theorem)
+            lemmas, theorem = _proof_of(automaton, theorem)
+        except CannotTell as error:
+            reasons.append(str(error))
+            continue
+        attempts.append(Proof(automaton, theorem, lemmas, trials, specified))
+        if attempts[-1].holds and theorem.signals is not None and not theorem.means:
+            attempts[-1] = replace(attempts[-1], lemmas=(*lemmas, *_untrue(automaton, theorem)))
+        if attempts[-1].verdict is not None or theorem.further is not Theorem.further:
+            return attempts[-1]
+    if attempts:  # the nearest is the one of which most lemmas hold
+        return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / len(proof.lemmas))
+    raise CannotTell(f"no ghosts explain {automaton.name}: {reasons[0]}")
+
+
+def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]]:
+    """Yield what may be proven, the most wanted first: whether it says that the answers are those of the task's
+    specification, and the theorem, whose signals may be left to be guessed."""
+    named, bound = automaton.theorem, automaton.bound
+    if named is not None and named.answers and len(named.answers) != len(automaton.answers):
+        raise ValueError(f"the theorem has {len(named.answers)} answers, {automaton.name} {len(automaton.answers)}")
+    whole = bound is not None and not any(
+        (bound.per_move_and_tile, bound.constant % 1, bound.per_move % 1, bound.per_tile % 1)
+    )
+    if whole and task.specification is not None:
+        check_specification(task)
+        specified, (maze, *_) = task.specification(), mazes_to_try(task)
+        adds = isinstance(named, Theorem) or (named is not None and {*named.ghosts(maze)} - {*specified.ghosts(maze)})
+        yield True, _joined(specified, named) if named is not None and adds else _as_theorem(specified)
+    if named is not None:
+        yield False, _as_theorem(named if whole else replace(named, answers=()))
+        return
+    if task.specification is not None:
+        yield False, replace(_as_theorem(task.specification()), answers=())
+    yield from ((False, _as_theorem(ghosts)) for ghosts in ghosts_for(automaton))
+
+
+def _as_theorem(ghosts: Ghosts) -> Theorem:
+    """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated."""
+    theorem = ghosts if isinstance(ghosts, Theorem) else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers)
+    theorem = replace(theorem, means={})  # what an author says of signals in words, nothing checks
+    return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
+
+
+def _labelled(ghosts: Ghosts) -> Any:
+    return lambda picture, at, t: {f"{STATED}{name}": fact for name, fact in ghosts.axioms(picture, at, t).items()}
+
+
+def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
+    """Return the theorem that the answers are those of a specification, with the ghosts and claims of another.
+
+    Ghosts of one name are one: what the other says of them is stated, unless the specification says the same.
+    """
+    theorem, other = _as_theorem(specification), _labelled(named)
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> Mapping[str, Truth]:
+        return {**theorem.axioms(picture, at, t), **other(picture, at, t)}
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        return {**named.ghosts(tiles), **specification.ghosts(tiles)}
+
+    return replace(_as_theorem(named), axioms=axioms, ghosts=ghosts, answers=specification.answers)
+
+
+def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
+    """Check that the axioms of a theorem are true of small mazes, at all places of which a proof supposes them.
+
+    Raises:
+        ValueError: one is not; the message draws a maze.
+    """
+    task = find_task(automaton.task)
+    maze = mazes_to_try(task)[0][:1]
+    changes = any(np.ndim(value) == 4 for value in theorem.ghosts(maze).values())
+    picture = MazePicture(maze, theorem.ghosts(maze))
+    known = not any(name.startswith(STATED) for name in theorem.axioms(picture, CENTRE, np.int64(0)))
+    for tiles in _about(theorem, mazes_to_try(task)):
+        # of the library's axioms the tests try more
+        tiles = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if changes or known else tiles
+        broken = broken_axioms(theorem, tiles, N_STEPS if changes else 1)
+        if broken:
+            name, number = min(broken.items())
+            where = task.in_a_line(tiles[number])
+            raise ValueError(
+                f"the axiom {name.removeprefix(STATED)!r} is not true of the maze {where}, or beyond its edge"
+            )
+
+
+def _untrue(automaton: Automaton, theorem: Theorem) -> Iterator[Lemma]:
+    """Yield a lemma that is false if a written theorem, whose lemmas hold, is not true of small mazes: then axioms of
+    its author are not."""
+    task, written = find_task(automaton.task), replace(automaton, theorem=theorem)
+    (maze, *_) = small_mazes(task)
+    picture = MazePicture(maze[None], theorem.ghosts(maze[None]))
+    if not theorem.answers and not theorem.signals(picture, CENTRE, np.int64(0)):  # type: ignore[misc]
+        return
+    some = [maze for tiles in _about(theorem, all_mazes(task)) for maze in tiles[:: 1 + len(tiles) // 20]]
+    for maze in (*some, *(maze for (maze,) in _about(theorem, (maze[None] for maze in small_mazes(task))))):
+        for signal, t in mistakes(written, maze):
+            claim = f"the theorem is true of small mazes: {signal.name} after {t} iterations"
+            yield Lemma(claim, "signal", False, 0.0, counterexample=to_text(maze, letters=task.letters))
+            return
+
+
+def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
+    """Yield those of (N, H, W) mazes that a theorem is about."""
+    for tiles in mazes:
+        about = tiles if theorem.domain is None else tiles[theorem.domain.holds(tiles)]
+        if len(about):
+            yield about
+
+
+def _proof_of(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...], Theorem]:
+    """Return the lemmas of a theorem, with its signals guessed if it does not say them. Counterexamples become further
+    runs, from which it is guessed again.
+
+    Raises:
+        CannotTell: nothing can be said of an answer.
+    """
+    if theorem.signals is not None:
+        return tuple(Prover(automaton, theorem).lemmas()), theorem
+    task = find_task(automaton.task)
+    mazes = small_mazes(task)
+    atoms = atoms_of(automaton, theorem, mazes[::10])
+    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes]
+    for _ in range(ROUNDS):
+        found = guess(automaton, theorem, runs, atoms)
+        for words in (found.means.get(signal, "") for signal in automaton.answers):
+            if words.startswith(UNSAID):  # else what is proven would say nothing of this answer
+                raise CannotTell(words.partition(": ")[2])
+        lemmas = tuple(Prover(automaton, found).lemmas())
+        pictures = (lemma.kinds for lemma in lemmas if not lemma.holds and lemma.kinds)
+        like = (tiles for kinds in pictures for tiles in mazes_with(kinds, task, mazes))
+        guessed = replace(automaton, theorem=found)
+        wrong = next((tiles for tiles in like if any(mistakes(guessed, tiles))), None)
+        if wrong is None:
+            break
+        runs.append(run_of(automaton, theorem, atoms, wrong))
+    return lemmas, found
+
+
+def second_opinion(folder: str | Path) -> dict[str, str]:
+    """Ask the solver cvc5 the queries of an exported proof; return those to which it has another answer than z3, with
+    its own.
+
+    Raises:
+        ValueError: the folder has no queries.
+        ImportError: cvc5 is not installed.
+    """
+    try:
+        import cvc5
+    except ImportError as error:
+        raise ImportError('a second opinion needs cvc5: pip install "maze-nca-gym[proof]"') from error
+    files, found = sorted(Path(folder).glob("*.smt2")), {}
+    if not files:
+        raise ValueError(f"{folder} has no queries of a proof, *.smt2")
+    for file in files:
+        text, solver = file.read_text(encoding="utf-8"), cvc5.Solver()
+        expected = re.search(r"\(set-info :status (\w+)\)", text)
+        unbiased = text if expected is None else text.replace(expected[0], "")
+        solver.setOption("tlimit-per", str(int(1000 * PATIENCE)))
+        parser = cvc5.InputParser(solver)
+        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, unbiased, file.name)
+        answer = ""
+        while not (command := parser.nextCommand()).isNull():
+            answer += command.invoke(solver, parser.getSymbolManager()).strip()
+        if expected is None or answer != expected[1]:
+            found[file.name] = answer
+    return found
+
+
+def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
+    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states, which must
+    say what signals are."""
+    theorem = automaton.theorem
+    assert isinstance(theorem, Theorem)
+    assert theorem.signals is not None
+    picture = MazePicture(tiles[None], theorem.ghosts(tiles[None]))
+    for t, (signals,) in enumerate(automaton.trace(tiles[None])):
+        for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
+            if (signals[signal] != said).any():
+                yield signal, t
+        yield from ((signal, t) for signal in _wrong_answers(automaton, theorem, picture, t, signals))
+
+
+def _wrong_answers(
+    automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any
+) -> Iterator[IntEnum]:
+    """Yield the answers of (S, H, W) signals that show something else, or not all although it is due."""
+    for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
+        assert automaton.bound is not None
+        shown, (wanted,) = signals[signal], answer.shown(picture, CENTRE)
+        due = automaton.bound(shown.size, int(answer.n_moves(picture)[0, 0, 0]))
+        if (shown & ~wanted).any() or (t >= due and (shown != wanted).any()):
+            yield signal

@@ -1,0 +1,114 @@
+"""An automaton tried on small mazes: whether it shows an answer of its task within the bound that its author states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.scoring import lengths_of
+from maze_nca_gym.mazes.small import mazes_to_try
+from maze_nca_gym.mazes.tasks import Task, find_task
+
+from ..policies.guarantees import StepBound
+from .automaton import Automaton, Signals
+
+MOST_ITERATIONS = 600
+"""Largest number of iterations for which an automaton is run, over all sizes of mazes, the smallest first."""
+MOST_MAZES = 2_500
+"""Largest number of mazes of one size."""
+LATER = 8
+"""Number of iterations after the bound for which the answer has to stay."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of trying an automaton on small mazes.
+
+    Attributes:
+        task: the name of the task.
+        n_mazes: the number of mazes, up to the first wrong one.
+        wrong: the first (H, W) maze on which it does not show an answer within its bound; None if there was none.
+        shown: (H, W) or (K, H, W) bool, what it shows on that maze.
+    """
+
+    task: str
+    n_mazes: int
+    wrong: Tiles | None = None
+    shown: NDArray[np.bool_] | None = None
+
+    @property
+    def words(self) -> str:
+        """What came of it, in words."""
+        if not self.n_mazes:
+            return f"no answer of the task {self.task} was tried: none is due within {MOST_ITERATIONS:,} iterations"
+        n_right = self.n_mazes - (self.wrong is not None)
+        return f"the answer of the task {self.task} on {n_right:,} of {self.n_mazes:,} small mazes"
+
+    @property
+    def drawing(self) -> str:
+        """The wrong maze with what is shown there, as text; empty if there is none."""
+        if self.wrong is None or self.shown is None:
+            return ""
+        return find_task(self.task).to_text(self.wrong, self.shown)
+
+
+def tried(automaton: Automaton) -> list[Trial]:
+    """Run an automaton on small and some larger solvable mazes of each task of which it states a bound."""
+    bounds = {automaton.task: automaton.bound, **automaton.also}
+    return [_tried(automaton, find_task(name), bound) for name, bound in bounds.items() if bound is not None]
+
+
+def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
+    n_mazes, left = 0, MOST_ITERATIONS
+    for tiles in mazes_to_try(task):
+        tiles = tiles[:: -(-len(tiles) // MOST_MAZES)]
+        try:
+            targets = task.solve(tiles)
+        except Exception:  # it need not take mazes that its generators never draw
+            continue
+        solvable = task.is_answer(targets)
+        tiles, n_moves = tiles[solvable], lengths_of(targets[solvable]) - 1
+        due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
+        if not len(tiles) or left <= 0:
+            continue
+        n_iterations, *shown_twice = _run(automaton, tiles, due, left)
+        left -= n_iterations
+        for drawn in shown_twice if left >= 0 else ():
+            shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
+            try:
+                wrong = np.flatnonzero(~task.is_optimal(tiles, shown))
+            except Exception as error:  # it is anything that its author wrote
+                what = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
+                raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+            if len(wrong):
+                i = wrong[0]
+                return Trial(task.name, n_mazes + int(i) + 1, tiles[i], shown[i])
+        n_mazes += len(tiles) if left >= 0 else 0
+    return Trial(task.name, n_mazes)
+
+
+def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
+    """Run an automaton on (N, H, W) mazes.
+
+    Returns:
+        The number of iterations, more than `most` if that was not enough; and what it shows after (N,) iterations, and
+        some time later, each (N, K, H, W) bool.
+    """
+    answers, view = [int(signal) for signal in automaton.answers], automaton.view(tiles)
+    before = after = view.signals
+    at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
+    for t in range(1, int(due.max()) + LATER + 1):
+        if t > most:
+            break
+        view = view.after(automaton.advance(view))
+        at_due[due == t] = view.signals[due == t][:, answers]
+        before, after = after, view.signals
+        # at rest, or in a cycle of two states, as automata with a clock end, that show the same
+        same = t > 1 and np.array_equal(before[:, answers], after[:, answers])
+        if same and np.array_equal(automaton.advance(view), before):
+            at_due[due > t] = view.signals[due > t][:, answers]
+            break
+    return t, at_due, view.signals[:, answers]

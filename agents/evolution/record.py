@@ -1,0 +1,89 @@
+"""What a run of `evolve` has in its folder: the population, and the hardest levels after some of the rounds.
+
+The lines of the run are the population's statistics after every round, those of round 0 first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+
+from ..runs import METRICS, RunFolder
+
+POPULATION, CURVES, HARDEST = "population.npz", "curves.png", "hardest.gif"
+FILES = (POPULATION, CURVES, HARDEST)
+"""Files of an evolution, besides those of every run."""
+N_SHOWN = 9
+"""Number of levels of a snapshot; fewer if the population is smaller."""
+
+Snapshot: TypeAlias = dict[str, NDArray[Any]]
+"""The hardest levels after a round: `round` (), `tiles` (n, H, W), `paths` (n, H, W) uint8 from 0 to 255, and
+`regret` (n,)."""
+
+
+def load(run: RunFolder, config: PopulationConfig) -> tuple[LevelPopulation, list[Snapshot]]:
+    """Return the population and the snapshots of a run, an empty population if it has no checkpoint.
+
+    Raises:
+        ValueError: the checkpoint is damaged, or lines of its rounds are missing; nothing has changed.
+    """
+    found = run.load(POPULATION)
+    if found is None:
+        return LevelPopulation(config), []
+    arrays = {part: {name: tensor.numpy() for name, tensor in some.items()} for part, some in found[1].items()}
+    population = LevelPopulation.from_arrays(arrays["population"], found[0])
+    rounds = [line["round"] for line in run.lines if line["round"] <= population.clock]
+    # the last round of the checkpoint may have no line yet: Ctrl-C can come before `note`
+    if rounds != list(range(len(rounds))) or len(rounds) < population.clock:
+        wanted = f"it must have a line for every round from 0 to {population.clock}, but has {len(rounds)}"
+        raise ValueError(f"{run.path / METRICS} is not readable: {wanted}; {run.ways_out}")
+    return population, [arrays[f"snapshot {i}"] for i in range(len(arrays) - 1)]
+
+
+def note(
+    run: RunFolder,
+    population: LevelPopulation,
+    snapshots: list[Snapshot],
+    picture_every: int,
+    paths: Callable[[Tiles], NDArray[np.float32]],
+) -> None:
+    """Record the round of the population's clock, unless it is recorded already.
+
+    Args:
+        run: the folder, which receives a line.
+        population: the population, which counts rounds.
+        snapshots: receives a snapshot every `picture_every` rounds.
+        picture_every: see there.
+        paths: a function from (n, H, W) tiles to a policy's paths, (n, H, W); not called for most rounds.
+    """
+    clock = population.clock
+    if clock % picture_every == 0 and not any(snapshot["round"] == clock for snapshot in snapshots):
+        which = population.hardest(N_SHOWN)
+        tiles = population.tiles[which].copy()
+        shown = np.rint(255 * np.clip(paths(tiles), 0, 1)).astype(np.uint8)
+        regret = population.members["fitness"][which]
+        snapshots.append({"round": np.array(clock), "tiles": tiles, "paths": shown, "regret": regret})
+    if not run.lines or run.lines[-1]["round"] < clock:
+        complete = float(population.complete_rate.mean())
+        run.log({"round": clock, **population.statistics(), "complete": complete})
+
+
+def save(run: RunFolder, population: LevelPopulation, snapshots: list[Snapshot]) -> None:
+    """Write the checkpoint, and the population for other programs, unless no level has been measured yet.
+
+    Raises:
+        OSError: a file could not be written.
+    """
+    if len(population):
+        arrays, state = population.to_arrays()
+        parts = {"population": arrays, **{f"snapshot {i}": each for i, each in enumerate(snapshots)}}
+        run.save(state, {part: {name: torch.from_numpy(a) for name, a in some.items()} for part, some in parts.items()})
+        # the checkpoint first: `RunFolder.load` rejects a folder that has a population without one
+        population.save(run.path / POPULATION)

@@ -1,0 +1,253 @@
+"""`evolve`: levels that evolve against policies (paper, section "Adversarial data generation").
+
+Every round has its own random generator, seeded by its number. So a population that was saved continues as if it had
+never stopped. Its clock counts the rounds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.benchmark_sets import held_out
+from maze_nca_gym.mazes.families import LEAST_SIZE, is_reserved
+from maze_nca_gym.mazes.generation import GENERATORS, check_size
+from maze_nca_gym.mazes.levels import Tiles, level_hashes
+from maze_nca_gym.mazes.mutation import MUTATIONS
+from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import (
+    Between,
+    Further,
+    OneOf,
+    Option,
+    Shown,
+    Stored,
+    check,
+    check_known,
+    checked,
+    options_of,
+    options_of_call,
+    options_of_each,
+)
+from maze_nca_gym.support.random_streams import rng_for
+
+from ..rollouts.levels import SIZE, generator_options
+from ..runs import ProgressBar, RunFolder, check_folder, naming_memory, recorded
+
+if TYPE_CHECKING:
+    from maze_nca_gym.mazes.population import LevelPopulation
+
+    from ..policies.policy import Policy
+
+OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options_of(mutation))
+"""Options of all mutations."""
+PATIENCE = 100
+"""Largest number of attempts to replace first levels that were rejected."""
+ROUNDS = ("n_offspring", "parents")
+"""Options of a `BreedingSchedule` that apply here. The others say when a round is due, and here every round is."""
+
+
+def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of the generator, the population, its mutation and its rounds by name."""
+    population = {name: each for name, each in options_of(PopulationConfig).items() if name != "task"}
+    population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
+    rounds = {name: each for name, each in options_of(BreedingSchedule).items() if name in ROUNDS}
+    mutations = options_of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
+    return {**generator_options(given), **rounds, **population, **mutations}
+
+
+@checked
+def evolve(
+    policies: Annotated[
+        str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
+        Stored(tuple[str, ...]),
+        Shown("POLICY …", positional=True),
+    ],
+    *,
+    n: Annotated[int, Between(1, 10**9)] = 1000,
+    rounds: Annotated[int, Between(0)] = 200,
+    seed: Annotated[int, Between(0)] = 0,
+    steps: Annotated[int | None, Between(1)] = None,
+    batch: Annotated[int | None, Between(1)] = None,
+    device: str = "cpu",
+    picture_every: Annotated[int, Between(1)] = 10,
+    save_every: Annotated[float, Between(0)] = 60.0,
+    overwrite: bool = False,
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/evolve"),
+    generator: Annotated[str, OneOf(GENERATORS)] = "random",
+    size: Annotated[int | tuple[int, int], SIZE] = 16,
+    **options: Annotated[Any, Further(options_of_evolution)],
+) -> LevelPopulation:
+    """Evolve levels on which policies fail: mutate them, measure their regret, keep the hardest.
+
+    Regret is the loss of a policy's path against the nearest optimum after the last iteration, averaged over all
+    policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command or call continues it,
+    also with more rounds. The folder receives population.npz, which can be used wherever a set of levels is named,
+    metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run resumes.
+
+    >>> population = evolve("nca-shortest-path", rounds=100, size=16, mutation="edits", n_edits=3)
+
+    Args:
+        policies: names from `policies list`, model files (*.safetensors) or module:class, all of one task. In Python
+            also policies, or a mapping from names to them.
+        n: number of levels at the start.
+        rounds: number of rounds in which offspring compete with the population.
+        seed: seed of all randomness, at least 0; the same seed gives the same levels.
+        steps: number of iterations on a level, by default the policy's usual number, in proportion to the size.
+        batch: number of levels that run at once, by default 256, or fewer if they are large.
+        device: device, such as cpu, cuda or cuda:1, to which the policies are moved.
+        picture_every: number of rounds between two pictures of hardest.gif.
+        save_every: seconds between two saves.
+        overwrite: delete the population in the folder, if there is one, and start a new one.
+        out: folder of the population.
+        generator: generator of the first levels; `maze-nca-gym levels list --details` describes each.
+        size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
+        options: options of the generator, of the population (`PopulationConfig`) and of its mutation, and `n_offspring`
+            and `parents` of `BreedingSchedule`.
+
+    Returns:
+        The population.
+
+    Raises:
+        ValueError: a bad option, policy or combination, or a folder with another population.
+        KeyboardInterrupt: after Ctrl-C, when the population has been saved.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be written.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
+    from ..evaluation.cells import on_device
+    from ..policies.policy import Policy, common_task
+    from ..policies.registry import named_policies
+    from .measure import Regret, find_opponents
+    from .record import FILES, load, note, save
+
+    options = {name: value for name, value in options.items() if value is not None}
+    check_known(options, {*given, *options_of_evolution({})}, "evolve")
+    check(options.get("capacity", n) >= n, f"capacity must be at least n {n}, got {options.get('capacity')}")
+    check_folder("--out", Path(out))
+    with naming_memory(f"--batch {batch}", device):
+        untyped, words = "policies that are Python objects", list[str]()
+        if not isinstance(policies, Policy | Mapping):
+            policies = [policies] if isinstance(policies, str | Path) else [*policies]
+            untyped, words = "", [*map(str, policies)]
+        found = on_device(named_policies(policies), device)
+        task = find_task(common_task(found))
+        task.check_one_channel("its levels cannot evolve")
+        parts = (ROUNDS, options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
+        of_rounds, own, of_mutation, of_generator = (
+            {name: options[name] for name in part if name in options} for part in parts
+        )
+        schedule = BreedingSchedule(**of_rounds)
+        config = PopulationConfig(**{"capacity": n, **own, "task": task.name, "mutation_options": of_mutation})
+        shape = check_size(size)
+        has_sets = shape[0] == shape[1] >= LEAST_SIZE
+        reserved = held_out(shape[0], task.name) if has_sets else np.empty(0, np.uint64)
+        draw_levels = partial(task.generate, size=shape, generator=generator, **of_generator)
+        levels = different_levels(draw_levels, seed, n, reserved)
+        opponents = find_opponents(found, levels, steps)
+        configuration, changed = _described(opponents, given, options, config, schedule)
+        run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
+        population, snapshots = load(run, config)
+        if population.clock <= rounds:
+            command = recorded(["evolve", *(words or found)], changed, untyped=untyped)
+            run.begin({"command": command}, population.clock if len(population) else -1)
+        against, shown = ", ".join(found), printable(str(out))
+        if run.lines and run.lines[-1]["round"] == population.clock >= rounds and len(population) >= n:
+            print(f"{shown} is finished; more --rounds go on, --overwrite starts a new one")
+        else:
+            how = f"{rounds:,} rounds of {schedule.n_offspring:,} offspring against {against} on {device}"
+            print(f"{shown}: {n:,} levels, {how}; Ctrl-C saves and ends")
+            if len(population):
+                print(f"going on with {len(population):,} levels after round {population.clock:,}")
+            with run.loop(partial(save, run, population, snapshots), save_every) as between:
+                regret = Regret([*opponents.values()], config.measure, batch, between)
+                noted = partial(note, run, population, snapshots, picture_every, regret.paths)
+                with ProgressBar(f"measuring {n:,} levels", n, len(population)) as bar:
+                    for start in range(len(population), n, schedule.n_offspring):
+                        fresh = population.fresh(levels[start : start + schedule.n_offspring])
+                        population.insert(fresh, *regret(fresh.tiles, fresh.targets))
+                        bar.advance(len(fresh))
+                        between()
+                noted()
+                with ProgressBar("rounds", rounds, population.clock) as bar:
+                    for index in range(population.clock, rounds):
+                        rng = rng_for(seed, "offspring", index)
+                        population.breed(rng, schedule.n_offspring, schedule.parents, regret, reserved, ticks=1)
+                        noted()
+                        bar.advance(1)
+                        between()
+        from .figures import draw  # here, as it loads matplotlib
+
+        draw(run, snapshots, task, f"evolved against {against}")
+        return population
+
+
+def different_levels(
+    draw: Callable[[np.random.Generator, int], Tiles], seed: int, n: int, reserved: NDArray[np.uint64]
+) -> Tiles:
+    """Return (n, H, W) uint8 levels that all differ, none of them reserved.
+
+    Args:
+        draw: rng, n -> (n, H, W) levels.
+        seed: the seed of the generator.
+        n: the number of levels, at least 1.
+        reserved: hashes from `families.reserved_hashes`.
+
+    Raises:
+        ValueError: there are hardly `n` different levels of this kind.
+    """
+    rng = rng_for(seed, "first levels")
+    levels = draw(rng, n)
+    for _ in range(PATIENCE):
+        firsts = np.sort(np.unique(level_hashes(levels), return_index=True)[1])
+        kept = levels[firsts]
+        kept = kept[~is_reserved(kept, reserved)]
+        if len(kept) == n:
+            return kept
+        levels = np.concatenate([kept, draw(rng, n - len(kept))])
+    raise ValueError(f"there are hardly {n:,} different levels of this kind outside of the test sets; ask for fewer")
+
+
+def _described(
+    opponents: Mapping[str, tuple[Policy, int]],
+    given: Mapping[str, Any],
+    options: Mapping[str, Any],
+    config: PopulationConfig,
+    schedule: BreedingSchedule,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return everything that determines a run's levels, JSON-serialisable, and the options that are not the usual."""
+    from maze_nca_gym.support.transfer import read_back
+
+    rows, cols = check_size(given["size"])
+    size, against = str(rows) if rows == cols else f"{rows}x{cols}", []
+    for name, (policy, n_steps) in opponents.items():
+        weights = b"".join(read_back(parameter).tobytes() for parameter in policy.parameters())
+        against.append({"policy": name, "iterations": n_steps, "sha256": hashlib.sha256(weights).hexdigest()})
+    of_levels = {"generator": given["generator"], "size": size}
+    configuration = {
+        "policies": against,
+        "n": given["n"],
+        "n_offspring": schedule.n_offspring,
+        **{name: given[name] for name in ("seed", "batch", "picture_every")},
+        "levels": {**of_levels, **{name: options.get(name) for name in generator_options({})}},
+        "parents": schedule.parents,
+        "population": asdict(config),
+    }
+    kinds = (evolve, PopulationConfig, BreedingSchedule)  # all others are in the configuration only if given
+    known = {**options_of_evolution({}), **options_of_call(evolve)}
+    usual = {name: each.default for name, each in known.items() if each.group in kinds}
+    changed = {
+        name: value
+        for name, value in {**given, "size": size, **options}.items()
+        if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
+    }
+    return configuration, changed

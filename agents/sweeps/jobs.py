@@ -1,0 +1,214 @@
+"""One run of a series: a network that is trained and measured in a folder of its own.
+
+The folder holds the whole state of a run: its checkpoint while it trains, and `result.json` once it is measured. So a
+run that is killed at any moment resumes from there. Nothing here depends on what a series compares.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from maze_nca_gym.support.files import validated_read
+
+from ..policies.registry import import_own
+from ..runs import CHECKPOINT, METRICS, Line, RunFolder, write_json
+from ..runs.listing import MEASURED
+
+if TYPE_CHECKING:
+    from ..policies.policy import Policy
+    from ..training.config import TrainingConfig
+
+FAILURE, LOG = "failure.json", "log.txt"
+TAIL = 4096
+"""Bytes at the end of a file of metrics that hold its last lines."""
+
+IN_RUN: ContextVar[bool] = ContextVar("IN_RUN", default=False)
+"""Whether modules are imported for a run, one of which may be a script that starts sweeps itself."""
+
+
+class Measure(Protocol):
+    """A function that measures a trained network, and can be pickled."""
+
+    @property
+    def about(self) -> str:
+        """What is measured, in a sentence."""
+
+    def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> Mapping[str, float]:
+        """Return measurements by name of the network of a run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the measurements depend on, JSON-serialisable; a run is measured again where it has changed."""
+
+
+class Error(NamedTuple):
+    """What ended an attempt: a text, whether another would end in the same way, and whether it counts as a failure."""
+
+    text: str
+    is_final: bool = False
+    is_failure: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One run: a configuration with its seed.
+
+    Attributes:
+        name: name of the configuration, the same for all seeds.
+        config: the configuration of the training.
+        measure: measures the trained network.
+        folder: the folder of the run.
+        device: the device on which to train and measure.
+        tensorboard: whether to write events for TensorBoard.
+        modules: modules to import first, for what they register.
+    """
+
+    name: str
+    config: TrainingConfig
+    measure: Measure
+    folder: Path
+    device: str = "cpu"
+    tensorboard: bool = False
+    modules: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The run in a few words."""
+        return f"{self.name}, seed {self.config.seed}"
+
+    @property
+    def log(self) -> Path:
+        """File with everything that the run has printed."""
+        return self.folder / LOG
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run has been measured, as this job measures.
+
+        Raises:
+            ValueError: its result cannot be read.
+        """
+        return self.result() is not None
+
+    def result(self) -> Mapping[str, Any] | None:
+        """Return `n_weights`, `figures` by name, `seconds` and `measure` of a run; None if it has not been measured, or
+        not as this job measures.
+
+        Raises:
+            ValueError: they cannot be read.
+        """
+        path = self.folder / MEASURED
+        if not path.exists():
+            return None
+        with validated_read(path, "is no result of a run"):
+            found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            if not all(map(math.isfinite, found["figures"].values())) or "measure" not in found:
+                raise ValueError("it needs figures that are finite numbers, and how they were measured")
+        return found if found["measure"] == self.measure.to_json() else None
+
+    def latest_metrics(self) -> Line | None:
+        """Return the latest metrics of the run, those of its last validation among them; None before the first."""
+        latest: dict[str, float] = {}
+        with suppress(FileNotFoundError), (self.folder / METRICS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+            for text in file.read().splitlines():
+                with suppress(ValueError):  # the first may be cut off, and the last is perhaps being written
+                    latest |= json.loads(text)
+        return latest or None
+
+    def saved_update(self) -> int | None:
+        """Return the update of the checkpoint; None if there is none, or none that can be read."""
+        with suppress(ValueError, OSError):
+            run = RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
+            found = run.load(CHECKPOINT)
+            return None if found is None else int(found[0]["update"])
+        return None
+
+    def failure(self) -> str | None:
+        """Return why the run was given up; None if it was not.
+
+        Raises:
+            ValueError: the record of the failure cannot be read.
+        """
+        path = self.folder / FAILURE
+        if self.is_finished or not path.exists():
+            return None
+        with validated_read(path, "is no record of a failure"):
+            return str(json.loads(path.read_text(encoding="utf-8"))["error"])
+
+
+def attempt(job: Job) -> Error | None:
+    """Make one attempt at a run, whose output is appended to its log; return what ended it early, or None.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.
+    """
+    from ..training.updates import Diverged
+
+    saved = os.dup(1), os.dup(2)
+    try:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        with job.log.open("a", buffering=1, encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
+            os.dup2(file.fileno(), 1)  # compilers and drivers bypass sys.stdout and write to the descriptors
+            os.dup2(file.fileno(), 2)
+            try:
+                run_job(job)
+            except Exception:
+                traceback.print_exc()
+                raise
+    except Exception as error:  # any error ends this run alone: the others go on, and the tables list it
+        return Error(f"{type(error).__name__}: {error}", isinstance(error, (Diverged, ValueError)))
+    finally:
+        for number, before in zip((1, 2), saved, strict=True):
+            os.dup2(before, number)
+            os.close(before)
+    return None
+
+
+def run_job(job: Job) -> None:
+    """Train a run, or resume it, and measure it; `result.json` is written last.
+
+    Raises:
+        ValueError: the folder has a run of another configuration.
+        Diverged: the loss is not finite or has exploded.
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.
+        OSError: a file could not be written.
+    """
+    from ..training.processes import find_workers
+    from ..training.run import train
+
+    in_run = IN_RUN.set(True)
+    try:
+        for module in job.modules:
+            import_own(module, "the sweep")
+    finally:
+        IN_RUN.reset(in_run)
+    began, n_updates = time.perf_counter(), job.config.n_updates
+    every = min(25, max(1, n_updates // 20))
+    policy = train(
+        job.config,
+        out=job.folder,
+        device=job.device,
+        threads=1,
+        log_every=every,
+        validate_every=every * min(10, max(1, n_updates // (10 * every))),
+        tensorboard=job.tensorboard,
+    )
+    figures = job.measure(policy.to(find_workers(job.device).device), job.config, job.folder)
+    content = {
+        "n_weights": policy.n_weights,
+        "figures": figures,
+        "seconds": time.perf_counter() - began,
+        "measure": job.measure.to_json(),
+    }
+    # last, since this file marks the run as finished
+    write_json(job.folder / MEASURED, content)

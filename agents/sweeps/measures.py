@@ -1,0 +1,165 @@
+"""What a sweep measures of its networks: metrics on the families' sets, and scores on benchmark sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
+from maze_nca_gym.mazes.families import FAMILIES, most_levels, test_levels, validation_levels
+from maze_nca_gym.mazes.levels import LevelSet
+from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
+from maze_nca_gym.support.options import (
+    Between,
+    OneOf,
+    check,
+    check_known,
+    check_options,
+    options_of,
+    to_json,
+)
+
+from ..evaluation.leaderboard.answers import SCORES
+from ..evaluation.leaderboard.rows import MAIN, UNSTATED, scores_on
+
+if TYPE_CHECKING:
+    from ..policies.policy import Policy
+    from ..training.config import TrainingConfig
+
+SPLITS: Mapping[str, Callable[..., LevelSet]] = {"validation": validation_levels, "test": test_levels}
+USUAL = ("complete", "optimal", "accuracy")
+METRICS = (*USUAL, "paper_accuracy")
+"""Metrics on the sets of families."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is measured, as fractions; each has the name of its set and its metric, such as "random-16 complete".
+
+    Raises:
+        ValueError: an unknown name, or a value out of range.
+    """
+
+    families: Annotated[tuple[str, ...] | None, OneOf(FAMILIES, "family of levels")] = None
+    """Families of levels. None means those of the training, an empty list no family."""
+    sizes: Annotated[tuple[int, ...] | None, Between(2, 9999)] = None
+    """Inner sizes of the levels. None means those of the training."""
+    split: Annotated[str, OneOf(SPLITS)] = "validation"
+    """Which sets of these families: validation, to choose by, or test, to use once in the end."""
+    metrics: Annotated[tuple[str, ...] | None, OneOf((*METRICS, *SCORES, *MAIN), "metric")] = None
+    """Metrics of families (complete, optimal, accuracy, paper_accuracy) and scores of benchmark sets. None means the
+    first three, and all scores that a set has."""
+    n: Annotated[int, Between(1)] = 1024
+    """Largest number of levels, or streams, of each set; always the first ones."""
+    steps: Annotated[int | None, Between(1)] = None
+    """Number of iterations. None means the policy's usual number."""
+    benchmarks: Annotated[tuple[str, ...], OneOf(BENCHMARK_SETS, "benchmark set")] = ()
+    """Benchmark sets to measure on, in addition."""
+    data: str | None = None
+    """Folder that has the files of maze-hard-30, which does not ship (`bench --data`)."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any], configs: Iterable[TrainingConfig]) -> Measures:
+        """Return what the fields say, for runs of these configurations, once the sets are known to be there.
+
+        Raises:
+            ValueError: an unknown field or name, a set that is missing, or a measurement that no run can give.
+        """
+        check_known(content, options_of(cls), "measure")
+        from ..training.model import shapes_of
+
+        configs, given = list(configs), cls(**content)
+        wants_sets = given.metrics is None or not {*METRICS}.isdisjoint(given.metrics)
+        families = dict.fromkeys(f for config in configs for f in config.levels.families if wants_sets)
+        sizes = dict.fromkeys(size for config in configs for size in config.levels.sizes)
+        found = replace(
+            given,
+            families=tuple(families) if given.families is None else given.families,
+            sizes=tuple(sizes) if given.sizes is None else given.sizes,
+        )
+        names: set[str] = set()
+        for config in configs:
+            names |= {*found.names(shapes_of(config.model, config.model_arguments))}
+            for family, size in found._sets:
+                SPLITS[found.split](family, size, config.task, 1)
+        for benchmark in found._benchmarks:
+            benchmark.levels(1)
+        sets = (f"{family}-{size}" for family, size in found._sets)
+        for wanted in (*(found.metrics or ()), *sets, *found.benchmarks):
+            can = any(name.startswith(f"{wanted} ") or name.endswith(f" {wanted}") for name in names)
+            have = ", ".join(sorted(names)) or "nothing"
+            check(can, f"measure: no run can give {wanted!r}; what runs can give: {have}")
+        return found
+
+    @property
+    def _sets(self) -> list[tuple[str, int]]:
+        return list(product(self.families or (), self.sizes or ()))
+
+    @property
+    def _benchmarks(self) -> list[BenchmarkSet]:
+        found = [BENCHMARK_SETS[name] for name in self.benchmarks]
+        return found if self.data is None else [benchmark.from_files(self.data) for benchmark in found]
+
+    @property
+    def about(self) -> str:
+        """What is measured, in a sentence."""
+        sets = f"{self.split} sets of families" if self._sets else ""
+        named = " and ".join(filter(None, (sets, "benchmark sets" * bool(self.benchmarks))))
+        return f"Measured on the first {self.n:,} levels of {named}."
+
+    def names(self, policy: Policy) -> list[str]:
+        """Return the names of all that can be measured of a policy: some read one size only, or one task."""
+
+        def reads(size: int) -> bool:
+            enough = policy.max_steps is None or self.steps is None or self.steps <= policy.max_steps
+            return policy.size in (None, (size, size)) and enough
+
+        found = [
+            f"{family}-{size} {metric}"
+            for family, size in self._sets
+            if reads(size)
+            for metric in (METRICS if self.metrics else USUAL)
+        ]
+        for benchmark in map(BENCHMARK_SETS.__getitem__, self.benchmarks):
+            if reads(benchmark.side - 2) and split_order(policy.task)[0] == SHORTEST_PATH.name:
+                scores = scores_on(benchmark, policy.max_steps is None)
+                found += [f"{benchmark.name} {score}" for score in scores]
+        return [name for name in found if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
+
+    def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
+        """Return what can be measured of a trained network, on its device, by name."""
+        from ..evaluation.cells import prepare
+        from ..evaluation.leaderboard.entrants import measure as measure_scores
+        from ..evaluation.metrics import measure
+        from ..rollouts import default_steps, label
+
+        names, found = self.names(policy), dict[str, float]()
+        sets = {name.split(" ", 1)[0] for name in names}
+        for family, size in self._sets:
+            if f"{family}-{size}" in sets:
+                n = min(self.n, most_levels(size, self.split))
+                levels = label(policy, SPLITS[self.split](family, size, policy.task, n))
+                n_steps = default_steps(policy, levels.target) if self.steps is None else self.steps
+                final = measure(policy, levels, n_steps, steps=(n_steps,)).final
+                found |= {f"{family}-{size} {metric}": getattr(final, metric).value for metric in METRICS}
+        for benchmark in self._benchmarks:
+            if benchmark.name in sets:
+                drawn = benchmark.levels(min(self.n, benchmark.n))
+                (cell,) = prepare(
+                    {"it": policy}, [drawn], self.steps, {benchmark.name} if benchmark.may_be_empty else ()
+                )
+                row = measure_scores(benchmark, cell, benchmark.label(drawn.tiles), (UNSTATED, UNSTATED), None)
+                found |= {f"{benchmark.name} {score}": part.value for score, part in row.scores.items()}
+        return {name: found[name] for name in names}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name, JSON-serialisable."""
+        content: dict[str, Any] = to_json(self)
+        return content

@@ -1,0 +1,271 @@
+"""The paper's result tables as data: what each row trains, at which scale, how it is measured, and what was published.
+
+`tables.json` has the tables. `sweep_of` turns rows into a sweep: of the preset `paper-...` of a row's task, with the
+row's options.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maze_nca_gym.mazes.families import most_levels, test_levels
+from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.names import unknown_name
+
+from ...evaluation.records import WEIGHTS, SweepRow, factor_of
+from ..specification import Sweep
+
+if TYPE_CHECKING:
+    from ...policies.policy import Policy
+    from ...training.config import TrainingConfig
+
+ALL = "all"
+LEAST_CHANNELS = 4
+"""Least number of channels: the path, the two that max-pooling replaces, and one more."""
+SHRUNK_RATE = 3e-3
+"""Learning rate of shrunk runs: narrow networks tolerate a higher one, and with few updates they need it."""
+EMPTY_LOSS = {"shortest-path": 9.02 / 18**2, "diameter": 24.09 / 18**2}
+"""Task -> mean squared error of an empty path on the paper's training mazes: their published mean solution length over
+the number of tiles."""
+COMPARISONS = (
+    ("shared_weights", True, False),
+    ("cut_corners", True, False),
+    ("kernel_size", 3, 5),
+    ("max_pool", True, False),
+    ("evolve", True, False),
+    ("traversable_edges_only", True, False),
+    ("edge_features", True, False),
+    ("model", "NCA", "GCN"),
+    ("model", "GCN", "MLP"),
+    ("model", "GCN", "GAT"),
+)
+"""Design choices whose effects are compared with the published ones: an option, its value, and that without it."""
+
+
+@dataclass(frozen=True)
+class PaperScale:
+    """The size of runs: the paper's, or smaller by one rule, and what is measured of them.
+
+    Mazes of half the size with half the iterations ask the same of a network: a signal can still cross a maze as many
+    times. The number of channels shrinks further, since it decides how long an update takes.
+
+    Attributes:
+        name: its name on the command line.
+        size: inner size of the training mazes and of the smaller test set; the larger has twice as much.
+        shorter: divisor of the iterations.
+        narrower: divisor of the channels, and of the nodes of an MLP.
+        n_levels: number of levels of a training set or population.
+        n_updates: number of updates.
+        n_tested: largest number of levels of each set on which a trained network is measured.
+    """
+
+    name: str
+    size: int
+    shorter: int
+    narrower: int
+    n_levels: int
+    n_updates: int
+    n_tested: int
+
+    def column(self, template: str) -> str:
+        """Return the name of a column of `tables.json`, with the sizes of this scale."""
+        return template.format(small=f"{self.size}x{self.size}", large=f"{2 * self.size}x{2 * self.size}")
+
+    @property
+    def about(self) -> str:
+        """What is measured, and how the runs differ from the paper's."""
+        beside = (
+            "Lengths are in tiles. In square brackets: the published figure, and how far ours is from it in published "
+            "deviations."
+        )
+        if self.name == "full":
+            return f"Measured as in the paper. {beside}"
+        return (
+            f"Measured as in the paper, at scale {self.name}: channels are divided by {self.narrower} (at least "
+            f"{LEAST_CHANNELS}), layers by {self.shorter}; mazes have size {self.size} and {2 * self.size} instead of "
+            f"16 and 32; {self.n_levels:,} levels and {self.n_updates:,} updates instead of 10,000 and 50,000; the "
+            f"learning rate is {SHRUNK_RATE:g}. Options are shown as published. {beside}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the scale by name."""
+        return {"measured": "as in the paper", "scale": self.name}
+
+    def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
+        """Return the values of all columns, as fractions and tiles, of a trained network.
+
+        Accuracies are the paper's. The levels of the training are its fixed set, or the last population if they
+        evolved.
+
+        Args:
+            policy: the network, on any device.
+            config: the configuration of its training.
+            folder: the folder of the run, which has the population.
+        """
+        from ...evaluation.metrics import measure
+        from ...training.data import LevelStream
+        from ...training.loop import LEVELS
+
+        trained_on = LevelPopulation.load(folder / LEVELS).tiles if config.evolve else LevelStream(config).fixed.tiles
+        found = {"train solution length": float(find_task(config.task).solve(trained_on).sum() / len(trained_on))}
+        sets = {"train": trained_on[: self.n_tested]}
+        for place, size in (("test {small}", self.size), ("test {large}", 2 * self.size)):
+            n = min(self.n_tested, most_levels(size))
+            sets[self.column(place)] = test_levels("random", size, config.task, n).tiles
+        for name, tiles in sets.items():
+            is_large = name == self.column("test {large}")
+            # the paper's tables have a 0, not a gap, for a network that cannot read the larger mazes, such as an MLP
+            accuracy, complete = 0.0, 0.0
+            if policy.size is None or not is_large:
+                n_steps = n_steps_on(policy, config, is_large=is_large)
+                final = measure(policy, tiles, n_steps, steps=(n_steps,)).final
+                accuracy, complete = final.paper_accuracy.value, final.complete.value
+            found |= {f"{name} accuracy": accuracy} | ({} if is_large else {f"{name} pct. complete": complete})
+        return found
+
+    def shrink(self, config: TrainingConfig) -> TrainingConfig:
+        """Return a configuration of the paper at this scale; the full scale changes nothing.
+
+        Channels, nodes and iterations are divided, mazes are smaller, updates and levels fewer. The learning rate is
+        `SHRUNK_RATE`. The number of offspring per member stays that of the full scale. The threshold of evolution
+        becomes relative to the loss of an empty path, which is larger on small mazes.
+        """
+        from ...training.config import changed
+        from ...training.model import shapes_of
+
+        if self.name == "full":
+            return config
+        values: dict[str, Any] = {
+            "n_channels": max(LEAST_CHANNELS, config.model.n_channels // self.narrower),
+            "n_iterations": config.model.n_iterations and max(1, config.model.n_iterations // self.shorter),
+            "sizes": (self.size,),
+            "n_levels": self.n_levels,
+            "n_updates": self.n_updates,
+            "learning_rate": SHRUNK_RATE,
+        }
+        nodes = getattr(shapes_of(config.model, config.model_arguments), "n_nodes", None)  # an MLP has some
+        if nodes is not None:
+            values["n_nodes"] = nodes // self.narrower
+        if config.evolve:
+            fewer_updates, fewer_levels = self.n_updates / config.n_updates, self.n_levels / config.population.capacity
+            every = config.breeding.evolve_every * fewer_updates / fewer_levels
+            whole = max(1, math.ceil(every))
+            values |= {"capacity": self.n_levels, "evolve_every": whole}
+            values["n_offspring"] = round(config.breeding.n_offspring * whole / every)
+            if config.evolve_absolute and config.breeding.evolve_below is not None:
+                relative = config.breeding.evolve_below / EMPTY_LOSS[config.task]
+                values |= {"evolve_absolute": False, "evolve_below": relative}
+        return changed(config, **values)
+
+
+SCALES = {
+    scale.name: scale
+    for scale in (
+        PaperScale("full", size=16, shorter=1, narrower=1, n_levels=10_000, n_updates=50_000, n_tested=10_000),
+        PaperScale("small", size=8, shorter=2, narrower=8, n_levels=2_500, n_updates=1_000, n_tested=2_048),
+        PaperScale("tiny", size=6, shorter=8, narrower=8, n_levels=512, n_updates=60, n_tested=256),
+    )
+}
+"""Scales by name."""
+
+
+def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int:
+    """Return the iterations on a test set: those of the training, or twice as many on the larger mazes if weights are
+    shared."""
+    n_steps = config.model.n_iterations
+    assert n_steps is not None, "the presets of the paper state the iterations"
+    return 2 * n_steps if is_large and policy.max_steps is None else n_steps
+
+
+@cache
+def paper_tables() -> dict[str, tuple[SweepRow, ...]]:
+    """Return the rows of each table by its number; of an option with a list of values, a row pools runs with each."""
+    text = (resources.files(__package__) / "tables.json").read_text(encoding="utf-8")
+    tables: dict[str, tuple[SweepRow, ...]] = {}
+    for table in json.loads(text)["tables"]:
+        number, rows = str(table["table"]), []
+        for i, row in enumerate(table["rows"], start=1):
+            published = {WEIGHTS: (float(row["n_weights"]), 0.0)}
+            for name, pair in row["published"].items():  # percentages, but for lengths
+                mean, sd = (round(figure / factor_of(name), 6) for figure in pair)
+                published[name] = mean, sd
+            section = f"Table {number}. {table['title']}"
+            rows.append(SweepRow(f"{number}.{i}", row["options"], section=section, published=published))
+        tables[number] = tuple(rows)
+    return tables
+
+
+def find_rows(words: Iterable[str]) -> list[SweepRow]:
+    """Return the rows that words name, in the order of the tables, each once.
+
+    Args:
+        words: "all", the number of a table such as "3", or a row such as "3.2".
+
+    Raises:
+        ValueError: no word, an unknown table, or an unknown row.
+    """
+    tables, found = paper_tables(), set[str]()
+    for word in words:
+        number, dot, place = word.partition(".")
+        if word != ALL and (number not in tables or (dot and not re.fullmatch(r"\d{1,4}", place))):
+            raise ValueError(unknown_name("table", word, [*tables, ALL], ", or a row such as 3.2"))
+        if dot and not 1 <= int(place) <= len(tables[number]):
+            raise ValueError(f"table {number} has rows 1 to {len(tables[number])}, got {word}")
+        wanted = (
+            [tables[number][int(place) - 1]] if dot else [row for n in tables for row in tables[n] if word in (ALL, n)]
+        )
+        found.update(row.name for row in wanted)
+    if not found:
+        raise ValueError(f"name at least one table: {ALL}, 1 to {len(tables)}, or a row such as 3.2")
+    return [row for rows in tables.values() for row in rows if row.name in found]
+
+
+def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
+    """Return the configurations of a row at full scale, with seed 0, by name: one, or one for each pooled value.
+
+    Each is the preset `paper-shortest-path` or `paper-diameter`, or its variant `-evolved`, with the paper's recipe for
+    the row's model, and then the row's options. Names of equal configurations are equal.
+    """
+    from ...training.config import changed
+    from ...training.presets import published_recipe
+
+    base = f"paper-{row.options['task']}{'-evolved' if row.options['evolve'] else ''}"
+    pooled = next((name for name, value in row.options.items() if isinstance(value, list)), "task")
+    values = row.options[pooled] if isinstance(row.options[pooled], list) else [row.options[pooled]]
+    found = {}
+    for value in values:
+        config = changed(base, **published_recipe(row.options["model"]), **{**row.options, pooled: value})
+        model, given = config.model, config.model.options
+        words = [config.task, model.model.lower(), f"{model.n_channels}-channels", f"{model.n_iterations}-iterations"]
+        words += [f"kernel-{given['kernel_size']}"] if "kernel_size" in given else []
+        with_it = {"cut_corners": "cut", "max_pool": "pool", "edge_features": "edges"}
+        without = {"shared_weights": "separate", "traversable_edges_only": "grid"}
+        words += [word for name, word in with_it.items() if given.get(name)]
+        words += [word for name, word in without.items() if given.get(name) is False]
+        found["-".join(words + ["evolved"] * config.evolve)] = config
+    return found
+
+
+def sweep_of(rows: Sequence[SweepRow], trials: int, scale: PaperScale) -> Sweep:
+    """Return what rows need: those of equal configurations share their runs. Trials have the seeds from 0 on."""
+    whole = {row.name: configurations(row) for row in rows}
+    configs = {name: scale.shrink(config) for own in whole.values() for name, config in own.items()}
+    named = tuple(
+        replace(
+            row,
+            runs=tuple(whole[row.name]),
+            published={scale.column(name): figures for name, figures in row.published.items()},
+        )
+        for row in rows
+    )
+    title, always = "The tables of the paper, re-run", ("model", "n_channels")
+    return Sweep(configs, tuple(range(trials)), scale, named, {}, title, COMPARISONS, always)

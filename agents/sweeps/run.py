@@ -1,0 +1,201 @@
+"""`sweep`: runs that compare options of training, over seeds; and what starts any series of runs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+
+from maze_nca_gym import __version__
+from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
+
+from ..evaluation.figure_options import FigureFormat, FigureWidth
+from ..runs import DESCRIPTION, RunFolder, check_folder, number_in_environment, recorded, unimportable
+from ..runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
+from .jobs import IN_RUN, Job
+from .series import Progress, run_all
+
+if TYPE_CHECKING:
+    from ..evaluation.records import SweepResults
+    from .specification import Sweep
+
+FOLDER = Path("runs/sweep")
+"""Default folder of sweeps, each in a folder with the name of its file, or its preset."""
+WRITE_EVERY = 60.0
+"""Least number of seconds between two writings of the tables while runs go on."""
+Submit: TypeAlias = Annotated[
+    Mapping[str, int | str] | Iterable[str], Stored(tuple[str, ...]), Shown("NAME=VALUE …", default="none")
+]
+OnChange: TypeAlias = Annotated[Callable[[Progress], object], Shown(python_only=True)]
+
+
+@checked
+def sweep(
+    what: Annotated[str | Path | Mapping[str, Any], Stored(str), Shown("FILE", positional=True)],
+    *,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    launcher: Annotated[str, OneOf(EXECUTORS)] = "local",
+    workers: Annotated[int | None, Between(1)] = None,
+    device: str = "auto",
+    submit: Submit = (),
+    tensorboard: bool = False,
+    format: FigureFormat = "png",
+    figure_width: FigureWidth = None,
+    on_change: OnChange = lambda _: None,
+) -> SweepResults:
+    """Train networks with options that vary, several seeds of each, and compare what is measured of them.
+
+    A TOML or JSON file says what runs. It can be killed at any moment: the same command or call goes on, and repeats no
+    run that is finished. Rows and seeds can be added later, and other measurements are made of the networks that are
+    there. The folder receives results.md, results.tex, results.csv, results.json, a figure curves and one for each
+    measurement; its folder runs has the folder of each run.
+
+    >>> results = sweep({"preset": "fast", "vary": {"n_channels": [8, 16]}, "seeds": 3}, out="runs/channels")
+
+    Args:
+        what: file *.toml or *.json with the keys preset; options, that all runs have; vary, with a list of values for
+            each option, of which all combinations run; rows, each with a name and options; seeds, their number or a
+            list; measure, with families, sizes, split (validation or test), metrics, n, steps, benchmarks, data; and
+            modules, which register names of one's own. In Python also a mapping with these keys.
+        out: folder of the sweep, by default runs/sweep/ and the name of the file, or of the preset.
+        launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
+            job arrays of a SLURM cluster.
+        workers: largest number of runs at once, by default one per core, or GPU if there is any, and 256 on a cluster.
+        device: device of each run: auto or cuda, which spread the runs over all GPUs; cpu; cuda:1, one GPU for all ...
+        submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
+            a mapping.
+        tensorboard: also write events for TensorBoard; `tensorboard --logdir FOLDER` shows all runs at once.
+        format: file type of the figures: png, pdf or svg.
+        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
+        on_change: receives the progress about once a second.
+
+    Returns:
+        The results, without those of failed runs.
+
+    Raises:
+        ValueError: a bad description of the sweep, launcher or device, or a folder of another version or with runs of
+            other configurations.
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
+        OSError: a file could not be written, no disk space is left, or none of the runs could start.
+    """
+    from .figures import draw
+    from .specification import read_sweep
+
+    name = str(what.get("preset", "fast")) if isinstance(what, Mapping) else Path(what).stem
+    folder = FOLDER / name if out is None else Path(out)
+    check_folder("--out", folder)
+    found = read_sweep(what)
+    if tensorboard:
+        from ..training.reports import find_tensorboard
+
+        find_tensorboard()
+    where: dict[str, Any] = {"out": folder, "device": device}
+    if not isinstance(what, Mapping):
+        command = recorded(["sweep", str(what)], {"launcher": launcher, **where})
+    elif launcher == "local" and what.keys() == {"preset", "options", "seeds"} and type(what["seeds"]) is int:
+        command = recorded(["train", name], {"seeds": what["seeds"], **what["options"], **where})
+    else:
+        command = recorded(["sweep"], where, untyped="a sweep that is described in Python")
+    facts = {"command": command, "sweep": found.content}
+    how = Launch(launcher, workers, device, submit)
+    results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
+    draw(results, jobs, format, figure_width)
+    return results
+
+
+class Launch(NamedTuple):
+    """Where runs are started, as `sweep` takes it."""
+
+    launcher: str
+    workers: int | None
+    device: str
+    submit: Mapping[str, int | str] | Iterable[str]
+
+    def make_executor(self, folder: Path) -> Executor:
+        """Return the executor, which has started and written nothing yet.
+
+        Args:
+            folder: receives submitit's files.
+
+        Raises:
+            ValueError: no such device, parameters that are refused, or this is one process of several.
+        """
+        import torch
+
+        from ..training.processes import find_workers, usable_cores
+
+        parameters: dict[str, int | str] = dict(self.submit) if isinstance(self.submit, Mapping) else {}
+        for word in () if isinstance(self.submit, Mapping) else self.submit:
+            match = re.fullmatch(r"([a-z_]+)=(.+)", word)
+            if match is None:
+                raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
+            parameters[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
+        if number_in_environment("WORLD_SIZE") > 1:
+            raise ValueError("a sweep starts processes of its own: start it without torchrun")
+        device = None if self.launcher == "slurm" else find_workers(self.device).device
+        gpus: list[str] = []  # values of `VISIBLE_GPUS`, one for each GPU of this machine over which runs are spread
+        if device is not None and device.type == "cuda":
+            n_gpus, visible = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS)
+            # the variable can name more than there are: CUDA stops at the first that it does not find
+            names = [str(number) for number in range(n_gpus)] if visible is None else visible.split(",")[:n_gpus]
+            gpus = names if device.index is None else [",".join(names)]  # the number of a device counts all of them
+        usual = 256 if self.launcher == "slurm" else len(gpus) or usable_cores()
+        workers = usual if self.workers is None else self.workers
+        return make_executor(self.launcher, workers, folder, parameters, gpus)
+
+
+def run_sweep(
+    sweep: Sweep,
+    folder: Path,
+    configuration: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    how: Launch,
+    on_change: Callable[[Progress], object],
+    tensorboard: bool = False,
+) -> tuple[SweepResults, list[Job]]:
+    """Make all runs that are not finished, and write the results now and then, and at the end; return both.
+
+    Args:
+        sweep: what runs.
+        folder: the folder of the sweep, whose description is written first.
+        configuration: what all runs of the folder share, besides the version of this package.
+        facts: further entries of the description.
+        how: where runs are started.
+        on_change: receives the progress about once a second.
+        tensorboard: whether each run writes events for TensorBoard.
+
+    Raises:
+        ValueError: see `sweep`; nothing has been written or started.
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
+        OSError: a file could not be written, no disk space is left, or none of the runs could start.
+    """
+    from ..training.compiling import check_compile
+    from ..training.processes import find_workers
+
+    check(
+        not IN_RUN.get(),
+        "a run of a sweep, or a module that it imports, cannot start a sweep: put what a script "
+        'starts under `if __name__ == "__main__":`, or what it registers in a module of its own',
+    )
+    jobs = sweep.jobs(folder, how.device, tensorboard)
+    executor = how.make_executor(folder / "submitit")
+    for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
+        check_compile(job.config.compile, find_workers(job.device))
+    run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
+    for job in jobs:  # none of these folders may have a run of another configuration
+        RunFolder.open(job.folder, job.config.to_json(), overwrite=None, writes=False)
+    run.begin(facts)
+    # it also ends by SIGTERM as by Ctrl-C: otherwise this process would end before it could close the executor
+    with run.loop(lambda: sweep.results(jobs, folder).save(), WRITE_EVERY) as between:
+
+        def report(progress: Progress) -> None:
+            between()
+            on_change(progress)
+
+        run_all(jobs, executor, report)
+    if not any((job.folder / DESCRIPTION).exists() or job.failure() is None for job in jobs):
+        lost = "".join(f"; {name} is known here alone, as no module registers it" for name in unimportable())
+        raise ChildProcessError(f"none of the runs could start: {jobs[0].failure()}{lost} (log: {jobs[0].log})")
+    return sweep.results(jobs, folder), jobs

@@ -1,0 +1,259 @@
+"""What a sweep runs: configurations by name, seeds, and what is measured; and the files that say so."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maze_nca_gym.support.files import validated_read
+from maze_nca_gym.support.options import (
+    Between,
+    Option,
+    check,
+    check_known,
+    check_options,
+    in_words,
+    options_of,
+    to_json,
+)
+
+from ..evaluation.records import Failure, SweepResults, SweepRow, find_effects
+from ..policies.registry import import_own
+from ..runs import own_modules
+from .jobs import Job, Measure
+from .measures import Measures
+
+if TYPE_CHECKING:
+    from ..training.config import TrainingConfig
+
+LONGEST = 200
+"""Largest number of bytes in the name of a row, which is also that of a folder."""
+MOST = 100_000
+"""Largest number of runs of a sweep."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The runs of a sweep, what is measured of each, and the rows in which that is shown.
+
+    Attributes:
+        configs: configuration by name; its runs differ in the seed alone.
+        seeds: seeds of weights and levels.
+        measure: what is measured of each trained network.
+        rows: the rows, without results, which name their configurations; not all rows need have all options.
+        content: what describes the sweep, JSON-serialisable.
+        title: what it is, in a few words.
+        comparisons: see `find_effects`.
+        always: options that every table shows, even if no row differs in them; all of them if it is None.
+    """
+
+    configs: Mapping[str, TrainingConfig]
+    seeds: tuple[int, ...]
+    measure: Measure
+    rows: tuple[SweepRow, ...]
+    content: Mapping[str, Any] = field(default_factory=dict)
+    title: str = "Sweep"
+    comparisons: Sequence[tuple[str, Any, Any]] | None = None
+    always: tuple[str, ...] | None = None
+
+    def jobs(self, out: Path, device: str = "cpu", tensorboard: bool = False) -> list[Job]:
+        """Return the runs: those of all rows with the first seed, then with the second, and so on.
+
+        Args:
+            out: the folder of the sweep.
+            device: cpu, cuda, cuda:1 ... or auto.
+            tensorboard: whether each run writes events for TensorBoard.
+        """
+        modules = tuple(dict.fromkeys((*self.content.get("modules", ()), *own_modules())))
+        return [
+            Job(
+                name,
+                replace(config, seed=seed),
+                self.measure,
+                out / "runs" / as_folder(name) / f"seed-{seed}",
+                device,
+                tensorboard,
+                modules,
+            )
+            for seed in self.seeds
+            for name, config in self.configs.items()
+        ]
+
+    def results(self, jobs: Iterable[Job], out: Path) -> SweepResults:
+        """Return what all runs that are finished or given up so far have found.
+
+        Args:
+            jobs: the runs.
+            out: the folder of the sweep.
+
+        Raises:
+            ValueError: a file cannot be read.
+        """
+        by_name: dict[str, list[Job]] = {name: [] for name in self.configs}
+        for job in jobs:
+            by_name[job.name].append(job)
+        rows = []
+        for row in self.rows:
+            own = [job for name in row.runs for job in by_name[name]]
+            key = {job: job.config.seed if len(row.runs) == 1 else job.label for job in own}
+            found = {key[job]: result for job in own if (result := job.result()) is not None}
+            errors = {job: error for job in own if (error := job.failure()) is not None}
+            failures = [Failure(it.label, error, it.log.relative_to(out).as_posix()) for it, error in errors.items()]
+            rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures)))
+        groups: dict[str, list[SweepRow]] = {}
+        for row in rows:  # figures were published for each task
+            groups.setdefault("" if self.comparisons is None else row.options["task"], []).append(row)
+        effects = [effect for task, some in groups.items() for effect in find_effects(some, self.comparisons, task)]
+        n = len(self.seeds)
+        interval = " (95 % interval of the mean, Student's t)" if n > 2 else ""
+        spread = f", ± sample standard deviation{interval}" if n > 1 else ""
+        about = f"% of levels, mean over {n} seed{'s' * (n > 1)}{spread}. {self.measure.about}"
+        facts = {"seeds": self.seeds, "measure": self.measure.to_json()}
+        always = {name for row in rows for name in row.options} if self.always is None else self.always
+        return SweepResults(rows, effects, out, self.title, about, facts, always)
+
+
+@dataclass(frozen=True)
+class Description:
+    """The keys of a sweep's file."""
+
+    preset: str = "fast"
+    """Preset from which all rows start, unless they name another."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options that all rows have."""
+    vary: Mapping[str, Any] = field(default_factory=dict)
+    """Option -> list of values, which go before those of all rows; there is a row for each combination."""
+    rows: tuple[Mapping[str, Any], ...] = ()
+    """Rows, each a `name` and options that go before those of all rows. With `vary`, each row has all combinations."""
+    seeds: Any = 3
+    """Number of seeds, or a list of them."""
+    measure: Mapping[str, Any] = field(default_factory=dict)
+    """What is measured: the fields of `Measures`."""
+    modules: tuple[str, ...] = ()
+    """Modules to import first, for what they register."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        for name, values in self.vary.items():
+            is_list = isinstance(values, list | tuple) and len(values) > 0
+            check(is_list, f"vary.{name} must be a list of values, got {values!r}")
+        for row in self.rows:
+            check(isinstance(row.get("name"), str), f"each of the rows needs a name, got {dict(row)}")
+        n_seeds = (
+            self.seeds if type(self.seeds) is int else len(self.seeds) if isinstance(self.seeds, list | tuple) else 1
+        )
+        n_runs = max(1, n_seeds) * max(1, len(self.rows)) * math.prod(map(len, self.vary.values()))
+        check(n_runs <= MOST, f"a sweep has at most {MOST:,} runs, and rows times seeds would be {n_runs:,}")
+        try:
+            json.dumps(to_json(self), ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            wrong = error.object[error.start : error.end]
+            raise ValueError(f"a sweep has a text with {wrong!r}, which no file of results can hold") from error
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"a sweep needs values that a JSON file can hold: {error}") from error
+
+    @property
+    def places(self) -> dict[str, Mapping[str, Any]]:
+        """Where options are -> the options by name, or lists of their values in `vary`."""
+        rows = {f"row {row['name']!r}": {k: v for k, v in row.items() if k != "name"} for row in self.rows}
+        return {"options": self.options, "vary": self.vary, **rows}
+
+    def combined(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the name of each row with its options, the preset among them."""
+        for row in self.rows or ({},):
+            own = {name: value for name, value in row.items() if name != "name"}
+            for values in product(*self.vary.values()):
+                varied = dict(zip(self.vary, values, strict=True))
+                words = [*([row["name"]] if row else []), *(f"{name} {in_words(v)}" for name, v in varied.items())]
+                options = {"preset": self.preset, **self.options, **own, **varied}
+                yield ", ".join(words) or self.preset, options
+
+
+def as_folder(name: str) -> str:
+    """Return the name of the folder of a row."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
+
+
+def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
+    """Return the sweep that a file, or a mapping with the same keys, describes, once all of it has been checked.
+
+    Args:
+        what: a TOML or JSON file, or a mapping, with keys as in `Description`.
+
+    Raises:
+        ValueError: an unknown key or option, a bad value, two rows of one name, a configuration that contradicts
+            itself, levels that are missing, or a measurement that no run can give.
+    """
+    if isinstance(what, Mapping):
+        return _sweep(what)
+    path = Path(what)
+    check(path.suffix in (".toml", ".json"), f"a sweep is described by a file *.toml or *.json, got {path}")
+    check(path.is_file(), f"there is no file {path}")
+    with validated_read(path, "cannot be read"):
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            content = json.loads(text)
+        else:
+            if sys.version_info >= (3, 11):
+                import tomllib
+            else:
+                import tomli as tomllib
+            content = tomllib.loads(text)
+        check(isinstance(content, Mapping), f"it must have keys and values, got {content!r:.60}")
+    try:
+        return _sweep(content)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
+
+
+def _sweep(content: Mapping[str, Any]) -> Sweep:
+    from ..training.config import OPTIONS, changed
+    from ..training.data import LevelStream, validation_batch
+    from ..training.options import options_of_model
+    from ..training.presets import PRESETS
+
+    check_known(content, options_of(Description), "a sweep")
+    given = Description(**content)
+    for module in given.modules:
+        import_own(module, "a sweep")
+    rows, folders = [*given.combined()], Counter(as_folder(name) for name, _ in given.combined())
+    twice = dict.fromkeys(repr(name) for name, _ in rows if folders[as_folder(name)] > 1)
+    check(not twice, f"two rows are named {', '.join(twice)}")
+    known = {*OPTIONS, "preset"}
+    for name, options in rows:
+        is_short, preset = 0 < len(as_folder(name).encode()) <= LONGEST, options["preset"]
+        check(is_short, f"the name of a row, which is that of a folder, must have 1 to {LONGEST} bytes, got {name!r}")
+        check(isinstance(preset, str), f"row {name!r}: preset must be the name of one, got {preset!r}")
+        known |= {*options_of_model({**PRESETS.find(preset), **options}.get("model"))}
+    for place, names in given.places.items():
+        check("seed" not in names, f"{place} has a seed, but seeds are given by `seeds`")
+        check_known(names, known, place)
+        both = sorted(given.vary.keys() & names.keys() if place.startswith("row ") else ())
+        check(not both, f"{', '.join(both)} is in vary, and in {place}")
+    varied = dict.fromkeys(name for place, names in given.places.items() if place != "options" for name in names)
+    configs: dict[str, TrainingConfig] = {}
+    records = []
+    for name, options in rows:
+        try:
+            config = changed(options["preset"], **{key: value for key, value in options.items() if key != "preset"})
+            LevelStream(config)
+            if config.levels.validation_set is not None:
+                validation_batch(config)
+        except ValueError as error:
+            raise ValueError(f"row {name!r}: {error}") from error
+        values = {**config.to_json(), "preset": options["preset"]}
+        configs[name] = config
+        records.append(SweepRow(name, {option: values[option] for option in varied if option in values}, (name,)))
+    measure = Measures.read(given.measure, configs.values())
+    wanted = list(range(given.seeds)) if type(given.seeds) is int else given.seeds
+    seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)
+    check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {given.seeds}")
+    return Sweep(configs, seeds, measure, tuple(records), to_json(given))
