@@ -50,6 +50,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Boolean automata": (
         "agents.automata",
         "agents.automata.automaton",
+        "agents.automata.registry",
         "agents.automata.rules",
         "agents.automata.canonical",
         "agents.automata.gallery",
