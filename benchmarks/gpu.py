@@ -41,6 +41,8 @@ WAYS = {
 FORMATS = {"channels last": torch.channels_last, "contiguous": torch.contiguous_format}
 PRECISIONS = ("tf32", "bfloat16", "float32")
 """Those first whose times matter most, since later lines may find no time."""
+ORDER = [(way, memory) for ways in (("eager", "graphs"), ("compiled",)) for memory in FORMATS for way in ways]
+"""Ways in memory formats, likewise: graphs before the second format, and what compiles for minutes at last."""
 ENOUGH = 1.1
 """Least factor by which something else than the default must be faster to be worth setting."""
 
@@ -128,12 +130,11 @@ def jobs(device: torch.device, quick: bool) -> Iterator[tuple[Line, Callable[[],
         f"an update, 9 taps, {more} channels, {many} steps": (large, True),
         f"a rollout, 9 taps, {more} channels, {many} steps": (large, False),
     }
-    for way in WAYS:
+    for way, memory in ORDER:
         for precision in PRECISIONS:
             for job, (setting, learns) in named.items():
-                for memory in FORMATS:
-                    prepare = partial(_network, device, setting, learns, precision, way, memory)
-                    yield Line(f"{job}, {n} mazes of {size}x{size}", precision, way, memory), prepare
+                prepare = partial(_network, device, setting, learns, precision, way, memory)
+                yield Line(f"{job}, {n} mazes of {size}x{size}", precision, way, memory), prepare
 
 
 def environments(device: torch.device, n_envs: int) -> Callable[[], object]:
@@ -202,7 +203,10 @@ def cells(line: Line) -> tuple[str, ...]:
 
 
 def advice(lines: list[Line]) -> Table:
-    """Return what to set for each job and precision: the fastest, if it is faster than the default by enough."""
+    """Return what to set for each job and precision: the fastest, if it is faster than the default by enough.
+
+    A row says which ways were not measured.
+    """
     default, rows = (next(iter(WAYS)), next(iter(FORMATS))), []
     for job, precision in dict.fromkeys((line.job, line.precision) for line in lines if line.precision):
         times = {
@@ -214,8 +218,13 @@ def advice(lines: list[Line]) -> Table:
             continue
         way, memory = best = min(times, key=times.__getitem__)
         factor = times[default] / times[best]
-        new = f"{WAYS[way]}, {memory}" if factor >= ENOUGH else "nothing: the default is as fast"
-        rows.append((job, precision, duration(times[default]), duration(times[best]), f"{factor:.2f}", new))
+        new = [f"{WAYS[way]}, {memory}"] if factor >= ENOUGH else []
+        left = {way: [memory for memory in FORMATS if (way, memory) not in times] for way in WAYS}
+        missing = [way if set(of) == set(FORMATS) else f"{way} {of[0]}" for way, of in left.items() if of]
+        if missing:
+            new.append(f"not measured: {', '.join(missing)}")
+        advised = "; ".join(new) or "nothing: the default is as fast"
+        rows.append((job, precision, duration(times[default]), duration(times[best]), f"{factor:.2f}", advised))
     return Table(("job", "precision", "default", "fastest", "times as fast", "set"), rows)
 
 

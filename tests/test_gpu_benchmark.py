@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
@@ -60,23 +61,33 @@ def test_what_fails_or_comes_too_late_is_a_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("graphs", "expected"),
+    ("measured", "expected"),
     [
-        (0.5, ("2.00", "--compile graphs, contiguous")),
-        (0.95, ("1.05", "nothing: the default is as fast")),
-        (None, ("1.00", "nothing: the default is as fast")),
+        ((1.2, 1.0, 0.5, 1.5, 1.5), ("2.00", "--compile graphs, contiguous")),
+        ((1.2, 1.0, 0.95, 1.5, 1.5), ("1.05", "nothing: the default is as fast")),
+        (
+            (1.2, 0.8, None, None, None),
+            ("1.25", "--compile graphs, channels last; not measured: graphs contiguous, compiled"),
+        ),
+        ((1.2, 1.0, None, 1.5, None), ("1.00", "not measured: graphs contiguous, compiled contiguous")),
+        ((None,) * 5, ("1.00", "not measured: eager contiguous, graphs, compiled")),
     ],
 )
-def test_what_is_faster_by_enough_is_to_be_set(graphs, expected):
+def test_what_is_faster_by_enough_is_to_be_set_and_what_was_not_measured_is_said(measured, expected):
+    ways = product(gpu.WAYS, gpu.FORMATS)
     lines = [
         Line("a step of 4 environments", seconds=0.1),
-        Line("an update", "tf32", "eager", "channels last", 1.0),
-        Line("an update", "tf32", "eager", "contiguous", 1.2),
-        Line("an update", "tf32", "graphs", "contiguous", graphs),
+        *(Line("an update", "tf32", *way, seconds) for way, seconds in zip(ways, (1.0, *measured), strict=True)),
         Line("a rollout", "tf32", "eager", "channels last"),
     ]
     ((job, precision, *_, factor, new),) = gpu.advice(lines).rows
     assert (job, precision, factor, new) == ("an update", "tf32", *expected)
+
+
+def test_graphs_are_measured_before_the_second_memory_format_and_what_is_compiled_at_last():
+    ways = list(dict.fromkeys((line.way, line.memory_format) for line, _ in gpu.jobs(CPU, quick=True) if line.way))
+    assert ways[:2] == [("eager", "channels last"), ("graphs", "channels last")]
+    assert {way for way, _ in ways[-2:]} == {"compiled"}
 
 
 def test_a_sample_lasts_long_enough(monkeypatch):
