@@ -2,7 +2,8 @@
 
     python examples/11_ppo.py [steps [size]]
 
-A quarter of an hour each on one core: see docs/ppo.png. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
+A quarter of an hour each on one core: see docs/pictures/ppo.png. Needs the extra `sb3`:
+pip install "maze-nca-gym[sb3]".
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 It prints which signals survive any schedule, by a test of each rule; proves that a clock modulo 3 keeps any automaton
 in step (`in_step_lemmas`); measures the automata of the shortest path under many schedules; tries all schedules on tiny
-mazes; runs networks; and draws docs/asynchronous.png.
+mazes; runs networks; and draws docs/pictures/asynchronous.png.
 """
 
 from __future__ import annotations
@@ -479,7 +479,10 @@ NETWORKS = (
 
 
 def main(
-    sets: tuple[str, ...] = SETS, n: int = 256, n_networks: int = 128, out: Path = Path("docs/asynchronous.png")
+    sets: tuple[str, ...] = SETS,
+    n: int = 256,
+    n_networks: int = 128,
+    out: Path = Path("docs/pictures/asynchronous.png"),
 ) -> None:
     """Print the tables, and draw the figure."""
     torch.set_num_threads(1)

@@ -54,7 +54,7 @@ def levels():
 
 
 def test_its_data_are_made_from_the_package():
-    """python docs/make_play.py writes them again."""
+    """python -m tools.make_play writes them again."""
     assert {path.name: path.read_bytes() for path in (ARTICLE / "data").glob("*")} == make_play.article_files()
 
 

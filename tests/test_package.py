@@ -206,7 +206,7 @@ def test_long_description_links_into_the_repository_and_to_the_site(
     assert len(targets) >= 8
     if address:
         assert [target for target in targets if not target.startswith("https://")] == []
-        assert f"{address}/raw/HEAD/docs/hero.gif" in targets
+        assert f"{address}/raw/HEAD/docs/pictures/hero.gif" in targets
         assert f"{address}/blob/HEAD/docs/policies.md" in targets
         assert f"{site or f'{address}/blob/HEAD/docs'}/play/index.html" in targets
     else:

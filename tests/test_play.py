@@ -24,27 +24,22 @@ from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.mazes.levels import one_hot, parse, to_text
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import find_task
+from tools import make_play
 
 ROOT = Path(__file__).parents[1]
 PAGE, HARNESS = ROOT / "docs" / "play", Path(__file__).parent / "play"
 
 
-def load_file(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make_play = load_file("make_play", ROOT / "docs" / "make_play.py")
-serve = load_file("serve", HARNESS / "serve.py")
+SPEC = importlib.util.spec_from_file_location("serve", HARNESS / "serve.py")
+serve = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(serve)
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 needs_chromium = pytest.mark.skipif(serve.CHROMIUM is None, reason="there is no Chromium")
 SCRIPTS = ("parts.js", "levels.js", "rules.js", "kernel.js", "automaton.js")
 
 
 def test_its_policies_are_those_of_the_package():
-    """python docs/make_play.py writes them again."""
+    """python -m tools.make_play writes them again."""
     written = {path.name: path.read_bytes() for path in (PAGE / "policies").glob("*")}
     assert written == make_play.files()
     assert sum(map(len, written.values())) < 1_000_000

@@ -7,7 +7,6 @@ import re
 import shlex
 import statistics
 from pathlib import Path
-from runpy import run_path
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from maze_nca_gym.agents.evaluation.leaderboard.rows import published_beside
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.levels import Tile, prefab
+from tools import make_tables
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -146,9 +146,15 @@ def test_its_figures_are_those_of_the_cards():
 
 
 def test_the_table_of_policies_is_what_their_cards_say():
-    written = run_path(str(ROOT / "docs" / "make_tables.py"))["written"]
-    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
-    assert written(page) == page, "run python docs/make_tables.py"
+    page = make_tables.FILE.read_text(encoding="utf-8")
+    assert make_tables.written(page) == page, "run python -m tools.make_tables"
+
+
+def test_every_pattern_of_made_files_matches_some():
+    lines = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    patterns = [line.split()[0] for line in lines if line and not line.startswith(("#", "*"))]
+    assert patterns
+    assert [pattern for pattern in patterns if not any(ROOT.glob(pattern))] == []
 
 
 @for_each("command", COMMANDS)

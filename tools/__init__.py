@@ -1,1 +1,1 @@
-"""What maintainers run to publish a model or a pack of levels; no part of the installed package."""
+"""What maintainers run to publish a model or a pack, compare digests, and make what `docs/` shows; not installed."""

@@ -3,7 +3,7 @@
 //
 // A policy with the rule "booleans" has no weights. `nodes` are the steps of its rules, each made of earlier ones:
 // ["see", channel, [down, right]], ["tile", kind, [down, right]], ["&", i, j], ["|", i, j] and ["~", i]; `roots` has for
-// each channel the node that is its next value. In Python, docs/make_play.py makes them.
+// each channel the node that is its next value. In Python, tools/make_play.py makes them.
 
 globalThis.MazePlay.part(() => {
   const SEE = 0, AND = 1, OR = 2, NOT = 3;

@@ -54,7 +54,7 @@ is the predicted path.
 `policy.make_env(...)` makes the one that fits a policy. A [task of your own](../tutorials/write_a_task.md) registers an
 environment of its own.
 
-![levels of the six generators](../levels.png)
+![levels of the six generators](../pictures/levels.png)
 """
 
 

@@ -1,6 +1,6 @@
 """Write the table of policies in `docs/policies.md` anew, from what each policy and its card say.
 
-python docs/make_tables.py
+python -m tools.make_tables
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.support.files import atomic_write
 
-FILE = Path(__file__).parent / "policies.md"
+FILE = Path(__file__).parents[1] / "docs" / "policies.md"
 BEGIN, END = "<!-- table of policies -->\n", "<!-- end -->\n"
 METRICS = ("complete", "optimal", "accuracy", "paper_accuracy")
 COLUMNS = (

@@ -1,6 +1,6 @@
 """Write the policies of the page `docs/play`, and the rules, networks and still pictures of the article `docs/article`.
 
-python docs/make_play.py
+python -m tools.make_play
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ POLICIES = (
 )
 """Policies of the page, the one that it begins with first."""
 
-ARTICLE = Path(__file__).parent / "article"
+ARTICLE = Path(__file__).parents[1] / "docs" / "article"
 OPERATORS = {operator.and_: "&", operator.or_: "|", operator.invert: "~"}
 """Operators of rules by their names in the article's files."""
 S = PathSignal

@@ -1,6 +1,6 @@
-"""Draw the pictures of this folder: `python docs/make_gallery.py [FOLDER]`.
+"""Draw pictures of docs/pictures: `python -m tools.make_gallery [FOLDER]`.
 
-scaling.png comes from `python -m experiments.scaling`, and window.png is a screenshot of
+The others are drawn by examples, benchmarks and studies; window.png is a screenshot of
 `maze-nca-gym play --generator loops --size 15`.
 """
 
@@ -272,4 +272,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "pictures")
