@@ -2,7 +2,7 @@
 
 The automata of this package take their rules from here. Other forms of the rule are written by hand: with ages or
 phases in place of NEAR (`handcoded.canonical` and the machine code), or with the same signals as sums and ReLUs
-(`experiments/exact_weights`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by
+(`docs/exact-weights.md`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by
 iteration.
 
 - **FLOOD** starts at the end of the path, and spreads over free tiles. A tile that `passes` it on some iterations later

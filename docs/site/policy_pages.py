@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
@@ -29,19 +28,19 @@ METRICS = {
     "paper_accuracy": "paper's accuracy",
 }
 """Metric of a card -> its column."""
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+EXACT_WEIGHTS = Path(__file__).parents[1] / "exact-weights.md"
 LEGENDS: Mapping[str, Any] = {
     "shortest-path-bfs": canonical.CountingChannel,
     "all-shortest-paths": dijkstra.TwoFloodChannel,
     "depth-first": depth_first.DepthFirstChannel,
     "diameter": diameter.DiameterChannel,
-    "nca-shortest-path-exact-weights": EXPERIMENTS / "exact_weights" / "shortest_path.py",
-    "nca-diameter-exact-weights": EXPERIMENTS / "exact_weights" / "diameter.py",
+    "nca-shortest-path-exact-weights": EXACT_WEIGHTS,
+    "nca-diameter-exact-weights": EXACT_WEIGHTS,
     "nca-shortest-path-hinted": hinted_shortest_path.PathSignal,
     "nca-shortest-path-healing-hinted": hinted_healing,
     "nca-diameter-hinted": hinted_diameter,
 }
-"""Policy -> what has the docstring that explains its channels; a file of a checkout is read, not run."""
+"""Policy -> what has the docstring that explains its channels, or the page that has a section of its name."""
 DIRECTIONS = "The letters `u`, `l`, `d`, `r` are up, left, down, right."
 PAIRS = "`..._low` and `..._high` are two ReLUs whose difference is the signal."
 HIDDEN = "Channels called `hidden` have no meaning but what training made of them."
@@ -148,8 +147,9 @@ def _text(name: str) -> str:
     if name not in LEGENDS:
         return ""
     where = LEGENDS[name]
-    said = ast.get_docstring(ast.parse(where.read_text())) if isinstance(where, Path) else inspect.getdoc(where)
-    text = (said or "").partition("\n\n")[2]
+    if isinstance(where, Path):
+        return where.read_text(encoding="utf-8").partition(f"\n## {name}\n\n")[2].partition("\n## ")[0]
+    text = (inspect.getdoc(where) or "").partition("\n\n")[2]
     return re.sub(r"`[A-Z_*]+`", lambda match: match[0].lower(), text)
 
 

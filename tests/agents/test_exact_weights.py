@@ -16,8 +16,6 @@ from maze_samples import FAMILIES, Tiles, sample
 from tables import for_each
 from torch.nn import functional as F
 
-from experiments.exact_weights.__main__ import main
-from experiments.exact_weights.diameter import WaveChannel
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import engines
@@ -25,7 +23,6 @@ from maze_nca_gym.mazes import generation
 from maze_nca_gym.mazes.families import test_levels
 from maze_nca_gym.mazes.levels import one_hot, parse
 from maze_nca_gym.mazes.solvers import diameter, eccentricities, shortest_path
-from tools.publish_model import FOLDER
 
 TINY = [
     parse("."),
@@ -44,6 +41,11 @@ TINY = [
 @cache
 def shipped(name: str) -> NCA:
     return load(f"nca-{name}-exact-weights")
+
+
+def channel(name: str) -> int:
+    """Its index in a state of the diameter's network."""
+    return shipped("diameter").channel_names.index(name)
 
 
 def n_edges(paths: np.ndarray) -> np.ndarray:
@@ -79,7 +81,7 @@ def check_diameter(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
             assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
             if step >= due:
                 np.testing.assert_array_equal(state[:, 0].float(), paths)
-                assert not state[:, WaveChannel.MOVING].any()
+                assert not state[:, channel("moving")].any()
 
 
 def without_ends(rng: np.random.Generator, family: str, n_mazes: int, height: int, width: int) -> Tiles:
@@ -162,9 +164,9 @@ def test_every_tile_launches_once_in_order_and_its_eccentricity_is_counted(famil
     measured = []
     with torch.no_grad():
         for state in iterate(shipped("diameter"), torch.from_numpy(one_hot(tiles, 2)), int(scan_time(tiles)[0]) + 5):
-            if state[0, WaveChannel.ENDED].any():
-                (place,) = state[0, WaveChannel.TOKEN].nonzero().tolist()
-                measured.append((tuple(place), int(state[0, WaveChannel.COUNT, 0, 0]) - 1))
+            if state[0, channel("ended")].any():
+                (place,) = state[0, channel("token")].nonzero().tolist()
+                measured.append((tuple(place), int(state[0, channel("count"), 0, 0]) - 1))
     expected = eccentricities(tiles)[0]
     assert measured == [((int(r), int(c)), int(expected[r, c])) for r, c in np.argwhere(tiles[0] == 0)]
 
@@ -176,7 +178,7 @@ def test_the_guaranteed_times():
         for step, state in enumerate(
             iterate(shipped("diameter"), torch.from_numpy(one_hot(parse("......")[None], 2)), 60)
         ):
-            wet = state[0, WaveChannel.WET] - state[0, WaveChannel.EXCESS]
+            wet = state[0, channel("wet")] - state[0, channel("excess")]
             if wet[0, 0] == 1:
                 steps.setdefault("first wave", step)
             if wet[0, 1] == 1 and wet[0, 0] == 0:
@@ -185,13 +187,6 @@ def test_the_guaranteed_times():
                 steps.setdefault("path", step)
     begin = steps["first wave"]
     assert (steps["second wave"], steps["path"]) == (begin + 5 + 5, begin + 3 * 5 + 4)
-
-
-def test_the_shipped_files_are_what_the_code_makes(tmp_path):
-    main(tmp_path)
-    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert made == {name: (FOLDER / name).read_bytes() for name in made}
-    assert len(made) == len(KINDS)
 
 
 @for_each(("name", "n_steps"), [("nca-shortest-path-exact-weights", 120), ("nca-diameter-exact-weights", 600)])
