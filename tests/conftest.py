@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym.agents.rollouts.fused.function import compiled
 from maze_nca_gym.mazes._kernels import registry
 from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.support.names import Registry
@@ -45,8 +47,11 @@ def _compiled_kernels(worker_id: str) -> None:
     names = [function.__name__ for function, _ in registry.REGISTRY]
     number = 0 if worker_id == "master" else int(worker_id.removeprefix("gw"))
     begin = number * len(names) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    for name in names[begin:] + names[:begin]:
-        getattr(kernels, name)
+    works: list[Callable[[], Any]] = [partial(getattr, kernels, name) for name in names[begin:] + names[:begin]]
+    if worker_id != "master":  # the first begins with rollouts, which take as long as all others together
+        works.insert(0 if number == 0 else len(works), compiled)
+    for work in works:
+        work()
 
 
 @pytest.fixture(scope="session")

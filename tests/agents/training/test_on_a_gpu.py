@@ -1,4 +1,4 @@
-"""Training on a simulated GPU: as on the CPU, and without waiting for it."""
+"""Training on a simulated GPU, without waiting for it: what `test_on_a_real_gpu.py` does not ask of a real one."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
 from maze_nca_gym.agents.training.loop import Intervals, run_updates
 from maze_nca_gym.agents.training.optimisers import SOAP
 
+FEW = ("pools in bfloat16", "soap", "evolving")
+"""Options that every run of the tests tries; the others are slow."""
+
 
 def run_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rollouts on the CPU run in PyTorch, as those on a GPU do; configurations are made before."""
     monkeypatch.setattr(NCA, "program", lambda self: None)
 
 
-@pytest.mark.parametrize("name", ["fast", "guided", "healing", "extrapolate", "paper-shortest-path-evolved"])
-def test_a_run_is_that_of_the_cpu(name: str, gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = small(name)
-    run_in_pytorch(monkeypatch)
-    there = run(config, GPU)
-    assert_alike(there, run(config, CPU), 1e-4)
-
-
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param(some, id=name, marks=() if name in FEW else pytest.mark.slow) for name, some in OPTIONS.items()],
+)
 def test_every_option_is_that_of_the_cpu(
     options: dict[str, object], gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,7 +42,7 @@ def test_every_option_is_that_of_the_cpu(
     assert_alike(there, run(config, CPU), 3e-2 if config.precision == "bfloat16" else 1e-3)
 
 
-@pytest.mark.parametrize("name", ["fast", "fast-diameter", "healing", "paper-diameter-evolved"])
+@pytest.mark.parametrize("name", ["healing", "paper-diameter-evolved"])
 def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: SimulatedGpu, tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for folder, numbers in ((whole, [6]), (parts, [2, 4])):
