@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -307,31 +308,6 @@ class TestStatistics:
 
 
 class TestBadArguments:
-    @for_each(
-        ("config", "message"),
-        [
-            ({"prioritisation": ["rank"]}, "prioritisation must be of type str"),
-            ({"mutation_options": {"n_edits": 1}}, "mutation 'flip' has no option n_edits"),
-            ({"mutation_options": {"tile_rate": 2}}, "tile_rate must be a number"),
-            ({"mutation_options": [1]}, "mutation_options must be of type Mapping"),
-        ],
-    )
-    def test_config(self, config: dict[str, Any], message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            PopulationConfig(**config)
-
-    @for_each(
-        "use",
-        [
-            lambda p: p.probabilities(),
-            lambda p: p.sample(rng(), 1),
-            lambda p: p.offspring(rng(), 1),
-        ],
-    )
-    def test_empty_population(self, use: Any) -> None:
-        with pytest.raises(ValueError, match="the population is empty"):
-            use(LevelPopulation())
-
     @for_each("n", [-1, 1.5, True])
     def test_counts(self, n: Any) -> None:
         population = populated([1.0])
@@ -368,34 +344,6 @@ class TestBadArguments:
         with pytest.raises(ValueError, match="indices must"):
             population.offspring(rng(), 1, indices)
 
-    def test_parents(self) -> None:
-        with pytest.raises(ValueError, match="unknown parents 'best'; known: random, fittest, replay"):
-            populated([1.0]).offspring(rng(), 1, "best")
-
-    def test_levels_of_another_size(self) -> None:
-        population = populated([1.0])
-        others = LevelPopulation().fresh(levels_of("shortest-path", 1, 7))
-        with pytest.raises(ValueError, match=r"levels are \(5, 6\) tiles, got \(9, 9\)"):
-            population.insert(others, [1.0], [0])
-        with pytest.raises(ValueError, match=r"levels are \(5, 6\) tiles, got \(9, 9\)"):
-            population.fresh(others.tiles)
-
-    @for_each("task", TASKS)
-    def test_levels_of_another_task(self, task: str) -> None:
-        (other,) = {*TASKS} - {task}
-        with pytest.raises(ValueError, match=f"levels of the task '{task}' have"):
-            populated([1.0], task=task).fresh(levels_of(other, 1, (3, 4)))
-
-    def test_unsolvable_levels(self) -> None:
-        with pytest.raises(ValueError, match="level 0 of 1 is unsolvable"):
-            LevelPopulation().fresh(parse("S#T")[None])
-        with pytest.raises(ValueError, match="level 0 of 1 is unsolvable"):
-            LevelPopulation(PopulationConfig("diameter")).fresh(parse("###")[None])
-
-    def test_offspring_of_another_population(self) -> None:
-        with pytest.raises(ValueError, match="it never had a level 1"):
-            populated([1.0]).insert(populated([1.0, 2.0]).offspring(rng(), 1, [1]), [1.0], [0])
-
     def test_members_cannot_be_written_to(self) -> None:
         population = populated([1.0])
         for array in (population.tiles, population.targets, population.members):
@@ -425,3 +373,42 @@ def test_levels_belong_to_their_population_alone(task: str) -> None:
     np.testing.assert_array_equal(
         arrays["tiles"], clear_endpoints(levels_of(task, 5)) if task == "diameter" else levels_of(task, 5)
     )
+
+
+OTHERS = LevelPopulation().fresh(levels_of("shortest-path", 1, 7))
+
+
+@for_each(
+    ("call", "message"),
+    [
+        (lambda: PopulationConfig(prioritisation=["rank"]), "prioritisation must be of type str"),
+        (lambda: PopulationConfig(mutation_options={"n_edits": 1}), "mutation 'flip' has no option n_edits"),
+        (lambda: PopulationConfig(mutation_options={"tile_rate": 2}), "tile_rate must be a number"),
+        (lambda: PopulationConfig(mutation_options=[1]), "mutation_options must be of type Mapping"),
+        (lambda: LevelPopulation().probabilities(), "the population is empty"),
+        (lambda: LevelPopulation().sample(rng(), 1), "the population is empty"),
+        (lambda: LevelPopulation().offspring(rng(), 1), "the population is empty"),
+        (
+            lambda: populated([1.0]).offspring(rng(), 1, "best"),
+            "unknown parents 'best'; known: random, fittest",
+        ),
+        (lambda: populated([1.0]).insert(OTHERS, [1.0], [0]), r"levels are \(5, 6\) tiles, got \(9, 9\)"),
+        (lambda: populated([1.0]).fresh(OTHERS.tiles), r"levels are \(5, 6\) tiles, got \(9, 9\)"),
+        *(
+            (
+                lambda one=one, other=other: populated([1.0], task=one).fresh(levels_of(other, 1, (3, 4))),
+                f"levels of the task '{one}' have",
+            )
+            for one, other in (TASKS, TASKS[::-1])
+        ),
+        (lambda: LevelPopulation().fresh(parse("S#T")[None]), "level 0 of 1 is unsolvable"),
+        (lambda: LevelPopulation(PopulationConfig("diameter")).fresh(parse("###")[None]), "level 0 of 1 is unsolvable"),
+        (
+            lambda: populated([1.0]).insert(populated([1.0, 2.0]).offspring(rng(), 1, [1]), [1.0], [0]),
+            "it never had a level 1",
+        ),
+    ],
+)
+def test_what_is_refused(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

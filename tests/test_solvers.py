@@ -81,13 +81,6 @@ class TestShortestPath:
         batch = np.stack([parse("S.#T"), parse("S..T"), parse("T#.S")])
         assert solvers.shortest_path(batch).tolist() == [[[False] * 4], [[True] * 4], [[False] * 4]]
 
-    @for_each(("text", "counts"), [("S..", "1 and 0"), ("..T", "0 and 1"), ("...", "0 and 0"), ("SST", "2 and 1")])
-    def test_malformed_level(self, text: str, counts: str) -> None:
-        with pytest.raises(ValueError, match=f"exactly one source and one target; the level has {counts}"):
-            solvers.shortest_path(parse(text))
-        with pytest.raises(ValueError, match=f"level 1 has {counts}"):
-            solvers.shortest_path(np.stack([parse("S.T"), parse(text)]))
-
     def test_endpoints_in_every_pair_of_places(self) -> None:
         """Longer than the 32 tiles that are looked through together."""
         for source in range(70):
@@ -229,27 +222,6 @@ class TestDistances:
         assert solvers.distances(batch, (0, 1)).tolist() == [[[1, 0, 1]], [[1, 0, -1]]]
         assert solvers.distances(batch, [(0, 2), (0, 0)]).tolist() == [[[2, 1, 0]], [[0, 1, -1]]]
 
-    @for_each(
-        ("start", "message"),
-        [
-            ((0, 3), "must lie inside the 1 x 3 tiles"),
-            ((-1, 0), "must lie inside the 1 x 3 tiles"),
-            ((0, 2), "must be a free tile"),
-            ((0.0, 1.0), r"must be \(row, col\)"),
-            (0, r"must be \(row, col\)"),
-            ((True, False), r"must be \(row, col\)"),
-            ([(0, 0), (0, 0)], r"must be \(row, col\)"),
-        ],
-    )
-    def test_bad_start(self, start: Any, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            solvers.distances(parse("..#"), start)
-
-    @for_each("text", ["...", "SS."])
-    def test_without_one_source(self, text: str) -> None:
-        with pytest.raises(ValueError, match="needs exactly one source"):
-            solvers.distances(parse(text))
-
 
 class TestFromOneTile:
     @given(mazes(), ORDERS, st.randoms(use_true_random=False))
@@ -272,25 +244,6 @@ class TestFromOneTile:
         paths = solvers.shortest_paths_from(tiles, [(0, 2), (0, 0), (0, 4)])
         assert paths.astype(int).tolist() == [[[1, 1, 1, 0, 0]], [[1, 0, 0, 0, 0]], [[0, 0, 0, 0, 0]]]
         assert solvers.shortest_paths_from(tiles, np.empty((0, 2), np.int64)).shape == (0, 1, 5)
-
-    @for_each(
-        ("targets", "start", "message"),
-        [
-            ([(0, 3)], (0, 0), "targets must lie inside the 1 x 3 tiles"),
-            ([(0, 0), (0, 2)], (0, 0), "targets must be a free tile"),
-            ((0, 0), (0, 0), r"targets must be \(K, 2\) integers"),
-            ([(0.0, 1.0)], (0, 0), r"targets must be \(K, 2\) integers"),
-            ([(0, 1)], (0, 2), "start must be a free tile"),
-            ([(0, 1)], None, "needs exactly one source"),
-        ],
-    )
-    def test_bad_places(self, targets: Any, start: Any, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            solvers.shortest_paths_from(parse("..#"), targets, start)
-
-    def test_takes_a_single_level(self) -> None:
-        with pytest.raises(ValueError, match=r"tiles must have shape \(H, W\)"):
-            solvers.shortest_paths_from(parse("S.")[None], [(0, 1)])
 
 
 class TestEccentricities:
@@ -356,12 +309,6 @@ class TestIsOptimal:
         batch = np.stack([parse("S.T"), parse("..."), parse("..."), parse("#ST")])
         paths = np.array([[[1, 1, 1]], [[1, 1, 1]], [[1, 1, 0]], [[0, 1, 1]]], np.bool_)
         assert solvers.is_optimal(batch, paths).tolist() == [True, True, False, True]
-
-    def test_bad_arguments(self) -> None:
-        with pytest.raises(ValueError, match="path must have the shape of tiles"):
-            solvers.is_optimal(parse("S.T"), np.ones((1, 2)))
-        with pytest.raises(ValueError, match="exactly one source and one target"):
-            solvers.is_optimal(parse("S.."), np.ones((1, 3)))
 
 
 class TestIsValid:
@@ -445,21 +392,6 @@ class TestBestPath:
             assert not solvers.best_path(tiles[None], np.ones((1, *tiles.shape))).any()
         assert solvers.best_path(np.zeros((0, 2, 2), np.uint8), np.zeros((0, 2, 2))).shape == (0, 2, 2)
 
-    @for_each(
-        ("text", "values", "message"),
-        [
-            ("S.T", np.ones((1, 2)), r"values must have the shape of tiles, \(1, 3\), got \(1, 2\)"),
-            ("S.T", [[0, np.nan, 1]], "values must be finite, got nan"),
-            ("...", [[0, 1, -np.inf]], "values must be finite, got -inf"),
-            ("S..", np.ones((1, 3)), "the level has 1 and 0"),
-            ("S#T", np.ones((1, 3)), "unsolvable: no path joins source and target"),
-            ("###", np.ones((1, 3)), "unsolvable: it has no free tile"),
-        ],
-    )
-    def test_bad_arguments(self, text: str, values: Any, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            solvers.best_path(parse(text), values)
-
 
 def two_ways(side: int) -> NDArray[np.uint8]:
     """Two ways of one length, each through an empty square: one early on, the other late."""
@@ -515,14 +447,6 @@ class TestAllShortestPaths:
         (path,) = solvers.sample_shortest_paths(np.random.default_rng(0), empty, 1)
         assert path.sum() == 1999
         assert 400 < path[np.arange(1000), 999 - np.arange(1000)].argmax() < 600
-
-    def test_bad_arguments(self) -> None:
-        rng = np.random.default_rng(0)
-        with pytest.raises(ValueError, match="n must be an integer >= 1, got 0"):
-            solvers.sample_shortest_paths(rng, parse("S.T"), 0)
-        for solve in (solvers.count_shortest_paths, lambda tiles: solvers.sample_shortest_paths(rng, tiles, 1)):
-            with pytest.raises(ValueError, match="level 1 has 2 and 1"):
-                solve(np.stack([parse("S.T"), parse("SST")]))
 
 
 ORDERED: dict[str, Callable[[Any], Any]] = {
@@ -624,3 +548,46 @@ def test_optimal_paths_in_any_layout() -> None:
     for same in (path.tolist(), path.astype(np.float64), np.asfortranarray(path), np.broadcast_to(path, path.shape)):
         assert solvers.is_optimal(tiles, same) is True
     assert solvers.is_optimal(np.zeros((0, 2, 2), np.uint8), np.zeros((0, 2, 2))).shape == (0,)
+
+
+COUNTS = {"S..": "1 and 0", "..T": "0 and 1", "...": "0 and 0", "SST": "2 and 1"}
+"""Level -> its numbers of sources and targets."""
+ENDS = "exactly one source and one target; the level has"
+OF_PLACE, OF_PLACES = r"start must be \(row, col\)", r"targets must be \(K, 2\) integers"
+RNG, PAIR, ROW, ONES = np.random.default_rng(0), parse("S.T"), parse("..#"), np.ones((1, 3))
+TWO_LEVELS = np.stack([PAIR, parse("SST")])
+
+
+@for_each(
+    ("solve", "given", "message"),
+    [
+        *((solvers.shortest_path, [parse(level)], f"{ENDS} {has}") for level, has in COUNTS.items()),
+        *((solvers.shortest_path, [[PAIR, parse(level)]], f"level 1 has {has}") for level, has in COUNTS.items()),
+        (solvers.distances, [ROW, (0, 3)], "start must lie inside the 1 x 3 tiles"),
+        (solvers.distances, [ROW, (-1, 0)], "start must lie inside the 1 x 3 tiles"),
+        (solvers.distances, [ROW, (0, 2)], "start must be a free tile"),
+        *((solvers.distances, [ROW, start], OF_PLACE) for start in ((0.0, 1.0), 0, (True, False), [(0, 0), (0, 0)])),
+        *((solvers.distances, [parse(level)], "needs exactly one source") for level in ("...", "SS.")),
+        (solvers.shortest_paths_from, [ROW, [(0, 3)], (0, 0)], "targets must lie inside the 1 x 3 tiles"),
+        (solvers.shortest_paths_from, [ROW, [(0, 0), (0, 2)], (0, 0)], "targets must be a free tile"),
+        (solvers.shortest_paths_from, [ROW, (0, 0), (0, 0)], OF_PLACES),
+        (solvers.shortest_paths_from, [ROW, [(0.0, 1.0)], (0, 0)], OF_PLACES),
+        (solvers.shortest_paths_from, [ROW, [(0, 1)], (0, 2)], "start must be a free tile"),
+        (solvers.shortest_paths_from, [ROW, [(0, 1)], None], "needs exactly one source"),
+        (solvers.shortest_paths_from, [parse("S.")[None], [(0, 1)]], r"tiles must have shape \(H, W\)"),
+        (solvers.is_optimal, [parse("S.T"), np.ones((1, 2))], "path must have the shape of tiles"),
+        (solvers.is_optimal, [parse("S.."), ONES], "exactly one source and one target"),
+        (solvers.best_path, [PAIR, ONES[:, :2]], r"values must have the shape of tiles, \(1, 3\), got"),
+        (solvers.best_path, [parse("S.T"), [[0, np.nan, 1]]], "values must be finite, got nan"),
+        (solvers.best_path, [parse("..."), [[0, 1, -np.inf]]], "values must be finite, got -inf"),
+        (solvers.best_path, [parse("S.."), ONES], "the level has 1 and 0"),
+        (solvers.best_path, [parse("S#T"), ONES], "unsolvable: no path joins source and target"),
+        (solvers.best_path, [parse("###"), ONES], "unsolvable: it has no free tile"),
+        (solvers.sample_shortest_paths, [RNG, parse("S.T"), 0], "n must be an integer >= 1, got 0"),
+        (solvers.sample_shortest_paths, [RNG, TWO_LEVELS, 1], "level 1 has 2 and 1"),
+        (solvers.count_shortest_paths, [TWO_LEVELS], "level 1 has 2 and 1"),
+    ],
+)
+def test_what_is_refused(solve: Callable[..., Any], given: list[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve(*given)

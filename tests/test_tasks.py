@@ -94,13 +94,6 @@ def test_accuracy_of_an_empty_answer_is_that_of_an_answer_of_one_tile() -> None:
     assert one_tile.accuracy.tolist() == [0]
 
 
-def test_the_tasks_of_the_package_still_need_an_answer() -> None:
-    with pytest.raises(ValueError, match="target of level 0 is empty"):
-        score(ROOM[None], np.zeros((1, 5, 5)), np.zeros((1, 5, 5), bool))
-    with pytest.raises(ValueError, match="level 0 of 1 is unsolvable: no path joins source and target"):
-        SHORTEST_PATH.solve_all(parse("S#T")[None])
-
-
 def test_a_task_that_says_nothing_refuses_empty_answers() -> None:
     strict = replace(DEAD_ENDS, may_be_empty=False)
     with pytest.raises(ValueError, match="level 1 of 2 is unsolvable: the answer of the task 'dead-ends' is empty"):
@@ -229,10 +222,6 @@ class TestATaskOfOnesOwn:
             with pytest.raises(ValueError, match=message):
                 changed(TrainingConfig(), task="dead-ends", **{option: 0.5})
 
-    def test_policies_of_another_task_are_refused(self):
-        with pytest.raises(ValueError, match="for the task 'shortest-path'"):
-            measure(load("shortest-path-bfs"), levels_to_test("random", 6, "diameter", 4))
-
 
 def some_path(tiles, path):
     """Whether a path has as many tiles as the canonical one: not what the package's tasks take for optimal."""
@@ -283,15 +272,6 @@ def test_names_stay_the_packages(task):
     assert find_task(task.name) is usual_task(task.n_tiles) is task
     levels = LevelSet(generate(np.random.default_rng(0), 2, 4, endpoints=task.has_endpoints))
     assert task_of_levels(levels) is task
-
-
-def test_bad_tasks():
-    with pytest.raises(ValueError, match=r"unknown task 'diametre'.*diameter"):
-        find_task("diametre")
-    with pytest.raises(ValueError, match=r"n_tiles must be one of 4 \(shortest-path\), 2 \(diameter\), got 7"):
-        usual_task(7)
-    with pytest.raises(ValueError, match="no environment has the task 'dead-ends': see"):
-        maze_nca_gym.environment_id("dead-ends")
 
 
 @for_each(
@@ -354,11 +334,23 @@ class TestModels:
             load_model(path)
         register_task(own)
 
-    def test_a_task_with_other_tiles(self):
-        with pytest.raises(ValueError, match="n_tiles must be at least 4 for the task shortest-path, got 2"):
-            NCA(2, 2, task="shortest-path")
+
+ENDLESS = levels_to_test("random", 6, "diameter", 4)
 
 
-def test_whether_levels_have_ends_is_no_option():
-    with pytest.raises(ValueError, match="endpoints is no option here: the task 'diameter' decides it"):
-        find_task("diameter").generate(np.random.default_rng(0), 1, 4, endpoints=True)
+@for_each(
+    ("call", "message"),
+    [
+        (lambda: score(ROOM[None], np.zeros((1, 5, 5)), np.zeros((1, 5, 5), bool)), "target of level 0 is empty"),
+        (lambda: SHORTEST_PATH.solve_all(parse("S#T")[None]), "level 0 of 1 is unsolvable: no path joins source and"),
+        (lambda: find_task("diametre"), "unknown task 'diametre'.*diameter"),
+        (lambda: usual_task(7), r"n_tiles must be one of 4 \(shortest-path\), 2 \(diameter\), got 7"),
+        (lambda: maze_nca_gym.environment_id("dead-ends"), "no environment has the task 'dead-ends': see"),
+        (lambda: find_task("diameter").generate(None, 1, 4, endpoints=True), "endpoints is no option here: the task"),
+        (lambda: NCA(2, 2, task="shortest-path"), "n_tiles must be at least 4 for the task shortest-path, got 2"),
+        (lambda: measure(load("shortest-path-bfs"), ENDLESS), "for the task 'shortest-path'"),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

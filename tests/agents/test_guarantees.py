@@ -32,11 +32,6 @@ class TestStepBound:
         assert bound(n_tiles=7, n_moves=4) == 3 + 8 + 3.5 + 28 + 0.5
         assert str(bound) == "L A + 2 L + 0.5 A + 3"
 
-    @for_each("values", [{"constant": -1}, {"per_move": float("nan")}, {"per_tile": "8"}, {}])
-    def test_what_is_refused(self, values):
-        with pytest.raises(ValueError, match="bound"):
-            StepBound(**values)
-
     def test_without_a_length_any_is_reckoned_with(self):
         policy = load("nca-shortest-path-exact-weights")
         assert policy.guarantees.enough_steps(5, 6) == 2 * 29 + 2
@@ -45,36 +40,6 @@ class TestStepBound:
 
 
 class TestGuarantees:
-    @for_each(
-        ("values", "message"),
-        [
-            ({"exact": 1}, "exact must be true or false"),
-            ({"exact": True}, "must state a bound"),
-            ({"n_iterations": 0}, "n_iterations must be from 1"),
-            ({"n_iterations": True}, "n_iterations must be from 1"),
-            ({"needs_border": "yes"}, "needs_border must be true or false"),
-        ],
-    )
-    def test_what_is_refused(self, values, message):
-        with pytest.raises(ValueError, match=message):
-            Guarantees(**values)
-
-    @for_each(
-        "content",
-        [
-            [],
-            {"nice": True},
-            {"bound": 3},
-            {"largest_count": 0},
-            {"bound": {"per_year": 1}},
-            {"also": 3},
-            {"also": {"diameter": 3}},
-        ],
-    )
-    def test_what_is_refused_from_a_file(self, content):
-        with pytest.raises(ValueError, match="must be a table of"):
-            Guarantees.from_json(content)
-
     @for_each("name", SHIPPED)
     def test_cards_agree_with_the_files(self, name):
         card, model = SHIPPED[name], load_pretrained(name)
@@ -152,3 +117,25 @@ class TestDrawings:
         tiles = parse("S.#.\n.T#.")[None]
         assert reachable(tiles).astype(int).tolist() == [[[1, 1, 0, 0], [1, 1, 0, 0]]]
         assert (solvers.shortest_path(tiles) <= reachable(tiles)).all()
+
+
+NESTED = {"also": {"diameter": 3}}
+NO_JSON = ([], {"nice": True}, {"bound": 3}, {"largest_count": 0}, {"bound": {"per_year": 1}}, {"also": 3}, NESTED)
+NO_BOUNDS = ({"constant": -1}, {"per_move": float("nan")}, {"per_tile": "8"}, {})
+
+
+@for_each(
+    ("make", "given", "message"),
+    [
+        *((StepBound, bound, "bound") for bound in NO_BOUNDS),
+        (Guarantees, {"exact": 1}, "exact must be true or false"),
+        (Guarantees, {"exact": True}, "must state a bound"),
+        (Guarantees, {"n_iterations": 0}, "n_iterations must be from 1"),
+        (Guarantees, {"n_iterations": True}, "n_iterations must be from 1"),
+        (Guarantees, {"needs_border": "yes"}, "needs_border must be true or false"),
+        *((Guarantees.from_json, {"content": values}, "must be a table of") for values in NO_JSON),
+    ],
+)
+def test_what_is_refused(make, given, message):
+    with pytest.raises(ValueError, match=message):
+        make(**given)
