@@ -17,6 +17,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
+from maze_nca_gym.support.arrays import is_sequence
 from maze_nca_gym.support.names import NAMED, Registry
 from maze_nca_gym.support.options import check, flag
 
@@ -63,7 +64,7 @@ def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return a command with options as a shell would read it; several values of an option follow each other."""
     words = ["maze-nca-gym", *command]
     for name, value in options.items():
-        words += [flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
+        words += [flag(name), *map(str, value if is_sequence(value) else [value])]
     return shlex.join(words)
 
 

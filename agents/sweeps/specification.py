@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maze_nca_gym.support.arrays import is_sequence
 from maze_nca_gym.support.files import validated_read
 from maze_nca_gym.support.options import (
     Between,
@@ -143,13 +144,11 @@ class Description:
     def __post_init__(self) -> None:
         check_options(self)
         for name, values in self.vary.items():
-            is_list = isinstance(values, list | tuple) and len(values) > 0
-            check(is_list, f"vary.{name} must be a list of values, got {values!r}")
+            several = is_sequence(values) and len(values) > 0
+            check(several, f"vary.{name} must be a list of values, got {values!r}")
         for row in self.rows:
             check(isinstance(row.get("name"), str), f"each of the rows needs a name, got {dict(row)}")
-        n_seeds = (
-            self.seeds if type(self.seeds) is int else len(self.seeds) if isinstance(self.seeds, list | tuple) else 1
-        )
+        n_seeds = self.seeds if type(self.seeds) is int else len(self.seeds) if is_sequence(self.seeds) else 1
         n_runs = max(1, n_seeds) * max(1, len(self.rows)) * math.prod(map(len, self.vary.values()))
         check(n_runs <= MOST, f"a sweep has at most {MOST:,} runs, and rows times seeds would be {n_runs:,}")
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,11 +53,6 @@ def check_seed(seed: Any) -> int | None:
         ValueError: not an integer >= 0.
     """
     return None if seed is None else check_count("a seed", seed, 0)
-
-
-def is_sequence(seed: Any) -> bool:
-    """Return whether the seed of a vector environment is a sequence, one for each sub-environment."""
-    return isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes))
 
 
 def check_reset_options(options: Any, known: tuple[str, ...] = ("level", "index")) -> dict[str, Any]:

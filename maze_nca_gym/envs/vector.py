@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.envs.backend import NumpyBackend, host_array
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn, check_generator_options
-from maze_nca_gym.envs.spaces import check_reset_options, check_seed, is_sequence, observation_space, state_space
+from maze_nca_gym.envs.spaces import check_reset_options, check_seed, observation_space, state_space
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.mazes.generation import Size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.tasks import find_task
-from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.arrays import as_array, is_sequence
 from maze_nca_gym.support.names import check_count
 
 Infos = dict[str, Any]

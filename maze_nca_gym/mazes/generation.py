@@ -23,6 +23,7 @@ import numpy as np
 
 from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes.levels import MOST_TILES, Tile, Tiles, clear_endpoints
+from maze_nca_gym.support.arrays import is_sequence
 from maze_nca_gym.support.names import Registry, check_count, check_flag, check_names, is_integer
 from maze_nca_gym.support.random_streams import check_rng
 
@@ -357,7 +358,7 @@ def check_size(size: Any) -> tuple[int, int]:
     Raises:
         ValueError: not one or two integers >= 1, or more tiles than `levels.MOST_TILES`.
     """
-    pair = size if isinstance(size, (tuple, list)) else (size, size)
+    pair = size if is_sequence(size) else (size, size)
     if len(pair) != 2 or not (is_integer(pair[0], 1) and is_integer(pair[1], 1)):
         raise ValueError(f"size must be an integer >= 1 or a pair (rows, cols) of such, got {size!r}")
     height, width = int(pair[0]), int(pair[1])

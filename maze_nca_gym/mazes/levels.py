@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.support import notebooks
-from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.arrays import as_array, is_sequence
 from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.support.names import find
 from maze_nca_gym.support.random_streams import GAMMA, scramble
@@ -177,7 +177,7 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -
     """
     if isinstance(levels, str):
         return parse(levels, letters)
-    if isinstance(levels, (list, tuple)) and levels and all(isinstance(text, str) for text in levels):
+    if is_sequence(levels) and len(levels) and all(isinstance(text, str) for text in levels):
         if not any("\n" in text for text in levels):  # every space is a tile: a row of a list has no indentation
             return parse("\n".join(levels).replace(" ", letters[Tile.EMPTY]), letters)
         return stack_levels([parse(text, letters) for text in levels])

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+
+def is_sequence(value: Any) -> bool:
+    """Return whether a value is several: a list, a tuple, an array or any other sequence, but no text."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 
 def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -15,7 +23,7 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
         ValueError: it cannot be an array, such as a tensor that requires a gradient, is sparse or has no values; or it
             has a mask, which would be lost. `name` is what the message calls it.
     """
-    for each in values if isinstance(values, (list, tuple)) else (values,):
+    for each in values if isinstance(values, Sequence) else (values,):
         if isinstance(each, np.ma.MaskedArray):
             raise ValueError(f"{name} must not be a masked array: fill it, as {name}.filled(0) does")
     try:

@@ -45,6 +45,7 @@ from typing import (
 
 import numpy as np
 
+from maze_nca_gym.support.arrays import is_sequence
 from maze_nca_gym.support.doors import LATER
 from maze_nca_gym.support.names import did_you_mean, unknown_name
 
@@ -241,7 +242,7 @@ class Option:
             if self.accepts is not None and _stored(value, self.accepts) is not _WRONG:
                 return value
             raise ValueError(f"{self.name} must be of type {type_name(self.accepts or self.type)}, got {value!r}")
-        for each in value if isinstance(stored, tuple) and isinstance(value, _ROWS) else (value,):
+        for each in value if isinstance(stored, tuple) and is_sequence(value) else (value,):
             plain = each.item() if isinstance(each, np.generic) else each
             for rule in self.rules if plain is not None else ():
                 if broken := rule.broken_by(self, plain):
@@ -386,7 +387,7 @@ def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Opti
 
 def in_words(value: Any) -> str:
     """Return the value of an option as it is typed."""
-    return " ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+    return " ".join(map(str, value)) if is_sequence(value) else str(value)
 
 
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
@@ -481,7 +482,9 @@ def to_json(values: Any) -> Any:
         return {field.name: to_json(getattr(values, field.name)) for field in fields(values)}
     if isinstance(values, Mapping):
         return {name: to_json(value) for name, value in values.items()}
-    return list(map(to_json, values)) if isinstance(values, (list, tuple)) else values
+    if is_sequence(values):
+        return list(map(to_json, values))
+    return values.item() if isinstance(values, np.generic) else values
 
 
 def differences(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -523,7 +526,6 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
 
 
 _WRONG: Any = object()
-_ROWS = (list, tuple, np.ndarray)
 
 
 def _stored(value: Any, hint: Any) -> Any:
@@ -551,9 +553,9 @@ def _stored(value: Any, hint: Any) -> Any:
         return value if isinstance(value, origin or (type(None) if hint is None else hint)) else _WRONG
     items = get_args(hint)
     if items[-1] is Ellipsis:
-        value = value if isinstance(value, _ROWS) else (value,)
+        value = value if is_sequence(value) else (value,)
         items = items[:1] * len(value)
-    if not isinstance(value, _ROWS) or len(items) != len(value):
+    if not is_sequence(value) or len(items) != len(value):
         return _WRONG
     found = tuple(map(_stored, value, items))
     return _WRONG if any(each is _WRONG for each in found) else found

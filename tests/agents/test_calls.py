@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections import UserList
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tables import for_each
 
-from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, train
+from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, solve, train
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model, register_model
+from maze_nca_gym.agents.sweeps.specification import read_sweep
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.levels import LevelSet, parse
+from maze_nca_gym.mazes.loading import load_levels
 
 TINY = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "n_updates": 4, "batch_size": 8}
 
@@ -97,3 +101,13 @@ class TestLoad:
         assert evaluate("mine:Mine", levels=LEVEL[None], stability=False)[0].metrics.optimal.value == 1
         sys.modules.pop("mine")
         assert main(["solve", "mine:Mine", "--size", "5", "--n", "2", "--picture", "none"]) == 0
+
+
+def test_any_sequence_is_taken_where_a_list_is():
+    """Such as that of Hydra."""
+    several = UserList([4, 6])
+    assert changed("fast", sizes=several).levels.sizes == (4, 6)
+    assert load_levels(UserList(["S.T", "..."])).tiles.shape == (1, 2, 3)
+    assert solve("shortest-path-bfs", n=1, size=several).levels.tiles.shape == (1, 6, 8)
+    sweep = read_sweep({"vary": {"n_channels": several, "sizes": [several, np.array([5])]}, "seeds": several})
+    assert (len(sweep.configs), sweep.seeds) == (4, (4, 6))

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.backend import host_array
 from maze_nca_gym.envs.level_source import DrawOwn
 from maze_nca_gym.envs.maze import MazeEnv, Observation
-from maze_nca_gym.envs.spaces import check_seed, is_sequence
+from maze_nca_gym.envs.spaces import check_seed
 from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
 from maze_nca_gym.envs.wrappers.evolution import OPTIONS, Evolution
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.support.arrays import is_sequence
 from maze_nca_gym.support.names import check_flag
 
 ROW = np.zeros(1, np.intp)
