@@ -153,6 +153,7 @@ WRONG = {
     "play nothing": "unknown policy 'nothing'",
     "generate": "FILE",
     "generate .": "is a folder",
+    "generate levels.npy": "levels.npy ends like a file of another format. Did you mean '.npz'? Allowed: .npz, .txt",
     "levels show nowhere": "neither a file, a known name nor a drawing",
     "levels show FourRooms --index 1": "--index must be from 0 to 0 in FourRooms, got 1",
     "levels show FourRooms --png picture.jpg": "--png must name a file that ends in .png, got picture.jpg",
@@ -202,6 +203,8 @@ WRONG = {
     "reproduce 1.3 --device abacus": "unknown device 'abacus'",
     "export depth-frist": "depth-first",
     "export gat-shortest-path-baseline": "json",
+    "export depth-first --out x.onx": "x.onx ends like a file of another format. Did you mean '.onnx'? Allowed: .json",
+    "export depth-first --out x.pt --format json": "x.pt ends like a file of another format; allowed: .json",
 }
 
 

@@ -25,7 +25,7 @@ from maze_nca_gym.mazes.neighbours import Offset
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import Task, check_specification, find_task
-from maze_nca_gym.support.files import write_all
+from maze_nca_gym.support.files import user_path, write_all
 
 from ..policies.guarantees import Verdict
 from .automaton import Automaton
@@ -174,7 +174,7 @@ class Proof:
         Raises:
             OSError: a file could not be written.
         """
-        contents, folder = {}, Path(folder)
+        contents, folder = {}, user_path(folder)
         for number, lemma in enumerate(self.lemmas, 1):
             name = re.sub(r"\W+", "-", lemma.claim).strip("-")
             for what, query in lemma.queries.items():
@@ -371,7 +371,7 @@ def second_opinion(folder: str | Path) -> dict[str, str]:
         import cvc5
     except ImportError as error:
         raise ImportError('a second opinion needs cvc5: pip install "maze-nca-gym[proof]"') from error
-    files, found = sorted(Path(folder).glob("*.smt2")), {}
+    files, found = sorted(user_path(folder).glob("*.smt2")), {}
     if not files:
         raise ValueError(f"{folder} has no queries of a proof, *.smt2")
     for file in files:

@@ -27,7 +27,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import atomic_write, user_path
 from maze_nca_gym.support.names import find, unknown_name
 
 from .figure_options import FIGURE_FORMATS, WIDTHS, FigureWidth
@@ -100,7 +100,7 @@ def figure(
         ValueError: another suffix, or an unknown name of a width.
         OSError: the file could not be written.
     """
-    path = Path(path)
+    path = user_path(path)
     kind = path.suffix.removeprefix(".")
     if kind not in FIGURE_FORMATS:
         raise ValueError(unknown_name("format of figures", kind, FIGURE_FORMATS))

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from maze_nca_gym.support.files import user_path
 from maze_nca_gym.support.options import checked
 
 from .cells import Result
@@ -49,9 +50,10 @@ class EvaluationResults(Results[Result]):
             ValueError: an unknown format or width.
             OSError: a file could not be written.
         """
+        folder = user_path(folder)
         return {
             "results": self.save_numbers(folder),
-            "figure": draw(self.rows, Path(folder), format, width) if self.rows else [],
+            "figure": draw(self.rows, folder, format, width) if self.rows else [],
         }
 
     def save_numbers(self, folder: str | Path) -> list[Path]:
@@ -61,9 +63,10 @@ class EvaluationResults(Results[Result]):
         Raises:
             OSError: a file could not be written.
         """
+        folder = user_path(folder)
         for name, suffix in product(FIGURES, FIGURE_FORMATS):
-            (Path(folder) / f"{name}.{suffix}").unlink(missing_ok=True)
-        return self.write(Path(folder), {CSV: self.csv()})
+            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        return self.write(folder, {CSV: self.csv()})
 
     def to_json(self) -> dict[str, Any]:
         """Return all that the JSON file has: configuration, rows, results that are missing, and the time."""

@@ -168,6 +168,7 @@ def find_policy(name: str) -> PolicyInfo:
         ValueError: unknown name (the message lists the known ones), no such file or class, or something that is not a
             policy. Also a policy whose weights do not ship; the message says how to train it.
     """
+    name = os.path.expanduser(name)
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
         given = find_policy(rest)
@@ -212,7 +213,7 @@ def load(name: str | Path, **options: Any) -> Policy:
     from .policy import Policy, asked
 
     check(isinstance(name, str | Path), f"a policy is loaded by its name or file, got {type(name).__name__}")
-    name, made = str(name), options
+    name, made = os.path.expanduser(name), options
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
         return _make("..rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
@@ -322,10 +323,11 @@ def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
     for each in given:
         named = isinstance(each, str | Path)
         check(named, f"names or files are expected, or a mapping from names to policies, got {type(each).__name__}")
-        text = str(each)
+        text = os.path.expanduser(each)
         label, equals, what = text.partition("=")
         if not equals or "/" in label or Path(text).is_file():
             label = what = text
+        what = os.path.expanduser(what)
         if not label.strip() or not what:
             raise ValueError(f"NAME=POLICY needs a name and a policy, got {text!r}")
         if found.setdefault(label, what) != what:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import torch
 
 from maze_nca_gym.mazes.tasks import TASKS
-from maze_nca_gym.support.files import OTHER_VERSION
+from maze_nca_gym.support.files import OTHER_VERSION, path_of_format, user_path
 from maze_nca_gym.support.names import Registry
 
 from .constructors import CLASSES
@@ -98,8 +98,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
         ValueError: a class that is not in `MODELS`, a model whose `arguments` do not make it again, or weights that are
             not finite float32.
     """
-    path = Path(path)
-    path = path if path.suffix.lower() == ".safetensors" else path.with_name(f"{path.name}.safetensors")
+    path = path_of_format(path, ".safetensors")
     name = type(model).__name__
     if name not in MODELS or model_class(name) is not type(model):
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
@@ -121,7 +120,7 @@ def load_model(path: str | Path) -> Policy:
         ValueError: it is not a model file, is damaged, or its weights do not fit the model that it describes; the
             message says what is wrong.
     """
-    description, tensors = load_tensors(Path(path), KIND, "model file", _check)
+    description, tensors = load_tensors(user_path(path), KIND, "model file", _check)
     model = constructed(model_class(description["class"]), description["arguments"])
     model.load_state_dict(tensors)
     model.guarantees = Guarantees.from_json(description[GUARANTEES])

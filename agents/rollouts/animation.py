@@ -12,7 +12,7 @@ from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import gif_bytes
 from maze_nca_gym.support import notebooks
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import atomic_write, path_of_format
 
 from ..policies.policy import Policy
 from ..policies.registry import named_policy
@@ -34,7 +34,7 @@ class Animation:
 
     def save(self, path: str | Path) -> Path:
         """Write a GIF file, atomically; return its path."""
-        path = Path(path)
+        path = path_of_format(path, ".gif")
         with atomic_write(path) as file:
             file.write(self.gif)
         return path

@@ -28,7 +28,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.mazes.levels import to_text
 from maze_nca_gym.mazes.tasks import find_task
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import atomic_write, path_of_format
 from maze_nca_gym.support.options import OneOf, Shown, Stored, check, checked
 from maze_nca_gym.support.random_streams import rng_for
 
@@ -285,7 +285,8 @@ def export(
 
     Raises:
         ValueError: an unknown policy or format, a format that cannot hold the policy, where the message says which can,
-            a folder that cannot be written in, or without a file a name that is a path.
+            a folder that cannot be written in, a file with the suffix of another format, or without a file a name that
+            is a path.
         DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """
@@ -294,16 +295,15 @@ def export(
     if out is None:
         is_name = name.isprintable() and not {*name} & {*"/\\"} and name not in ("", ".", "..")
         check(is_name, f"name must be that of a file in the current folder where out is not given, got {name!r}")
-    path = Path(name if out is None else out)
-    by_suffix = next((kind for kind, each in FORMATS.items() if each.suffix == path.suffix), "json")
-    kind = by_suffix if format is None else format
+    formats = FORMATS if format is None else {format: FORMATS[format]}
+    kinds = {each.suffix: kind for kind, each in formats.items()}
+    path = Path(name + next(iter(kinds))) if out is None else path_of_format(out, *kinds)
+    kind = kinds[path.suffix.lower()]
     chosen = FORMATS[kind]
     if not chosen.holds(found):
         others = " or ".join(other for other, each in FORMATS.items() if each.holds(found))
-        raise ValueError(
-            f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
-        )
-    path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
+        wrong = f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
+        raise ValueError(wrong)
     check_folder("the folder of --out", path.parent)
     content = chosen.content(found, name)
     with atomic_write(path) as file:

@@ -16,6 +16,7 @@ from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.support import notebooks
+from maze_nca_gym.support.files import path_of_format, user_path
 from maze_nca_gym.support.tables import Table, Tabular, percent
 from maze_nca_gym.support.transfer import read_back
 
@@ -124,7 +125,7 @@ class Solved(Tabular):
         Raises:
             OSError: a file could not be written.
         """
-        folder = Path(folder)
+        folder = user_path(folder)
         configuration = {
             "policy": self.name,
             "levels": self.levels.config,
@@ -146,10 +147,11 @@ class Solved(Tabular):
 
         A `.gif` shows its iterations, a `.png` the last one.
         """
+        path = path_of_format(path, ".png", ".gif")
         index, title = self.shown if index is None else index, f"{self.name}, {self.source}"
         n_steps = int(self.result.steps[index])
         episode = self.policy, self.levels[index], self.targets[index], n_steps, title
-        if path.suffix == ".gif":
+        if path.suffix.lower() == ".gif":
             return save_gif(path, animation_frames(*episode), _FPS)
         return save_png(path, _frames(*episode, {n_steps})[-1])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.support.arrays import is_sequence
-from maze_nca_gym.support.files import validated_read
+from maze_nca_gym.support.files import user_path, validated_read
 from maze_nca_gym.support.options import (
     Between,
     Option,
@@ -193,7 +193,7 @@ def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
     """
     if isinstance(what, Mapping):
         return _sweep(what)
-    path = Path(what)
+    path = user_path(what)
     check(path.suffix in (".toml", ".json"), f"a sweep is described by a file *.toml or *.json, got {path}")
     check(path.is_file(), f"there is no file {path}")
     with validated_read(path, "cannot be read"):

@@ -18,7 +18,7 @@ from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tiles, write_c
 from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, parse, stack_levels, to_text
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.arrays import as_array
-from maze_nca_gym.support.files import atomic_write, read_text, validated_read
+from maze_nca_gym.support.files import atomic_write, path_of_format, read_text, validated_read
 from maze_nca_gym.support.options import check
 
 _OBJECTS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent", "unknown")
@@ -205,9 +205,10 @@ def save_text(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path
         ValueError: a tile of a kind that has no letter.
         OSError: the file could not be written.
     """
-    with atomic_write(Path(path)) as file:
+    path = path_of_format(path, ".txt")
+    with atomic_write(path) as file:
         file.write("\n\n".join(to_text(level, letters=letters) for level in levels.tiles).encode() + b"\n")
-    return Path(path)
+    return path
 
 
 def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:

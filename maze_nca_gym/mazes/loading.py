@@ -22,7 +22,7 @@ from maze_nca_gym.mazes.exchange import load_csv, load_text, save_csv, save_text
 from maze_nca_gym.mazes.families import FAMILIES, find_test_set, test_levels
 from maze_nca_gym.mazes.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.mazes.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
-from maze_nca_gym.support.files import npz_path
+from maze_nca_gym.support.files import path_of_format, user_path
 from maze_nca_gym.support.names import did_you_mean, find, with_known
 
 TEXT, CSV, NPZ = ".txt", ".csv", ".npz"
@@ -82,7 +82,7 @@ def load_levels(
     if not isinstance(levels, Path) and (not isinstance(levels, str) or "\n" in levels):
         tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
         return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
-    name = levels
+    name = user_path(levels) if str(levels).startswith("~") else levels
     if name in list_prefabs():
         return LevelSet(prefab(str(name))[None], {"prefab": name})
     if name in list_packs():
@@ -111,8 +111,12 @@ def load_levels(
 
 
 def levels_path(path: str | Path) -> Path:
-    """Return the path of a file of levels, with `.npz` added unless `save_levels` writes its suffix."""
-    return Path(path) if Path(path).suffix.lower() in (TEXT, CSV, NPZ) else npz_path(path)
+    """Return the path of a file of levels, with `.npz` added where it has no suffix.
+
+    Raises:
+        ValueError: a suffix of another format.
+    """
+    return path_of_format(path, NPZ, TEXT, CSV)
 
 
 def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
@@ -121,7 +125,7 @@ def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Pa
     Only `.npz` keeps the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
 
     Raises:
-        ValueError: a `.csv` file cannot hold the levels; see `exchange.save_csv`.
+        ValueError: a suffix of another format, or a `.csv` file cannot hold the levels; see `exchange.save_csv`.
         OSError: the file could not be written.
     """
     path = levels_path(path)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes.levels import MOST_TILES, LevelSet, Tile, Tiles
-from maze_nca_gym.support.files import read_text, validated_read
+from maze_nca_gym.support.files import read_text, user_path, validated_read
 
 MAP, SCENARIOS = ".map", ".scen"
 """Suffixes of the two kinds of file."""
@@ -81,7 +81,7 @@ def load_scenarios(path: str | Path) -> LevelSet:
             message names file, line and rule.
         OSError: a file cannot be read.
     """
-    path = Path(path)
+    path = user_path(path)
     scenarios = read_scenarios(path)
     map_path = path.parent / Path(scenarios[0].map).name
     if not map_path.is_file():

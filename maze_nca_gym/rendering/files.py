@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import atomic_write, path_of_format
 
 _COLOURS = 255
 """One less than the palette holds: the last index stands for pixels that did not change."""
@@ -40,7 +40,7 @@ _DESCRIPTOR = struct.Struct("<c4HB")
 
 def save_png(path: str | Path, frame: Frame) -> Path:
     """Write one (h, w, 3) uint8 frame as a PNG file; returns its path."""
-    path = Path(path)
+    path = path_of_format(path, ".png")
     with atomic_write(path) as file:
         file.write(png_bytes(frame))
     return path
@@ -65,7 +65,7 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
     Raises:
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
     """
-    path, content = Path(path), gif_bytes(frames, fps)
+    path, content = path_of_format(path, ".gif"), gif_bytes(frames, fps)
     with atomic_write(path) as file:
         file.write(content)
     return path

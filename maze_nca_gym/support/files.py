@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.names import did_you_mean, with_known
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, MemoryError, EOFError)
 """Errors that reading a file raises if its content is not as expected."""
@@ -33,10 +34,25 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def npz_path(path: str | Path) -> Path:
-    """Return the path with the suffix `.npz`, which is added if it is missing."""
-    path = Path(path)
-    return path if path.suffix.lower() == ".npz" else path.with_name(path.name + ".npz")
+def user_path(path: str | Path) -> Path:
+    """Return a path that a user gives, in which ~ is the home folder, as in a shell."""
+    return Path(os.path.expanduser(path))
+
+
+def path_of_format(path: str | Path, *suffixes: str) -> Path:
+    """Return the path of a file whose suffix says its format; without one, the first of these suffixes is added.
+
+    Raises:
+        ValueError: a suffix of another format. Digits, as in v0.5, are part of the name.
+    """
+    path = user_path(path)
+    suffix = path.suffix.lower()
+    if suffix in suffixes:
+        return path
+    if suffix.strip(".0123456789"):
+        wrong = f"{path} ends like a file of another format"
+        raise ValueError(with_known(wrong, did_you_mean(suffix, suffixes), f"allowed: {', '.join(suffixes)}"))
+    return path.with_name(path.name + suffixes[0])
 
 
 @contextmanager
@@ -138,10 +154,11 @@ def validated_read(path: str | Path, complaint: str) -> Iterator[None]:
         ValueError: the content is wrong, or `path` is a folder or a device.
         OSError: the file is missing or cannot be read; the message names it.
     """
-    if Path(path).exists() and not Path(path).is_file():
+    path = user_path(path)
+    if path.exists() and not path.is_file():
         raise ValueError(f"{path} {complaint}: it is no regular file")
     try:
-        with os_error_context(Path(path)):
+        with os_error_context(path):
             yield
     except UNREADABLE as error:
         reason = f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
@@ -157,7 +174,7 @@ def read_text(path: str | Path) -> str:
         UnicodeDecodeError: it is no UTF-8; call this within `validated_read`.
         OSError: the file is missing or cannot be read.
     """
-    return Path(path).read_text(encoding="utf-8-sig")
+    return user_path(path).read_text(encoding="utf-8-sig")
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Mapping[str, Any] | None = None) -> Path:
@@ -174,7 +191,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
     Raises:
         OSError: the file cannot be written.
     """
-    path = npz_path(path)
+    path = path_of_format(path, ".npz")
     text = {} if config is None else {"config": np.array(json.dumps(dict(config), sort_keys=True))}
     named: dict[str, Any] = {**text, **{name: as_array(array, name) for name, array in arrays.items()}}
     with atomic_write(path) as file:
@@ -196,7 +213,7 @@ def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) ->
         OSError: the file is missing or cannot be read.
     """
     arrays = {}
-    with open(path, "rb") as file:
+    with user_path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 stored = {name.removesuffix(".npy"): name for name in archive.namelist()}

@@ -20,6 +20,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import math
+import os
 import sys
 import types
 from collections import defaultdict
@@ -247,6 +248,8 @@ class Option:
             for rule in self.rules if plain is not None else ():
                 if broken := rule.broken_by(self, plain):
                     raise ValueError(broken)
+        if isinstance(stored, (str, Path)) and Path in _kinds(self.accepts or self.type):
+            return type(stored)(os.path.expanduser(stored))
         return stored
 
     def read(self, words: Sequence[str]) -> Any:

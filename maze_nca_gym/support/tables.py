@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gymnasium.error import DependencyNotInstalled
 
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import atomic_write, path_of_format
 from maze_nca_gym.support.names import printable
 
 if TYPE_CHECKING:
@@ -191,12 +191,13 @@ class Tabular(ABC):
         """Return the records as comma-separated values."""
         return Table.of_records(self.records()).csv()
 
-    def save_csv(self, path: Path) -> Path:
+    def save_csv(self, path: str | Path) -> Path:
         """Write the records as comma-separated values; return the path.
 
         Raises:
             OSError: the file could not be written.
         """
+        path = path_of_format(path, ".csv")
         with atomic_write(path) as file:
             file.write(self.csv().encode())
         return path

@@ -7,20 +7,37 @@ from collections import UserList
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from tables import for_each
 
-from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, solve, train
+from maze_nca_gym.agents import (
+    Policy,
+    animate,
+    compile_automaton,
+    evaluate,
+    evolve,
+    export,
+    find_policy,
+    generate,
+    list_runs,
+    load,
+    save_model,
+    solve,
+    train,
+)
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model, register_model
 from maze_nca_gym.agents.sweeps.specification import read_sweep
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.levels import LevelSet, parse
-from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.loading import load_levels, save_levels
+from maze_nca_gym.mazes.population import LevelPopulation
 
+START = {"n_channels": 5, "sizes": (6,), "n_iterations": 4, "n_updates": 1, "batch_size": 8, "cut_corners": False}
 TINY = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "n_updates": 4, "batch_size": 8}
 
 LEVEL = parse("#####\n#S..#\n#.#.#\n#..T#\n#####")
@@ -101,6 +118,56 @@ class TestLoad:
         assert evaluate("mine:Mine", levels=LEVEL[None], stability=False)[0].metrics.optimal.value == 1
         sys.modules.pop("mine")
         assert main(["solve", "mine:Mine", "--size", "5", "--n", "2", "--picture", "none"]) == 0
+
+
+@for_each(
+    "call",
+    [
+        lambda: generate("~/levels.npz", n=4, size=6),
+        lambda: save_levels(load_levels("~/levels.npz"), "~/drawn.txt"),
+        lambda: save_levels(LevelSet.load("~/levels.npz"), "~/mazes.csv"),
+        lambda: [load_levels(f"~/{name}") for name in ("drawn.txt", "mazes.csv")],
+        lambda: save_model(NCA(4, 5), "~/mine"),
+        lambda: [load_model("~/mine.safetensors"), find_policy("symmetrised:~/mine.safetensors")],
+        lambda: solve("~/mine.safetensors", levels="~/levels.npz", steps=3, out="~/solved").save("~/again"),
+        lambda: evaluate("mine=~/mine.safetensors", levels="~/levels.npz", steps=3, out="~/evaluated"),
+        lambda: animate("~/mine.safetensors", "~/levels.npz", 3).save("~/mine.gif"),
+        lambda: export("~/mine.safetensors", "~/mine.json"),
+        lambda: evolve("~/mine.safetensors", out=Path("~/evolved"), n=4, rounds=0, size=6, steps=3),
+        lambda: LevelPopulation.load("~/evolved/population.npz").save("~/population"),
+        lambda: train(out="~/run", threads=1, level_set="~/levels.npz", start_from="~/mine.safetensors", **START),
+        lambda: list_runs("~"),
+        lambda: gym.make("maze_nca_gym:MazeShortestPath-v0", levels="~/levels.npz").reset(),
+        lambda: compile_automaton("reachable", out="~/compiled", export_proof="~/proof"),
+        lambda: Path("~/sweep.json").expanduser().write_text('{"seeds": 1}'),
+        lambda: read_sweep("~/sweep.json"),
+        lambda: main(["solve", "--n=2", "--size=4", "--picture=none", "--out=~/typed"]),
+    ],
+)
+def test_a_tilde_is_the_home_folder(call, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path_factory.getbasetemp() / "home"))
+    Path("~").expanduser().mkdir(exist_ok=True)
+    call()
+    assert not list(Path().glob("*")), "nothing is called ~"
+    assert Path("~/levels.npz").expanduser().exists()
+
+
+@for_each(
+    "call",
+    [
+        lambda: save_model(NCA(4, 5), "mine.pt"),
+        lambda: save_levels(LevelSet(LEVEL[None]), "levels.npy"),
+        lambda: LevelSet(LEVEL[None]).save("levels.npy"),
+        lambda: animate("shortest-path-bfs", LEVEL, 3).save("mine.mp4"),
+        lambda: solve("shortest-path-bfs", levels=LEVEL[None]).draw("mine.jpg"),
+        lambda: solve("shortest-path-bfs", levels=LEVEL[None]).save_csv("mine.xlsx"),
+        lambda: export("depth-first", "mine.h5"),
+    ],
+)
+def test_a_suffix_of_another_format_is_refused(call):
+    with pytest.raises(ValueError, match=r"ends like a file of another format.* \."):
+        call()
+    assert not list(Path().glob("*"))
 
 
 def test_any_sequence_is_taken_where_a_list_is():

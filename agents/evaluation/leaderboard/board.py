@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
-from maze_nca_gym.support.files import validated_read
+from maze_nca_gym.support.files import user_path, validated_read
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.tables import Table
 
@@ -123,7 +123,7 @@ class Board(Results[Measured]):
                 shown = [(line, line.values[score]) for line in lines if score in line.values]
                 aims = [(line, value) for line, value in shown if value >= line.values.get(CANONICAL, 0)]
                 panels[f"{name}: {score}"] = aims if score == EXACT else shown
-        return draw(panels, Path(path), width)
+        return draw(panels, user_path(path), width)
 
     def save(
         self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None
@@ -144,7 +144,7 @@ class Board(Results[Measured]):
             ValueError: the folder's `leaderboard.json` is no leaderboard.
             OSError: a file could not be written; the others are unchanged.
         """
-        folder = Path(folder)
+        folder = user_path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         old = Board.load(folder).rows if (folder / BOARD).exists() else ()
         n_seeds = Counter((row.set, row.training) for row in self.rows)
@@ -161,6 +161,6 @@ class Board(Results[Measured]):
             ValueError: `leaderboard.json` is no leaderboard.
             OSError: it is missing or cannot be read.
         """
-        path = Path(folder) / BOARD
+        path = user_path(folder) / BOARD
         with validated_read(path, "is no leaderboard"):
             return cls(tuple(Measured.from_json(row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
 from maze_nca_gym.mazes.benchmark_sets.tokens import PATH, WALL
-from maze_nca_gym.support.files import read_text, validated_read
+from maze_nca_gym.support.files import read_text, user_path, validated_read
 
 SUFFIXES = (".csv", ".npy")
 """Suffixes of files of predictions."""
@@ -37,7 +37,7 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
     if benchmark.stream > 1 or benchmark.every_tile:
         why = "goes on from its state" if benchmark.stream > 1 else "is asked from every tile"
         raise ValueError(f"{path}: {benchmark.name} needs a policy that {why}, not predictions")
-    path = Path(path)
+    path = user_path(path)
     read = _read_csv if path.suffix.lower() == ".csv" else _read_npy
     with validated_read(path, f"has no predictions for {benchmark.name}"):
         return read(path, benchmark.n, benchmark.side**2)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.benchmark_sets.hard import SIDE
 from maze_nca_gym.mazes.benchmark_sets.tokens import GOAL, PATH, START, read_csv, to_tiles
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.support.files import validated_read
+from maze_nca_gym.support.files import user_path, validated_read
 
 N = 1000
 """Mazes of each split."""
@@ -61,8 +61,9 @@ def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.boo
             the one that was found.
         OSError: a file is missing or cannot be read.
     """
-    table, below = Path(folder) / f"{split}.csv", Path(folder) / split
-    parent = below if below.is_dir() else Path(folder)
+    folder = user_path(folder)
+    table, below = folder / f"{split}.csv", folder / split
+    parent = below if below.is_dir() else folder
     if table.exists():
         arrays = dict(zip(HASHES[split], read_csv(table), strict=True))
     elif (parent / INPUTS).exists():

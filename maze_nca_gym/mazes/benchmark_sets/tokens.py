@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.support.files import atomic_write, read_text, validated_read
+from maze_nca_gym.support.files import atomic_write, path_of_format, read_text, validated_read
 from maze_nca_gym.support.options import check
 
 WALL, FREE, START, GOAL, PATH = 1, 2, 3, 4, 5
@@ -102,6 +102,7 @@ def write_csv(path: str | Path, tiles: Tiles, paths: NDArray[np.bool_]) -> Path:
     written = (characters[tokens - WALL] for tokens in (to_tokens(tiles), to_tokens(tiles, paths)))
     rows = zip(*([row.tobytes().decode() for row in rows] for rows in written), paths.sum(axis=(1, 2)) - 1, strict=True)
     lines = [",".join(COLUMNS), *(f"maze_nca_gym,{maze},{answer},{moves}" for maze, answer, moves in rows)]
-    with atomic_write(Path(path)) as file:
+    path = path_of_format(path, ".csv")
+    with atomic_write(path) as file:
         file.write("".join(f"{line}\n" for line in lines).encode())
-    return Path(path)
+    return path
