@@ -303,6 +303,8 @@ def export(
     if not chosen.holds(found):
         others = " or ".join(other for other, each in FORMATS.items() if each.holds(found))
         wrong = f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
+        if found.size is None and found.engine_hints.passes == 1 and not stays_the_same(found):
+            wrong += ". If all its iterations are the same function, say so in its class: stationary_from = 0"
         raise ValueError(wrong)
     check_folder("the folder of --out", path.parent)
     content = chosen.content(found, name)

@@ -43,6 +43,12 @@ class Gated(Policy):
         return torch.lerp(state, torch.relu(new), torch.sigmoid(gate))
 
 
+class Unsaid(Gated):
+    """One that does not say that its iterations are the same."""
+
+    stationary_from = None
+
+
 class Choosing(Gated):
     """One whose operations depend on the numbers."""
 
@@ -184,6 +190,7 @@ class TestFiles:
             (NCA(4, 3, input_injection=False), ["json"], "json"),
             (ShortestPathNCA(form="bounded"), ["json"], "holds .*; torchscript or onnx can hold it"),
             (load("gat-shortest-path-baseline"), ["json", "onnx", "torchscript"], "no other format"),
+            (Unsaid(), ["json", "torchscript"], "no other format can hold it. If all .*: stationary_from = 0$"),
         ],
     )
     def test_what_a_format_cannot_hold_is_refused_and_the_message_says_which_can(
@@ -194,10 +201,10 @@ class TestFiles:
                 export(policy, tmp_path / "policy", kind)
         assert not list(tmp_path.iterdir())
 
-    @for_each(("name", "start"), [("a.json", b"{"), ("a", b"{"), ("a.b", b"{"), ("a.pt", b"PK")])
+    @for_each(("name", "start"), [("a.json", b"{"), ("a", b"{"), ("a-0.5", b"{"), ("a.pt", b"PK"), ("b.PT", b"PK")])
     def test_the_suffix_says_which_format(self, name, start, tmp_path):
         path = export(load("depth-first"), tmp_path / name)
-        assert path.suffix == (".pt" if start == b"PK" else ".json")
+        assert path.suffix.lower() == (".pt" if start == b"PK" else ".json")
         assert path.read_bytes().startswith(start)
 
     def test_the_command_names_files_by_policies_and_models(self, tmp_path, command_line, capsys):
