@@ -11,7 +11,7 @@ from typing import Any
 from maze_nca_gym.agents import train
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.cli.commands import COMMANDS, Command, Commands
-from maze_nca_gym.cli.output import forgetting_names
+from maze_nca_gym.cli.output import one_command
 from maze_nca_gym.support.options import options_of_call
 
 RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
@@ -26,7 +26,7 @@ def files(folder: str | Path = ".") -> list[str]:
 def given(command: str) -> dict[str, Any]:
     """The options that a command line gives, by name."""
     words = shlex.split(command)
-    with forgetting_names():
+    with one_command():
         return dict(COMMANDS.read(words[words[0] == "maze-nca-gym" :], "maze-nca-gym").keywords)
 
 

@@ -224,7 +224,7 @@ class TestSolve:
 def test_too_little_memory_is_one_line(words, replaced, message, monkeypatch, capsys):
     monkeypatch.setattr(f"maze_nca_gym.agents.{replaced}", lambda *_, **__: raising(torch.OutOfMemoryError("none")))
     assert main(words.split()) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == f"maze-nca-gym: error: {message}: none"
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"maze-nca-gym: error: {message}: none")
     assert [name for name in files() if not name.startswith("run/")] == []
 
 
@@ -530,6 +530,22 @@ def test_a_command_without_a_stream_does_its_work(closed, tmp_path_factory):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert files(folder) == ["levels.npz"]
+
+
+@for_each(
+    ("start", "code", "said"),
+    [
+        ("PYTHONUTF8=0 PYTHONIOENCODING=ascii", 0, "\\\\xe4.npz: 2 levels"),
+        ("rmdir $PWD;", 1, "error: the working folder is no longer there"),
+        ("exec >/dev/full;", 1, "error: .* No space left on device; written before: ä.npz"),
+    ],
+)
+def test_what_a_command_finds_is_no_traceback(start, code, said, tmp_path_factory):
+    command = ["sh", "-c", f'{start} "$@"', "sh", *RUN, "generate", "ä.npz", "--n", "2", "--size", "4"]
+    done = subprocess.run(command, cwd=tmp_path_factory.mktemp("found"), capture_output=True, text=True)
+    assert re.search(said, done.stdout + done.stderr)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == code
 
 
 @for_each("words", [(), ("runs",), ("levels",), ("policies",)])

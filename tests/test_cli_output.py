@@ -12,6 +12,7 @@ import pytest
 from tables import for_each
 
 from maze_nca_gym.agents.runs import check_folder, write_json
+from maze_nca_gym.cli import levels, main
 from maze_nca_gym.cli.output import complaining
 
 
@@ -70,3 +71,16 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, monkeypat
     with pytest.raises(OSError, match=r"No space left on device: .*results\.json'"):
         write_json(tmp_path / "results.json", {})
     assert os.listdir(tmp_path) == []
+
+
+def test_what_fails_once_files_are_written_is_not_the_users_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(text: str) -> None:
+        raise ValueError("the last words")
+
+    monkeypatch.setattr(levels, "tell", fail)
+    file = tmp_path / "levels.npz"
+    assert main(["generate", str(file), "--n", "2", "--size", "4"]) == 1
+    assert capsys.readouterr().err == f"maze-nca-gym: error: the last words; written before: {file}\n"
+    assert main(["generate", str(file), "--n", "2", "--size", "4"]) == 2, "it exists: nothing is written"

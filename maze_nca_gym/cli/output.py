@@ -7,9 +7,12 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
+from maze_nca_gym.support.files import WRITTEN
 from maze_nca_gym.support.names import NAMED, printable
 
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
@@ -21,8 +24,10 @@ class JobError(Exception):
     """A correct command failed."""
 
 
-def open_streams() -> None:
-    """Open the streams that the process began without, so that what is written there goes nowhere."""
+@contextmanager
+def writable_streams() -> Iterator[None]:
+    """Let all text be printed within the block: what stdout cannot encode as escapes, and nowhere what goes to a stream
+    that the process began without."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
             pass  # or the next file that is opened gets the number, and what native code prints
@@ -30,6 +35,17 @@ def open_streams() -> None:
         for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
             if getattr(sys, name) is None:
                 setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+    stream = sys.stdout
+    if not isinstance(stream, TextIOWrapper):  # that of a notebook
+        yield
+        return
+    errors = stream.errors
+    stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # of a full disk, which was reported
+            stream.reconfigure(errors=errors)
 
 
 def complain(message: str) -> None:
@@ -67,7 +83,10 @@ def complaining() -> Iterator[None]:
 @contextmanager
 def importing_from_here() -> Iterator[None]:
     """Let modules in the working directory be imported within the block, after all others."""
-    here = os.getcwd()
+    try:
+        here = os.getcwd()
+    except FileNotFoundError as error:
+        raise JobError("the working folder is no longer there") from error
     sys.path.append(here)
     try:
         yield
@@ -76,13 +95,14 @@ def importing_from_here() -> Iterator[None]:
 
 
 @contextmanager
-def forgetting_names() -> Iterator[None]:
-    """Forget the modules that are named within the block, which is one command."""
-    named = NAMED.set(())
+def one_command() -> Iterator[dict[Path, None]]:
+    """Forget what modules were named when the block, which is one command, ends; yield the files written so far."""
+    named, written = NAMED.set(()), WRITTEN.set({})
     try:
-        yield
+        yield WRITTEN.get()
     finally:
         NAMED.reset(named)
+        WRITTEN.reset(written)
 
 
 def print_level(drawing: str) -> None:

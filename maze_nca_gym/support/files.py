@@ -14,6 +14,7 @@ import shutil
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +26,8 @@ from maze_nca_gym.support.names import did_you_mean, with_known
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, MemoryError, EOFError)
 """Errors that reading a file raises if its content is not as expected."""
+WRITTEN: ContextVar[dict[Path, None]] = ContextVar("WRITTEN")
+"""The files that the command that runs has written, in order."""
 OTHER_VERSION = "; another version of this package may have written it"
 """End of a message about a file whose parts have unexpected names."""
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
@@ -87,6 +90,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
             if path.exists():
                 shutil.copymode(path, partial)
             os.replace(partial, path)
+            WRITTEN.get({})[path] = None
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
@@ -124,6 +128,7 @@ def _restored(path: Path) -> Iterator[None]:
         try:
             yield
         except BaseException:
+            WRITTEN.get({}).pop(path, None)
             if existed:
                 os.replace(before, path)
             else:
