@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec, module_from_spec
 from itertools import pairwise, product
 from types import SimpleNamespace
 
@@ -37,7 +38,7 @@ from maze_nca_gym.agents.automata.diameter import DIAMETER
 from maze_nca_gym.agents.automata.healing import HEALING
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.families import FAMILIES, register_family
 from maze_nca_gym.mazes.families import test_levels as named_levels
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
@@ -395,6 +396,13 @@ class TestConfig:
     def test_what_is_wrong_is_named(self, change, message):
         with pytest.raises(ValueError, match=message):
             HintConfig(**change)
+
+    def test_families_of_ones_own_are_asked_for(self):
+        register_family("mine", FAMILIES["random"])
+        spec = find_spec(HintConfig.__module__)
+        spec.loader.exec_module(later := module_from_spec(spec))  # as if it was not imported before
+        FAMILIES.remove("mine")
+        assert later.HintConfig().families == HintConfig().families
 
     def test_changes_are_what_differs_from_the_defaults_of_the_automaton(self, automaton):
         usual = HintConfig.of(automaton.name)

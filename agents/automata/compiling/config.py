@@ -35,8 +35,8 @@ class HintConfig:
     order: str | None = None
     """Order of directions of the automaton, such as DLRU. It becomes the end of the automaton's name. None means the
     order that the automaton has, usually ULDR: up, left, down, right."""
-    families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = tuple(FAMILIES)
-    """Families of the levels on which the automaton runs to collect patches."""
+    families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = tuple(filter(FAMILIES.ships, FAMILIES))
+    """Families of the levels on which the automaton runs to collect patches; by default this package's."""
     sizes: Annotated[tuple[int, ...], Between(LEAST_SIZE)] = (4, 6, 9, 12)
     """Inner sizes of the levels, at least 4."""
     n_levels: Annotated[int, Between(2)] = 64
