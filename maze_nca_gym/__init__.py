@@ -18,6 +18,7 @@ if _is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 from gymnasium import register, registry  # noqa: E402
 
 from maze_nca_gym.mazes.orders import split_order  # noqa: E402
+from maze_nca_gym.support.names import check_count  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -43,9 +44,19 @@ def register_environment(id: str, task: str, max_episode_steps: int) -> None:
     Args:
         id: the name for `gymnasium.make` and `gymnasium.make_vec`.
         task: a name in `tasks.TASKS`.
-        max_episode_steps: steps after which an episode is truncated.
+        max_episode_steps: steps after which an episode is truncated, at least 1.
+
+    Raises:
+        ValueError: an unknown task, or no such number.
     """
+    from maze_nca_gym.mazes.tasks import find_task  # here, so that importing the package stays fast
+
+    find_task(task)
+    _register(id, task, check_count("max_episode_steps", max_episode_steps))
     ENVIRONMENTS[id] = (task, max_episode_steps)
+
+
+def _register(id: str, task: str, max_episode_steps: int) -> None:
     registry.pop(id, None)  # registering an id twice warns
     register(
         id,
@@ -69,8 +80,8 @@ def environment_id(task: str) -> str:
     raise ValueError(f"no environment has the task {task!r}: see maze_nca_gym.register_environment")
 
 
-for _id, (_task, _max_episode_steps) in tuple(ENVIRONMENTS.items()):
-    register_environment(_id, _task, _max_episode_steps)
+for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():
+    _register(_id, _task, _max_episode_steps)
 
 for _id, (_task, _time_limit) in EVOLVING_ENVIRONMENTS.items():
     registry.pop(_id, None)

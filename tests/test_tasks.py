@@ -346,6 +346,8 @@ ENDLESS = levels_to_test("random", 6, "diameter", 4)
         (lambda: find_task("diametre"), "unknown task 'diametre'.*diameter"),
         (lambda: usual_task(7), r"n_tiles must be one of 4 \(shortest-path\), 2 \(diameter\), got 7"),
         (lambda: maze_nca_gym.environment_id("dead-ends"), "no environment has the task 'dead-ends': see"),
+        (lambda: maze_nca_gym.register_environment("MazeWrong-v0", "diametre", 9), "Did you mean 'diameter'"),
+        (lambda: maze_nca_gym.register_environment("MazeWrong-v0", "diameter", 0), "max_episode_steps .*>= 1"),
         (lambda: find_task("diameter").generate(None, 1, 4, endpoints=True), "endpoints is no option here: the task"),
         (lambda: NCA(2, 2, task="shortest-path"), "n_tiles must be at least 4 for the task shortest-path, got 2"),
         (lambda: measure(load("shortest-path-bfs"), ENDLESS), "for the task 'shortest-path'"),
@@ -354,3 +356,4 @@ ENDLESS = levels_to_test("random", 6, "diameter", 4)
 def test_what_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+    assert "MazeWrong-v0" not in {*maze_nca_gym.ENVIRONMENTS, *gym.registry}
