@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import pytest
 import torch
 from tables import for_each
 
-from maze_nca_gym.agents import load
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.evaluation.statistics import deviation, fisher, mean, spearman, student
 from maze_nca_gym.mazes import exchange, mutation, scoring, solvers
-from maze_nca_gym.mazes.levels import level_hashes, parse, to_text
+from maze_nca_gym.mazes.levels import level_hashes, one_hot, parse, to_text
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.tasks import of_each
 from maze_nca_gym.rendering.frame import Snapshot, draw_level
 from maze_nca_gym.support.files import save_arrays
 
@@ -61,6 +64,9 @@ def observed(**changes: Any) -> dict[str, Any]:
         lambda: VEC.step(masked([STATE, STATE])),
         lambda: VEC.reset(options={"reset_mask": masked([True, True])}),
         lambda: load("shortest-path-bfs").predict(observed(state=masked(observed()["state"]))),
+        *(partial(function, masked([0.1, 0.5, 0.9])) for function in (mean, deviation, student, fisher)),
+        lambda: spearman([1, 2, 3], masked([1, 2, 3])),
+        lambda: of_each(masked)(MAZE[None]),
         lambda: save_arrays(Path("none.npz"), {"tiles": masked(MAZE)}),
     ],
 )
@@ -75,5 +81,8 @@ def test_a_mask_is_never_lost(call: Callable[[], Any], monkeypatch: pytest.Monke
 
 def test_what_is_no_array() -> None:
     for given in (torch.zeros(3, 3, requires_grad=True), torch.zeros(3, 3, device="meta")):
-        with pytest.raises(ValueError, match="tiles must be an array, got Tensor: "):
-            load_levels(given)  # type: ignore[arg-type]
+        for door in (load_levels, mean, solvers.distances):
+            with pytest.raises(ValueError, match=r"(tiles|values) must be an array, got Tensor: "):
+                door(given)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"must be a tensor of shape \(B, T, H, W\), got ndarray"):
+        rollout(load("shortest-path-bfs"), one_hot(MAZE)[None], 3)  # type: ignore[arg-type]

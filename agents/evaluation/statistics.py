@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.levels import as_path
+from maze_nca_gym.support.arrays import as_array
 
 Z = 1.959963984540054
 """Number of standard deviations within which 95 % of a normal distribution lies."""
@@ -58,21 +60,22 @@ def proportion(successes: NDArray[np.bool_], n_independent: float | None = None)
     return Estimate(fraction, min(fraction, max(0.0, centre - spread)), max(fraction, min(1.0, centre + spread)))
 
 
-def mean(values: NDArray[np.float64], most: float = math.inf) -> Estimate:
+def mean(values: ArrayLike, most: float = math.inf) -> Estimate:
     """Return the mean of (N,) values with the normal interval: +-1.96 standard errors, but not beyond `most`, the
     largest that a value can be.
 
     If all values are equal, or there is only one, both ends are the mean; that does not mean that the mean is certain.
 
     Raises:
-        ValueError: N is 0.
+        ValueError: N is 0, or the values are no array.
     """
-    n = _count(values)
-    centre, spread = float(values.mean()), Z * (deviation(values) or 0.0) / math.sqrt(n)
+    sample = as_array(values, "values")
+    n, centre = _count(sample), float(sample.mean())
+    spread = Z * (deviation(sample) or 0.0) / math.sqrt(n)
     return Estimate(centre, centre - spread, max(centre, min(most, centre + spread)))
 
 
-def _count(sample: NDArray[np.bool_] | NDArray[np.float64]) -> int:
+def _count(sample: NDArray[Any]) -> int:
     if not len(sample):
         raise ValueError("an interval needs at least one level, got 0")
     return len(sample)
@@ -80,7 +83,7 @@ def _count(sample: NDArray[np.bool_] | NDArray[np.float64]) -> int:
 
 def deviation(values: ArrayLike) -> float | None:
     """Return the sample standard deviation of (N,) values; None for fewer than two."""
-    sample = np.asarray(values, np.float64)
+    sample = as_array(values, "values", np.float64)
     return float(sample.std(ddof=1)) if len(sample) > 1 else None
 
 
@@ -110,13 +113,14 @@ def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
     return math.tanh(ends[0]), math.tanh(ends[1])
 
 
-def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN, or says
     nothing: that of two pairs is always -1 or 1."""
-    if len(first) < 3 or np.isnan([*first, *second]).any():
+    samples = [as_array(values, "values", np.float64) for values in (first, second)]
+    if len(samples[0]) < 3 or np.isnan(samples).any():
         return None
     ranks = []
-    for values in (first, second):
+    for values in samples:
         _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
         ranks.append((np.cumsum(counts) - (counts - 1) / 2)[places])  # equal values share the mean of their ranks
     apart = np.stack(ranks) - np.mean(ranks, axis=1, keepdims=True)

@@ -109,8 +109,9 @@ def _first(policy: Policy, maze: Tensor, state: Tensor | None) -> tuple[Tensor, 
 
     Both are checked.
     """
-    if maze.ndim != 4:
-        raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
+    if not isinstance(maze, Tensor) or maze.ndim != 4:
+        given = tuple(maze.shape) if isinstance(maze, Tensor) else type(maze).__name__
+        raise ValueError(f"maze must be a tensor of shape (B, T, H, W), got {given}")
     if state is None:
         state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
     return policy._checked(maze, state), state[:, : policy.n_channels]

@@ -31,6 +31,7 @@ from maze_nca_gym.mazes.levels import (
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, mazes_to_try
+from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count, check_flag
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
@@ -350,7 +351,7 @@ def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
         given = [np.frombuffer(path, np.bool_) for path in paths]
         of_level = np.frombuffer(level, np.uint8).reshape(shape)
         answers = [path.reshape(shape if path.size == of_level.size else (-1, *shape)).copy() for path in given]
-        return np.asarray(function(of_level.copy(), *answers, **options))
+        return as_array(function(of_level.copy(), *answers, **options), "what is returned of a level")
 
     @wraps(function)
     def of_all(tiles: Tiles, *paths: NDArray[np.bool_], **options: Any) -> NDArray[Any]:
