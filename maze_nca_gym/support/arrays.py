@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 
-def is_sequence(value: Any) -> bool:
+def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
     """Return whether a value is several: a list, a tuple, an array or any other sequence, but no text."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
