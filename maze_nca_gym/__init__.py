@@ -1,7 +1,8 @@
 """Gymnasium mazes in which each step is one iteration of a neural cellular automaton.
 
-Importing this package registers `MazeShortestPath-v0` and `MazeDiameter-v0`, and both with levels that evolve against
-the agent, `MazeShortestPathEvolving-v0` and `MazeDiameterEvolving-v0`. It loads neither torch, numba nor pygame.
+Importing this package registers `MazeShortestPath-v0` and `MazeDiameter-v0`, both with levels that evolve against the
+agent, `MazeShortestPathEvolving-v0` and `MazeDiameterEvolving-v0`, and both for agents that learn,
+`MazeShortestPathRL-v0` and `MazeDiameterRL-v0`. It loads neither torch, numba nor pygame.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ EVOLVING_ENVIRONMENTS = {
     "MazeDiameterEvolving-v0": ENVIRONMENTS["MazeDiameter-v0"],
 }
 """Registered ids of the same environments with evolving levels -> (task, time_limit)."""
+LEARNING_ENVIRONMENTS = {"MazeShortestPathRL-v0": ("shortest-path", 8), "MazeDiameterRL-v0": ("diameter", 8)}
+"""Registered ids whose actions are the path alone and whose observations are one array -> (task, max_episode_steps)."""
 
 
 def register_environment(id: str, task: str, max_episode_steps: int) -> None:
@@ -52,16 +55,16 @@ def register_environment(id: str, task: str, max_episode_steps: int) -> None:
     from maze_nca_gym.mazes.tasks import find_task  # here, so that importing the package stays fast
 
     find_task(task)
-    _register(id, task, check_count("max_episode_steps", max_episode_steps))
+    _register(id, task, check_count("max_episode_steps", max_episode_steps), "maze:MazeEnv", "vector:MazeVectorEnv")
     ENVIRONMENTS[id] = (task, max_episode_steps)
 
 
-def _register(id: str, task: str, max_episode_steps: int) -> None:
+def _register(id: str, task: str, max_episode_steps: int, single: str, vector: str) -> None:
     registry.pop(id, None)  # registering an id twice warns
     register(
         id,
-        entry_point="maze_nca_gym.envs.maze:MazeEnv",
-        vector_entry_point="maze_nca_gym.envs.vector:MazeVectorEnv",
+        entry_point=f"maze_nca_gym.envs.{single}",
+        vector_entry_point=f"maze_nca_gym.envs.{vector}",
         max_episode_steps=max_episode_steps,
         kwargs={"task": task},
     )
@@ -81,7 +84,10 @@ def environment_id(task: str) -> str:
 
 
 for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():
-    _register(_id, _task, _max_episode_steps)
+    _register(_id, _task, _max_episode_steps, "maze:MazeEnv", "vector:MazeVectorEnv")
+
+for _id, (_task, _max_episode_steps) in LEARNING_ENVIRONMENTS.items():
+    _register(_id, _task, _max_episode_steps, "path_arrays:PathMazeEnv", "path_arrays:PathMazeVectorEnv")
 
 for _id, (_task, _time_limit) in EVOLVING_ENVIRONMENTS.items():
     registry.pop(_id, None)

@@ -30,6 +30,7 @@ EXPECTED = {
     "17_weighted_terrain": rf"(?s){PROVEN}3,600 weights follow the automaton, proven: True",
     "18_ppo_goes_on": r"(?s) 512 steps, .*\nnca-shortest-path-small: \d+\.\d% .*\nruns/ppo\.safetensors: \d+\.\d% of",
     "19_key_and_door": rf"(?s){PROVEN}5,400 weights follow the automaton, proven: True",
+    "20_ppo_in_one_file": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -42,6 +43,8 @@ ARGUMENTS = {
     "17_weighted_terrain": ["4"],
     "18_ppo_goes_on": ["512", "6"],
     "19_key_and_door": ["4"],
+    "20_ppo_in_one_file": ["2048", "3"],
+    "21_torchrl": ["2048", "2"],
 }
 """Of examples that take minutes without."""
 SLOW = ("17_weighted_terrain", "19_key_and_door")
@@ -52,6 +55,8 @@ LINES = {
     "16_nearest_of_several_targets": 75,
     "17_weighted_terrain": 140,
     "19_key_and_door": 130,
+    "20_ppo_in_one_file": 70,
+    "21_torchrl": 70,
 }
 """Lines that an example has at most, if more than 60."""
 FILES_OF_A_RUN = ["config.json", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,6 +103,29 @@ def student(values: ArrayLike) -> tuple[float, float] | None:
 
     spread = float(stdtrit(len(sample) - 1, 0.975)) * error
     return float(sample.mean()) - spread, float(sample.mean()) + spread
+
+
+def interquartile_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the means of (..., N) values without the lowest and the highest quarter, (...); N // 4 are left out at
+    either end (Agarwal et al., 2021, arXiv:2108.13264)."""
+    n = values.shape[-1] // 4
+    return np.sort(values, axis=-1)[..., n : values.shape[-1] - n].mean(axis=-1)
+
+
+def bootstrap(
+    rng: np.random.Generator,
+    values: ArrayLike,
+    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    n_samples: int = 2000,
+) -> Estimate:
+    """Return a statistic of (N,) values with the 95 % percentile interval of samples drawn with replacement.
+
+    Raises:
+        ValueError: N is 0.
+    """
+    sample = np.asarray(values, np.float64)
+    drawn = statistic(sample[rng.integers(_count(sample), size=(n_samples, len(sample)))])
+    return Estimate(float(statistic(sample)), *np.quantile(drawn, (0.025, 0.975)).tolist())
 
 
 def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:

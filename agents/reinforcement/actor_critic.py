@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from math import prod
 from typing import Any, TypeVar, cast
 
 import torch
@@ -15,6 +16,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
+from maze_nca_gym.envs.path_arrays import PathArray
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.support.options import check
 
@@ -32,12 +34,16 @@ Self = TypeVar("Self", bound="NCAActorCriticPolicy")
 class NCAFeatures(BaseFeaturesExtractor):
     """The features of an actor, which the critic reads too; it holds the actor's weights."""
 
-    def __init__(self, observation_space: Dict, actor: PathActor) -> None:
+    def __init__(self, observation_space: Dict | PathArray, actor: PathActor) -> None:
         super().__init__(observation_space, actor.network.n_channels + 1)
         self.actor = actor
+        self._grid = observation_space.grid if isinstance(observation_space, PathArray) else None
 
-    def forward(self, observation: dict[str, Tensor]) -> Tensor:
-        """Return the features, (B, C + 1, H, W), of `maze` and `state` as floats."""
+    def forward(self, observation: dict[str, Tensor] | Tensor) -> Tensor:
+        """Return the features, (B, C + 1, H, W), of `maze` and `state`, or of one array of both, as floats."""
+        if isinstance(observation, Tensor):
+            array = observation.reshape(-1, *cast(tuple[int, ...], self._grid))
+            return self.actor.features(array[:, :-1], array[:, -1:])
         return self.actor.features(observation["maze"], observation["state"])
 
 
@@ -82,17 +88,17 @@ class Critic(nn.Module):
 class NCAActorCriticPolicy(ActorCriticPolicy):
     """A cellular automaton that draws the path, for `PPO(NCAActorCriticPolicy, env, policy_kwargs=...)` and `A2C`.
 
-    Its observations and actions are those of `PathAction` and `PathVecEnv`. The action is Gaussian and independent at
-    every tile. Its mean is the automaton's output there, and its standard deviation is one learned number for all
-    tiles. No weight depends on the size of the maze: see `resized`.
+    Its observations and actions are those of `MazeShortestPathRL-v0`, `PathAction` and `PathVecEnv`. The action is
+    Gaussian and independent at every tile. Its mean is the automaton's output there, and its standard deviation is one
+    learned number for all tiles. No weight depends on the size of the maze: see `resized`.
 
     By default the environment keeps only the path between steps. So this automaton runs `n_iterations` iterations
     within one step, and each tile sees as far as in that many steps of a plain automaton. With `start_from` it begins
     as a policy that exists. The state then has that policy's C channels behind the path, 1 + C in all.
 
     Args:
-        observation_space: Dict(maze (T, H, W), state (1 + C, H, W)).
-        action_space: Box (1 + C, H, W).
+        observation_space: Dict(maze (T, H, W), state (1 + C, H, W)), or a `PathArray`.
+        action_space: Box (1 + C, H, W), or of as many numbers.
         lr_schedule: learning rate as a function of the remaining fraction of the training.
         n_channels: hidden channels of a new automaton.
         n_iterations: iterations within a step, by default 5, or as many as in the actor in `start_from`.
@@ -124,7 +130,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
     ) -> None:
         if use_sde:
             raise ValueError("use_sde must be False: this policy's noise does not depend on the state")
-        n_tiles = _n_tiles(observation_space)
+        n_tiles = _shapes(observation_space)[0][0]
         task = getattr(observation_space, "task", None) if task is None else task
         if start_from is None:
             nameless = "the observation space names no task, as those of PathAction and make_path_vec do: give a task"
@@ -167,7 +173,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         size of the mazes that it was trained on.
         """
         policy = copy.deepcopy(self.actor).eval().cpu()
-        rows, cols = (side - 2 for side in self.action_space.shape[1:])  # type: ignore[index] # a Box, as checked
+        rows, cols = (side - 2 for side in _shapes(self.observation_space)[0][1:])
         size = None if rows != cols or rows == USUAL_SIZE else rows
         policy.guarantees = Guarantees(needs_border=True, size=size)
         return policy
@@ -175,7 +181,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
     def _build(self, lr_schedule: Schedule) -> None:
         """Build the critic, the noise and the optimiser, in place of those of `ActorCriticPolicy`."""
         self._build_mlp_extractor()
-        _, height, width = self.action_space.shape  # type: ignore[misc] # a Box, as checked
+        _, height, width = _shapes(self.observation_space)[0]
         self.action_dist = PathGaussian(height * width)
         self.value_net = Critic(self.features_dim)  # type: ignore[assignment] # declared as Linear
         self.log_std = nn.Parameter(torch.tensor([float(self.log_std_init)], dtype=torch.float32))
@@ -217,29 +223,32 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         return policy.to(self.device)
 
 
-def _n_tiles(observation_space: Any) -> int:
-    """Return the number of channels of the maze in the spaces of `PathAction`.
+def _shapes(observation_space: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of the maze, (T, H, W), and of the state in the spaces of environments for learning.
 
     Raises:
         ValueError: another space.
     """
+    if isinstance(observation_space, PathArray):
+        n, *sides = observation_space.grid
+        return (n - 1, *sides), (1, *sides)
     if not isinstance(observation_space, Dict) or set(observation_space) != {"maze", "state"}:
         raise ValueError(f"the policy reads maze and state, not {observation_space}")
-    return (observation_space["maze"].shape or (0,))[0]
+    return observation_space["maze"].shape or (0,), observation_space["state"].shape or ()
 
 
 def _check_spaces(observation_space: Any, action_space: Any, actor: PathActor) -> None:
-    """Check that both are those of `PathAction`, with the channels that an actor needs.
+    """Check that both are those of an environment for learning, with the channels that an actor needs.
 
     Raises:
         ValueError: they are not.
     """
-    n_tiles, n = _n_tiles(observation_space), actor.n_channels
-    maze, state = observation_space["maze"].shape, observation_space["state"].shape
-    check(n_tiles == actor.n_tiles, f"the policy reads mazes of {actor.n_tiles} kinds of tile, got maze {maze}")
+    (maze, state), n = _shapes(observation_space), actor.n_channels
+    check(maze[0] == actor.n_tiles, f"the policy reads mazes of {actor.n_tiles} kinds of tile, got maze {maze}")
     task = getattr(observation_space, "task", None)
     check(task in (None, actor.task), f"the policy is for the task {actor.task}, and the mazes are of the task {task}")
-    if state != (n, *maze[1:]) or not isinstance(action_space, Box) or action_space.shape != state:
+    actions = (state, (prod(state),)) if isinstance(observation_space, PathArray) else (state,)
+    if state != (n, *maze[1:]) or not isinstance(action_space, Box) or action_space.shape not in actions:
         raise ValueError(
             f"the policy needs {n} state channel{'s' * (n > 1)} and its action, as of PathAction or "
             f"make_path_vec(..., n_channels={n}), got maze {maze}, state {state} and an action of {action_space.shape}"

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from maze_nca_gym.envs.path_arrays import PathArray
 from maze_nca_gym.envs.wrappers import PathAction
 from maze_nca_gym.envs.wrappers.path_action import path_spaces, paths_of
 from maze_nca_gym.mazes.levels import GLYPHS, read_tiles, stack_levels
 from maze_nca_gym.mazes.tasks import find_task
 
-Observation: TypeAlias = dict[str, NDArray[np.float32]]
+Observation: TypeAlias = dict[str, NDArray[np.float32]] | NDArray[np.float32]
 Infos: TypeAlias = list[dict[str, Any]]
 
 
@@ -24,7 +25,7 @@ def make_path_vec(id: str, num_envs: int, n_channels: int = 1, **options: Any) -
     """Make N mazes for Stable-Baselines3 in a `VecMonitor`, which puts `info["episode"]` at the end of each episode.
 
     Args:
-        id: "MazeShortestPath-v0", "MazeDiameter-v0", or that of a task of your own whose answer has one channel.
+        id: "MazeShortestPathRL-v0", "MazeShortestPath-v0", or another one whose answers have one channel.
         num_envs: N.
         n_channels: channels of the state, the path and those that the policy keeps; 1 for a new policy.
         options: other options of `gym.make_vec`, such as `size`, `generator`, `levels` and `max_episode_steps`.
@@ -53,7 +54,10 @@ class PathVecEnv(VecEnv):
         Raises:
             ValueError: it was made otherwise, or is no maze.
         """
-        spaces = path_spaces("PathVecEnv", env, env.single_observation_space)
+        spaces = env.single_observation_space, env.single_action_space
+        self._is_array = isinstance(spaces[0], PathArray)
+        if not self._is_array:
+            spaces = path_spaces("PathVecEnv", env, spaces[0])
         if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
             raise ValueError('PathVecEnv needs an environment made with autoreset_mode="SameStep"')
         self.env = env
@@ -98,7 +102,9 @@ class PathVecEnv(VecEnv):
         Raises:
             ValueError: actions of another shape, or not finite; the environments are unchanged.
         """
-        observation, rewards, terminated, truncated, infos = self.env.step(paths_of(self._actions))
+        observation, rewards, terminated, truncated, infos = self.env.step(
+            self._actions if self._is_array else paths_of(self._actions)
+        )
         ended = terminated | truncated
         of_each = [_of_one(infos, i) for i in range(self.num_envs)]
         for i in np.flatnonzero(ended).tolist():

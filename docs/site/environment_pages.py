@@ -17,7 +17,7 @@ import numpy as np
 import pictures
 from writing import table
 
-from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
+from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS, LEARNING_ENVIRONMENTS
 from maze_nca_gym.agents import load
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.wrappers import AdversarialEvolution
@@ -50,6 +50,9 @@ Each step is one iteration of a cellular automaton: the action is the automaton'
 is the predicted path.
 
 {table(("id", "task", "levels evolve against the agent"), rows)}
+{" and ".join(f"`{id}`" for id in LEARNING_ENVIRONMENTS)} are the same for agents that learn: an action is the path
+alone, and an observation one array ([which to take](../reinforcement.md)).
+
 `gymnasium.make(id, ...)` makes one environment, `gymnasium.make_vec(id, num_envs, ...)` a batch that steps in one call.
 `policy.make_env(...)` makes the one that fits a policy. A [task of your own](../tutorials/write_a_task.md) registers an
 environment of its own.

@@ -173,7 +173,7 @@ def _check_tensor(action: Any, shape: tuple[int, ...]) -> Tensor:
         what = "without values, on the meta device" if action.is_meta else f"of layout {action.layout}"
         raise ValueError(f"the action must be a dense tensor with values, got one {what}")
     if tuple(action.shape) != shape:
-        raise ValueError(f"the action is the next state and must have shape {shape}, got {tuple(action.shape)}")
+        raise ValueError(f"the action must have shape {shape}, got {tuple(action.shape)}")
     if not action.is_floating_point():
         raise ValueError(f"the action must be floating-point (float32), got dtype {action.dtype}")
     action = action.detach()

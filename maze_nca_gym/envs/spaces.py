@@ -38,7 +38,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
         return action
     array = as_array(action, "the action")
     if array.shape != shape:
-        raise ValueError(f"the action is the next state and must have shape {shape}, got {array.shape}")
+        raise ValueError(f"the action must have shape {shape}, got {array.shape}")
     if array.dtype.kind != "f":
         raise ValueError(f"the action must be floating-point (float32), got dtype {array.dtype}")
     if array.dtype.itemsize > _FLOAT32.itemsize:  # what is finite must not become infinite

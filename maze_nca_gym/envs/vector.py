@@ -155,7 +155,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             over = np.flatnonzero(self._done).tolist()
             raise ResetNeeded(f"episodes {over} have ended: reset them with options={{'reset_mask': mask}}")
         restarting = self._done  # only in NEXT_STEP: their action is ignored, they observe a new level
-        action = self._backend.action(actions, self.action_space.shape, restarting)  # type: ignore[arg-type]
+        action = self._written(self._backend.action(actions, self.action_space.shape, restarting))  # type: ignore[arg-type]
         # Step all episodes, since leaving some out costs more than it saves; those that restart are replaced below.
         self._state = self._backend.transition(before, action, self._task.judge)
         self._n_steps += 1
@@ -176,7 +176,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             observation, final_info = self._observation(), self._step_info(ended)
             final_obs = np.full(self.num_envs, None, dtype=object)
             for i in rows:
-                final_obs[i] = {key: array[i] for key, array in observation.items()}
+                parts = isinstance(observation, dict)
+                final_obs[i] = {key: array[i] for key, array in observation.items()} if parts else observation[i]
             infos = self._step_info(~ended)
             self._begin(rows, self._choose(rows, self._draw))
             masks = self._backend.out(ended.copy(), ended.copy())
@@ -199,7 +200,11 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._turns[rows] += self.num_envs
         return np.stack([self.source.draw(self._rngs[row], turn) for row, turn in zip(rows, turns, strict=True)])
 
-    def _observation(self) -> dict[str, Any]:
+    def _written(self, actions: Any) -> Any:
+        """Return the next states, (N, C, H, W), that checked actions mean."""
+        return actions
+
+    def _observation(self) -> Any:
         maze, channels = self._backend.out(self._state.maze, self._state.channels)
         return {"maze": maze, "state": channels}
 

@@ -44,6 +44,7 @@ from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import find_task
 
 SHORTEST_PATH = "MazeShortestPath-v0"
+LEARNING = "MazeShortestPathRL-v0"
 EVOLVING = "MazeShortestPathEvolving-v0"
 EVOLUTION: dict[str, Any] = {"capacity": 300, "n_initial": 300, "prioritisation": "uniform", "evolve_below": None}
 """Options of a population that evolves from its first 300 episodes on."""
@@ -252,6 +253,22 @@ class TestPolicy:
         np.testing.assert_array_equal(*(each.predict(observation, deterministic=True)[0] for each in (policy, back)))
         with pytest.raises(ValueError, match=r"reads mazes of 4 kinds of tile, got maze \(2, 6, 6\)"):
             policy.resized(make_one("MazeDiameter-v0", size=4))
+
+    @for_each("flat", [True, False])
+    def test_one_array_is_as_good_as_a_dictionary(self, flat: bool) -> None:
+        envs = [make_path_vec(id, 3, size=3, **own) for id, own in ((LEARNING, {"flat": flat}), (SHORTEST_PATH, {}))]
+        array, parts = (policy_for(env) for env in envs)
+        for env in envs:
+            env.seed(3)
+        found, expected = (
+            policy.predict(env.reset(), deterministic=True)[0] for policy, env in zip((array, parts), envs, strict=True)
+        )
+        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+        ours, theirs = (env.step(action) for env, action in zip(envs, (found, expected), strict=True))
+        np.testing.assert_array_equal(ours[1], theirs[1])
+        assert array.as_policy().guarantees == parts.as_policy().guarantees
+        larger = make_path_vec(LEARNING, 1, size=5, flat=flat)
+        assert larger.step(array.resized(larger).predict(larger.reset())[0])[1].shape == (1,)
 
     def test_what_it_does_not_read(self) -> None:
         plain = gym.make(SHORTEST_PATH, size=3, n_channels=2)

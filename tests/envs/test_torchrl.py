@@ -18,7 +18,10 @@ STATE = "observation"
 """The name that torchrl gives to the key `state` of observations."""
 
 
-@pytest.mark.parametrize("id", [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS])
+@pytest.mark.parametrize(
+    "id",
+    [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS, *maze_nca_gym.LEARNING_ENVIRONMENTS],
+)
 def test_its_checker_is_silent(id: str) -> None:
     check_env_specs(GymEnv(id, size=3, n_channels=1))
 

@@ -1,0 +1,177 @@
+"""Reinforcement learning's usual algorithms on mazes, over seeds: `python -m experiments.baselines --help`.
+
+Hyperparameters are files of `experiments/hyperparameters`. Each run is kept in a file,
+`<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated. Prints a table and draws the
+learning curves. Needs the extra `sb3`, and sb3-contrib for RecurrentPPO.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import cycle, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+import yaml
+
+from maze_nca_gym.agents import evaluate
+from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
+from maze_nca_gym.agents.evaluation.statistics import bootstrap, interquartile_mean
+from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
+from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.tables import Table
+
+from .kept import Record, all_kept
+
+ID = "MazeShortestPathRL-v0"
+ALGORITHMS = {
+    "ppo-nca": "stable_baselines3:PPO",
+    "ppo": "stable_baselines3:PPO",
+    "a2c": "stable_baselines3:A2C",
+    "sac": "stable_baselines3:SAC",
+    "td3": "stable_baselines3:TD3",
+    "recurrent-ppo": "sb3_contrib:RecurrentPPO",
+}
+"""Name of a file of hyperparameters -> module and class of the algorithm."""
+REFERENCES = {"supervised": "nca-shortest-path-small", "proven": "shortest-path-bfs"}
+"""How a policy came about -> its name."""
+N_TEST = 512
+"""Unseen levels, the first of the test set, on which every point of a curve is measured."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to run and where to keep it."""
+
+    algorithms: tuple[str, ...] = tuple(ALGORITHMS)
+    """Names of files of hyperparameters."""
+    sizes: tuple[int, ...] = (8, 16)
+    """Inner sizes."""
+    families: tuple[str, ...] = ("random", "perfect")
+    """Generators of levels."""
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    """A run of each kind each."""
+    n_steps: int | None = None
+    """Steps of a run; by default `n_timesteps` of the hyperparameters."""
+    jobs: int = 1
+    """Runs at a time, each on one thread."""
+    out: Path = Path("runs/baselines")
+    """Folder of all runs."""
+
+
+def hyperparameters(file: Path) -> dict[str, Any]:
+    """Return the hyperparameters of a file in RL Baselines3 Zoo's form.
+
+    Raises:
+        ValueError: it is no such file, or has none for the environment.
+    """
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))[ID]
+        options = {"policy": "MlpPolicy", "n_envs": 1, **found}
+        options["n_timesteps"] = int(options["n_timesteps"])
+    except (OSError, yaml.YAMLError, TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"{file} must be YAML with an entry {ID}, whose n_timesteps is a number: {error!r}") from error
+    return options
+
+
+def scheduled(value: Any) -> Any:
+    """Return a value, or the schedule that "lin_" and a number mean: it falls linearly to 0."""
+    if not isinstance(value, str) or not value.startswith("lin_"):
+        return value
+    first = float(value.removeprefix("lin_"))
+    return lambda remaining: first * remaining
+
+
+def unseen(family: str, size: int, n_envs: int) -> Any:
+    """Return environments that play the test set's levels, each once."""
+    return make_path_vec(ID, n_envs, levels=f"{family}-{size}", in_order=True)
+
+
+def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int) -> Record:
+    """Train an agent; return its curve on unseen levels."""
+    module, name = ALGORITHMS[algorithm].split(":")
+    own = {key: scheduled(value) for key, value in options.items() if key not in ("policy", "n_envs", "n_timesteps")}
+    policy = NCAActorCriticPolicy if options["policy"] == "NCAActorCriticPolicy" else options["policy"]
+    env = make_path_vec(ID, options["n_envs"], size=size, generator=family)
+    model = getattr(import_module(module), name)(policy, env, seed=seed, device="cpu", **own)
+    points = LearningCurve({family: unseen(family, size, 128)}, 0, max(options["n_timesteps"] // 10, 1), N_TEST)
+    began = time.monotonic()
+    model.learn(options["n_timesteps"], callback=points)
+    curve_ = [(point.n_steps, point.seconds, point.held_out[family]) for point in points.points]
+    return {"curve": curve_, "wall_seconds": time.monotonic() - began}
+
+
+def by_chance(family: str, size: int) -> float:
+    """Return the mean return of random actions on unseen levels."""
+    env, returns = unseen(family, size, N_TEST), []
+    env.seed(0)
+    env.reset()
+    env.action_space.seed(0)
+    while len(returns) < N_TEST:  # the time limit ends all of them at once
+        *_, infos = env.step(np.stack([env.action_space.sample() for _ in range(N_TEST)]))
+        returns += [info["episode"]["r"] for info in infos if "episode" in info]
+    return float(np.mean(returns))
+
+
+def row(of: str, runs: list[Record]) -> list[str]:
+    """Return a row of the table: what some runs reached, with intervals over their seeds."""
+    ends = np.array([run["curve"][-1] for run in runs])
+    reached = bootstrap(np.random.default_rng(0), ends[:, 2], interquartile_mean)
+    shown = reached.text(3, 1) if len(runs) > 1 else f"{reached.value:.3f}"
+    wall = np.mean([run["wall_seconds"] for run in runs])
+    return [of, shown, f"{ends[0, 0]:,.0f}", str(len(runs)), f"{ends[:, 1].mean():,.0f}", f"{wall:,.0f}"]
+
+
+def draw(runs: dict[tuple[str, str, int], list[Record]], path: Path) -> None:
+    """Write the curves of all algorithms, a panel for each kind of levels."""
+    kinds = list(dict.fromkeys(key[1:] for key in runs))
+    colours = dict(zip(dict.fromkeys(key[0] for key in runs), cycle(COLOURS), strict=False))
+    with figure(path, 1 + 5 * len(kinds), 4.5, "Agents that act, on mazes they have not seen") as drawn:
+        for axes, kind in zip(panels(drawn, len(kinds), len(kinds)), kinds, strict=True):
+            for (algorithm, *of), found in runs.items():
+                if tuple(of) == kind:
+                    values = np.array([[point[2] for point in run["curve"]] for run in found])
+                    bands = [bootstrap(np.random.default_rng(0), each, interquartile_mean) for each in values.T]
+                    middle, low, high = np.transpose([[each.value, each.low, each.high] for each in bands])
+                    steps = [point[0] for point in found[0]["curve"]]
+                    label = f"{algorithm}, {len(found)} seed{'s' * (len(found) > 1)}"
+                    curve(axes, steps, middle, low, high, color=colours[algorithm], label=label)
+            axes.set(title=f"{kind[0]}, {kind[1]} x {kind[1]}", xlabel="steps", ylabel="mean return", ylim=(-0.3, 1.03))
+            count_axis(axes.xaxis, 4)
+            axes.legend(loc="lower right")
+
+
+def main() -> None:
+    arguments = tyro.cli(Arguments, description=__doc__)
+    calls, keys = {}, []
+    for algorithm, size, family, seed in product(
+        arguments.algorithms, arguments.sizes, arguments.families, arguments.seeds
+    ):
+        if algorithm not in ALGORITHMS:
+            raise SystemExit(unknown_name("algorithm", algorithm, ALGORITHMS))
+        options = hyperparameters(Path(__file__).parent / "hyperparameters" / f"{algorithm}.yml")
+        if arguments.n_steps is not None:
+            options["n_timesteps"] = arguments.n_steps
+        file = arguments.out / f"{algorithm}-{family}-{size}-{seed}.json"
+        calls[file] = (algorithm, options, family, size, seed)
+        keys.append((algorithm, family, size))
+    runs: dict[tuple[str, str, int], list[Record]] = {}
+    for key, run in zip(keys, all_kept("runs", make_run, calls, arguments.jobs), strict=True):
+        runs.setdefault(key, []).append(run)
+    draw(runs, arguments.out / "curves.png")
+    for size, family in product(arguments.sizes, arguments.families):
+        head = [f"{family}, {size} x {size}", "mean return", "steps", "seeds", "seconds of processor", "seconds in all"]
+        rows = [row(algorithm, found) for (algorithm, *of), found in runs.items() if of == [family, size]]
+        rows.append(["random actions", f"{by_chance(family, size):.3f}", "", "", "", ""])
+        for how, name in REFERENCES.items():
+            accuracy = evaluate(name, families=family, sizes=size, n=N_TEST)[0].metrics.accuracy.value
+            rows.append([f"{how}, `{name}`", f"{accuracy:.3f}", "", "", "", ""])
+        print(Table(head, rows).markdown() + "\n")
+
+
+if __name__ == "__main__":
+    main()
