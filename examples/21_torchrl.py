@@ -43,7 +43,13 @@ critic = ValueOperator(network(nn.Linear(128, 1)), in_keys=["observation"])
 loss = ClipPPOLoss(actor, critic, clip_epsilon=0.3, entropy_coeff=0.0)
 advantages = GAE(gamma=0.0, lmbda=0.95, value_network=critic)  # a step's reward says all about the step
 optimizer = torch.optim.Adam(loss.parameters(), 1e-3)
-collector = Collector(envs, actor, frames_per_batch=1024, total_frames=total_steps)
+collector = Collector(
+    envs,
+    actor,
+    frames_per_batch=1024,
+    total_frames=-(-total_steps // 1024) * 1024,
+    auto_register_policy_transforms=False,  # which only recurrent networks need
+)
 n_steps = 0
 for batch in collector:
     n_steps += batch.numel()
