@@ -202,7 +202,7 @@ def jobs(every: bool) -> dict[str, Callable[[FakeGpu], object]]:
     waits = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
     made = {
         f"update of {name}": updates(small(name), next((n for end, n in waits.items() if name.endswith(end)), 0))
-        for name in PRESETS
+        for name in (PRESETS if every else ("fast", "healing", "extrapolate", "paper-shortest-path-evolved"))
     }
     options = {name: OPTIONS[name] for name in (OPTIONS if every else ("bfloat16", "soap", "pools in bfloat16"))}
     waits = {"pools": 2, "pools in bfloat16": 5, "evolving": 20}

@@ -49,7 +49,7 @@ ARGUMENTS = {
     "21_torchrl": ["2048", "2"],
 }
 """Of examples that take minutes without."""
-SLOW = ("17_weighted_terrain", "19_key_and_door")
+SLOW = ("14_automata_gallery", "17_weighted_terrain", "19_key_and_door")
 """Examples of whose kind another, 16, is tried in every run of the tests, and whose automata other tests prove."""
 LINES = {
     "13_automata_on_graphs": 230,

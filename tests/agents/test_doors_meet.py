@@ -11,7 +11,7 @@ import gymnasium as gym
 import pytest
 import torch
 from own_tasks import own_tasks
-from tables import for_each
+from tables import for_each, some_and_all
 from test_answers import TASK as SEVERAL_ANSWERS
 from test_reproduction import Here
 from test_tasks import DEAD_ENDS
@@ -184,31 +184,32 @@ def configured(model: type[Policy], task: str, **options: Any) -> TrainingConfig
     return changed(TrainingConfig(), **TINY | {"model": model.__name__, "task": task} | options)
 
 
+TRAINED = [
+    (Own, "nearest-target"),  # as many kinds of tile as the shortest path
+    (ForTerrain, "weighted-terrain"),  # as many as no task of the package has
+    (Own, "diameter"),
+    (PassingMLP, "nearest-target"),
+]
+MORE = [
+    *((Own, task) for task in ("weighted-terrain", "key-and-door", "shortest-path-DLRU")),
+    (Passing, "nearest-target"),
+    (Fixed, "shortest-path"),
+]
+
+
 @pytest.mark.usefixtures("without_pictures")
-@for_each(
-    ("model", "task"),
-    [
-        (Own, "weighted-terrain"),  # as many kinds of tile as no task of the package has
-        (Own, "nearest-target"),  # as many as the shortest path
-        (Own, "key-and-door"),
-        (Own, "shortest-path-DLRU"),
-        (Own, "diameter"),
-        (Passing, "nearest-target"),
-        (PassingMLP, "nearest-target"),
-        (Fixed, "shortest-path"),
-        (ForTerrain, "weighted-terrain"),
-    ],
-)
-def test_what_was_trained_for_a_task_is_for_that_task(model: type[Policy], task: str, tmp_path: Path) -> None:
-    folder = tmp_path / f"{model.__name__}-{task}"
-    policy = train(configured(model, task), out=folder, **FEW)
-    again = load_model(folder / "model.safetensors")
-    assert policy.task == again.task == task
-    assert again.n_tiles == find_task(task).n_tiles
-    (result,) = evaluate({"again": again}, families="random", sizes=5, n=4, steps=3)
-    assert result.metrics.accuracy.value <= 1
-    with pytest.raises(ValueError, match="of another configuration"):  # the folder's run goes on for its task alone
-        train(configured(model, task, n_channels=9), out=folder, **FEW)
+@some_and_all("rows", TRAINED, [*TRAINED, *MORE])
+def test_what_was_trained_for_a_task_is_for_that_task(rows: list[tuple[type[Policy], str]], tmp_path: Path) -> None:
+    for model, task in rows:
+        folder = tmp_path / f"{model.__name__}-{task}"
+        policy = train(configured(model, task), out=folder, **FEW)
+        again = load_model(folder / "model.safetensors")
+        assert policy.task == again.task == task
+        assert again.n_tiles == find_task(task).n_tiles
+        (result,) = evaluate({"again": again}, families="random", sizes=5, n=4, steps=3)
+        assert result.metrics.accuracy.value <= 1
+        with pytest.raises(ValueError, match="of another configuration"):  # the folder's run is for its task alone
+            train(configured(model, task, n_channels=9), out=folder, **FEW)
 
 
 @for_each(

@@ -61,11 +61,11 @@ def assert_same_ends(folder: Path, config: str) -> None:
 
 
 def test_killed_again_and_again_a_run_ends_with_the_same_weights(tmp_path):
-    killed = interrupt(tmp_path, "pool", EVERY_UPDATE, 1, ["SIGKILL"] * 5)
-    assert [piece["code"] for piece in killed] == [-signal.SIGKILL] * 5
+    killed = interrupt(tmp_path, "pool", EVERY_UPDATE, 1, ["SIGKILL"] * 3)
+    assert [piece["code"] for piece in killed] == [-signal.SIGKILL] * 3
     updates = [piece["update"] for piece in killed]
     assert updates == sorted(updates), "a checkpoint got lost"
-    assert len(set(updates)) >= 3
+    assert len(set(updates)) >= 2
     assert max(len(piece["partial"]) for piece in killed) <= 2, "partial files pile up"
     assert_same_ends(tmp_path, "pool")
 
