@@ -158,5 +158,5 @@ class StatePool:
         states = torch.zeros(held.shape, dtype=torch.float32)
         states[torch.from_numpy(held.view(np.bool_))] = tensors["values"]
         levels = DeviceBatch.of(Batch(tiles.numpy(), target.numpy()), device, config.guide).copy()
-        states = states.view(*held.shape[:2], height, width).to(device, copy=True)
+        states = states.view(*held.shape[:2], height, width).to(device)
         return cls(levels, states, ages.to(device, copy=True), Patience.of(config))

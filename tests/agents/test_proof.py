@@ -158,6 +158,7 @@ def check_refused(automaton, signal, rule, refused):
     (lemma,) = [lemma for lemma in refused_lemmas(wrong) if lemma.claim.startswith(refused)]
     assert lemma.holds is False
     assert any(glyph in lemma.counterexample for glyph in ".#ST")
+    assert len(lemma.counterexample.splitlines()[0]) > 2 * max(abs(step) for at in lemma.kinds for step in at)
 
 
 WRONG_RULES = [

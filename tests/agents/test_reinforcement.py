@@ -210,7 +210,8 @@ class TestPolicy:
 
     def test_one_standard_deviation_for_all_tiles(self) -> None:
         env = make_path_vec(SHORTEST_PATH, 8, size=8)
-        policy = policy_for(env, log_std_init=-2.0)
+        policy = policy_for(env, log_std_init=-2.0, optimizer_kwargs={"eps": 0.5})
+        assert policy.optimizer.defaults["eps"] == 0.5
         tensors, _ = policy.obs_to_tensor(env.reset())
         distribution = policy.get_distribution(tensors)
         assert policy.log_std.shape == (1,)

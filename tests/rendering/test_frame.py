@@ -255,6 +255,8 @@ def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Sn
     )
     found = [(has_colour(key, palette.HIGHLIGHT), has_colour(key, palette.SOURCE)) for key in (plain, tinted, endless)]
     assert found == [(False, True), (True, True), (False, False)]
+    outlined = [int((key == palette.EXACT_PATH).all(axis=-1).sum()) for key in (plain, tinted, endless)]
+    assert len(set(outlined)) == 1, "of all samples, that of the exact path alone has its outline"
 
 
 @for_each(

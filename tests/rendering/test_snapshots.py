@@ -55,5 +55,6 @@ def test_dropped_snapshots_free_their_memory(snapshot: Snapshot) -> None:
 
 def test_copies_have_arrays_of_their_own(snapshot: Snapshot) -> None:
     copied = snapshot.copy()
+    assert copied.n_bytes == snapshot.tiles.nbytes + snapshot.channels.nbytes + snapshot.target.nbytes
     snapshot.channels[:] = 5
     assert not (copied.channels == 5).any()

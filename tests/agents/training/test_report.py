@@ -131,7 +131,13 @@ class TestPictures:
         assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
     @for_each(("families", "n_rows"), [(("random",), 4), (("random", "perfect", "loops"), 6), (("rooms",) * 5, 5)])
-    def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(self, tmp_path, policy, families, n_rows):
+    def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(
+        self, tmp_path, policy, families, n_rows, monkeypatch
+    ):
+        said = []
+        monkeypatch.setattr(
+            figures, "captioned", lambda *given, **options: said.append(given) or captioned(*given, **options)
+        )
         config = changed(CONFIG, families=families)
         rows = figures._rows(config)
         assert len(rows) == n_rows
@@ -148,6 +154,9 @@ class TestPictures:
             bottom = sheet.shape[0] - 12 - i * (side + caption + 12)
             shown = sheet[bottom - side : bottom, -12 - side : -12]
             np.testing.assert_array_equal(shown, draw_level(*row, 34))
+        words = [right for _, left, right in said[:-1] if left != "solution"]
+        assert len(words) == 4 * n_rows
+        assert all(word.startswith("accuracy 0.") for word in words), "an untrained network solves none"
 
     @for_each("n", [1, 3, 100])
     def test_the_rows_are_of_the_validation_set_if_there_is_one(self, tmp_path, n):
