@@ -157,30 +157,6 @@ class NCA(LearnedPolicy):
         dense = weight.new_zeros(*weight.shape[:2], self.kernel_size**2).index_copy(2, self._taps, weight)
         return dense.view(*weight.shape[:2], self.kernel_size, self.kernel_size)
 
-    @torch.no_grad()
-    def set_kernel(self, kernel: Tensor, bias: Tensor, step: int = 0) -> None:
-        """Write the (C, T + C, k, k) float kernel and the (C,) bias of an iteration.
-
-        Raises:
-            ValueError: another shape, a weight on a corner that is cut, or neighbours that differ where they may not.
-        """
-        weight, old_bias = self._live_weights(step), self.biases[self._layer_of(step)]
-        shape = (*weight.shape[:2], self.kernel_size, self.kernel_size)
-        if kernel.shape != shape or bias.shape != old_bias.shape:
-            raise ValueError(
-                f"kernel and bias must have shapes {shape} and {tuple(old_bias.shape)}, "
-                f"got {tuple(kernel.shape)} and {tuple(bias.shape)}"
-            )
-        live = kernel.flatten(2)[:, :, self._taps]
-        if live.count_nonzero() != kernel.count_nonzero():
-            raise ValueError("the kernel has weights on corners that this network cuts")
-        if self._spread is not None:
-            if (live != live[:, :, :1])[:, :, [1, 3, 4]].any():
-                raise ValueError("the kernel has different weights for neighbours; those of this network are equal")
-            live = live[:, :, [SPREAD.index(0), SPREAD.index(1)]]
-        self.weights[self._layer_of(step)].copy_(live)
-        old_bias.copy_(bias)
-
     def _live_weights(self, step: int) -> Tensor:
         """Return the weights of all live taps of an iteration, (C, T + C, taps)."""
         weight = self.weights[self._layer_of(step)]
