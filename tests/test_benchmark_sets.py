@@ -31,7 +31,7 @@ from maze_nca_gym.mazes.families import is_reserved, reserved_hashes
 from maze_nca_gym.mazes.levels import Tile, has_border, to_text
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.solvers import shortest_path
-from maze_nca_gym.mazes.tasks import SHORTEST_PATH
+from maze_nca_gym.mazes.tasks import DIAMETER, SHORTEST_PATH
 from maze_nca_gym.support.names import Registry
 from tools import hold_out
 
@@ -216,9 +216,9 @@ class TestOriginal:
         monkeypatch.setattr(Registry, "version", -1)  # what is held out is remembered until a name is registered
         for levels in (tiles_of("maze-hard-30-redrawn"), load_levels(folder / "tables" / "test.csv").tiles):
             for turned in (levels[:, ::-1], np.rot90(levels, 1, (1, 2)), levels.transpose(0, 2, 1), levels):
-                assert is_reserved(turned, held_out(28, "shortest-path-DLRU")).all()
-        assert not is_reserved(tiles_of("maze-hard-train-30-redrawn"), held_out(28, "shortest-path")).any()
-        assert not is_reserved(levels[:, ::-1], held_out(30, "shortest-path")).any()
+                assert is_reserved(turned, held_out(28, SHORTEST_PATH.ordered("DLRU"))).all()
+        assert not is_reserved(tiles_of("maze-hard-train-30-redrawn"), held_out(28, SHORTEST_PATH)).any()
+        assert not is_reserved(levels[:, ::-1], held_out(30, SHORTEST_PATH)).any()
 
     @pytest.mark.parametrize("file", [original.INPUTS, original.LABELS])
     def test_other_arrays_are_explained(self, folder, file):
@@ -377,12 +377,12 @@ class TestEditStreams:
 
 class TestHeldOut:
     def test_benchmark_levels_of_a_size_are_reserved(self):
-        hashes = reserved_hashes(held_out_levels([9], "shortest-path"))
+        hashes = reserved_hashes(held_out_levels([9], SHORTEST_PATH))
         assert is_reserved(tiles_of("dt-net-9"), hashes).all()
         assert not is_reserved(tiles_of("dt-net-13")[:50], hashes).any()
 
     def test_levels_without_a_border_are_reserved_and_those_for_training_are_not(self):
-        sets = held_out_levels([28], "shortest-path")
+        sets = held_out_levels([28], SHORTEST_PATH)
         hashes = reserved_hashes([levels for levels in sets if levels.config["set"] == "benchmark"])
         for test, training in (REDRAWN, EQR):
             assert is_reserved(tiles_of(test)[:50], hashes).all()
@@ -394,11 +394,11 @@ class TestHeldOut:
         assert (hashes.dtype, hashes.shape) == (np.uint64, (8000,))
         assert (hashes[1:] > hashes[:-1]).all()
         assert hashlib.sha256(hashes.astype("<u8").tobytes()).hexdigest() == HELD_OUT
-        assert np.isin(hashes, held_out(28, "shortest-path")).all()
+        assert np.isin(hashes, held_out(28, SHORTEST_PATH)).all()
 
     def test_sets_have_source_and_target_so_the_diameter_is_not_concerned(self):
         mazes = [name for name in PINNED if name.endswith("-9")]
-        assert len(held_out_levels([9], "shortest-path")) == len(held_out_levels([9], "diameter")) + len(mazes)
+        assert len(held_out_levels([9], SHORTEST_PATH)) == len(held_out_levels([9], DIAMETER)) + len(mazes)
 
 
 def test_environments_take_levels_without_a_border_by_their_name():

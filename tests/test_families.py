@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.families import (
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, level_hashes
 from maze_nca_gym.mazes.loading import load_levels
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, find_task
 
 PINNED = {
     "test-random-16": "a1555710821494d5",
@@ -97,7 +97,7 @@ def test_wrong_names_are_explained(arguments, message):
 
 class TestReserved:
     def test_exactly_the_levels_of_the_sets(self):
-        sets = held_out_levels([9], "shortest-path")
+        sets = held_out_levels([9], SHORTEST_PATH)
         hashes = reserved_hashes(sets)
         held_out = {level.tobytes() for levels in sets for level in levels.tiles}
         assert len(hashes) == len(held_out)

@@ -19,6 +19,7 @@ from maze_nca_gym.mazes.families import is_reserved, reserved_hashes
 from maze_nca_gym.mazes.levels import LevelSet, level_hashes
 from maze_nca_gym.mazes.loading import list_packs, load_levels, pack_file
 from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.tasks import TASKS
 from tools import publish_pack as publish
 
 PACKS = {
@@ -48,7 +49,7 @@ class TestAPack:
         assert levels.tiles.shape == (1000, 18, 18)
         assert len(np.unique(level_hashes(levels.tiles))) == 1000
         assert levels.tiles.max() == (3 if task == "shortest-path" else 1)
-        assert not is_reserved(levels.tiles, reserved_hashes(held_out_levels([16], task))).any()
+        assert not is_reserved(levels.tiles, reserved_hashes(held_out_levels([16], TASKS[task]))).any()
         for level in levels.tiles[::100]:
             assert solve(level).any()
 

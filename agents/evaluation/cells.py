@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import most_levels
 from maze_nca_gym.mazes.levels import LevelSet, has_border
-from maze_nca_gym.mazes.tasks import find_task
 
 from ..policies.environments import border_warning
 from ..policies.policy import Policy, to_device
@@ -141,7 +140,7 @@ def prepare(
         for i, levels in enumerate(sets):
             known = solved.get((i, policy.task))
             if known is None and levels.config["name"] in may_be_empty:
-                known = find_task(policy.task).solve(levels.tiles)
+                known = policy.problem.solve(levels.tiles)
             labelled = label(policy, levels, known)
             solved[i, policy.task] = labelled.target  # the same for all policies of a task, whatever they are to draw
             usual = default_steps(policy, labelled.target)
@@ -166,7 +165,7 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) 
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=3)
     elif stability:
         part, n_steps = cell.labelled[: most_levels(config["size"]) // DISTURBED], found.curve[-1].step
-        total = len(part) * n_steps * effort(find_task(cell.policy.task))
+        total = len(part) * n_steps * effort(cell.policy.problem)
         with ProgressBar(f"{shown}, stability", total) as bar:
             disturbed = measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)
     return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough, config)

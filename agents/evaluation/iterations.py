@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from maze_nca_gym.mazes.families import most_levels, validation_levels
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import check
 
 from ..policies.guarantees import USUAL_SIZE
@@ -39,14 +38,14 @@ def find_iterations(policy: Policy, families: Sequence[str]) -> int:
         policy: a policy that can run for any number of iterations.
         families: families of levels, each with the same weight; of large levels there are fewer.
     """
-    base = getattr(policy, "n_iterations", None) or find_task(policy.task).default_steps
+    base = getattr(policy, "n_iterations", None) or policy.problem.default_steps
     candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
     size = policy.guarantees.size or max(policy.size or (USUAL_SIZE,))
     n = min(N_LEVELS // len(families), most_levels(size, "validation"))
     fractions = np.zeros(len(candidates))
     for family in families:
-        levels = validation_levels(family, size, policy.task, n)
-        targets = find_task(policy.task).solve_all(levels.tiles)
+        levels = validation_levels(family, size, policy.problem, n)
+        targets = policy.problem.solve_all(levels.tiles)
         steps = [default_steps(with_iterations(copy(policy), number), targets) for number in candidates]
         curve = measure(policy, levels, max(steps), steps=steps).curve
         optimal = {point.step: point.metrics.optimal.value for point in curve}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.mazes.scoring import Scores, lengths_of, minibatch_accuracies
-from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.tasks import Task
 
 from ..policies.policy import Policy
 from ..rollouts import (
@@ -157,7 +157,7 @@ def measure(
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
     if labelled.drawing is not None:
         return Evaluation(len(tiles), n_steps, curve, {})
-    kinds = kinds_of(find_task(policy.task), tiles, paths, target, Scores(tables[-1]).optimal)
+    kinds = kinds_of(policy.problem, tiles, paths, target, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)
     return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)))
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.mazes.families import FAMILIES, most_levels, test_levels
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
 
 from ..policies.registry import named_policies
@@ -105,8 +104,8 @@ def evaluate(
         counts = {size: min(n or DEFAULT_N, most_levels(size)) for size in inner}
         sets = [test_levels(kind, size, task, counts[size]) for kind in kinds for size in inner]
     else:
-        name, drawn = describe_source(levels), first_levels(levels, n, task=task)
-        tiles = find_task(task).prepare(drawn.tiles)
+        name, drawn = describe_source(levels), first_levels(levels, n, task)
+        tiles = task.prepare(drawn.tiles)
         size = max(tiles.shape[1:]) - (2 if has_border(tiles).all() else 0)
         about = {} if "family" in drawn.config else {"name": name, "family": name, "size": size}
         sets = [LevelSet(tiles, {**drawn.config, **about})]

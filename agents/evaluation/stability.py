@@ -12,7 +12,7 @@ from torch import Tensor
 
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.scoring import OPTIMAL
-from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.transfer import upload
 
 from ..policies.policy import Policy
@@ -129,7 +129,7 @@ def measure_stability(
             f"this policy has weights for {policy.max_steps} iterations only, so it cannot run on: it has no stability"
         )
     check_steps(policy, n_steps)
-    labelled, task = label(policy, levels), find_task(policy.task)
+    labelled, task = label(policy, levels), policy.problem
     marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]
     further = [mark - n_steps for mark in marks]
 

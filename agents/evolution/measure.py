@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.population.members import Measurements, measure
 from maze_nca_gym.mazes.scoring import Scores
-from maze_nca_gym.mazes.tasks import find_task
 
 from ..policies.policy import Policy
 from ..rollouts import default_steps, find_paths, label, score_paths, try_out
@@ -70,7 +69,7 @@ class Regret:
         for number, (policy, _) in enumerate(self.opponents):
             path, levels = self.paths(tiles, number), label(policy, tiles, targets)
             scores = Scores(score_paths(policy, levels, path))
-            found.append(measure(self.score, tiles, path, levels.wanted, find_task(policy.task).judge, scores))
+            found.append(measure(self.score, tiles, path, levels.wanted, policy.problem.judge, scores))
         return Measurements(*np.mean(found, axis=0))
 
     def paths(self, tiles: Tiles, number: int = 0) -> NDArray[np.float32]:

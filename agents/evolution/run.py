@@ -22,7 +22,6 @@ from maze_nca_gym.mazes.generation import GENERATORS, check_size
 from maze_nca_gym.mazes.levels import Tiles, level_hashes
 from maze_nca_gym.mazes.mutation import MUTATIONS
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import (
     Between,
@@ -140,7 +139,7 @@ def evolve(
             policies = [policies] if isinstance(policies, str | Path) else [*policies]
             untyped, words = "", [*map(str, policies)]
         found = on_device(named_policies(policies), device)
-        task = find_task(common_task(found))
+        task = common_task(found)
         task.check_one_channel("its levels cannot evolve")
         parts = (ROUNDS, options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
         of_rounds, own, of_mutation, of_generator = (
@@ -150,7 +149,7 @@ def evolve(
         config = PopulationConfig(**{"capacity": n, **own, "task": task.name, "mutation_options": of_mutation})
         shape = check_size(size)
         has_sets = shape[0] == shape[1] >= LEAST_SIZE
-        reserved = held_out(shape[0], task.name) if has_sets else np.empty(0, np.uint64)
+        reserved = held_out(shape[0], task) if has_sets else np.empty(0, np.uint64)
         draw_levels = partial(task.generate, size=shape, generator=generator, **of_generator)
         levels = different_levels(draw_levels, seed, n, reserved)
         opponents = find_opponents(found, levels, steps)

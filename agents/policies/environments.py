@@ -23,7 +23,10 @@ from .guarantees import Guarantees
 class Runs(Protocol):
     """The part of a `Policy` on which its environment depends."""
 
-    task: str
+    @property
+    def task(self) -> str:
+        """The task's name."""
+
     n_channels: int
     channel_names: tuple[str, ...]
     highlight: str

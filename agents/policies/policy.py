@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from maze_nca_gym import environment_id
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.tables import Table
 from maze_nca_gym.support.transfer import read_back, upload
@@ -62,7 +62,8 @@ class Policy(nn.Module):
     A subclass defines `update`, on exactly `n_channels` state channels; all else has defaults.
 
     Attributes:
-        task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
+        problem: its task.
+        task: the task's name in `maze_nca_gym.mazes.tasks.TASKS`.
         n_tiles: channels of the one-hot maze that it reads, at least one for each kind of tile of its task: 4 for the
             shortest path (empty, wall, source, target), 2 for the diameter (the first two). Any further ones are 0.
         channel_names: the meaning of each state channel; the first are the task's answers, by default "path".
@@ -85,20 +86,26 @@ class Policy(nn.Module):
     max_steps: int | None = None
     engine_hints = EngineHints()
 
-    def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
+    def __init__(self, task: str | Task, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
-        if n_tiles < find_task(task).n_tiles:
-            raise ValueError(f"n_tiles must be at least {find_task(task).n_tiles} for the task {task}, got {n_tiles}")
-        answers = find_task(task).answers
+        self.problem = find_task(task)
+        if n_tiles < self.problem.n_tiles:
+            least = f"at least {self.problem.n_tiles} for the task {self.task}"
+            raise ValueError(f"n_tiles must be {least}, got {n_tiles}")
+        answers = self.problem.answers
         if tuple(channel_names[: len(answers)]) != answers:
             first = f"first {len(answers)} channels" if len(answers) > 1 else "first channel"
             raise ValueError(f"the {first} must be called {', '.join(map(repr, answers))}, got {tuple(channel_names)}")
         if self.highlight == Policy.highlight:
             self.highlight = answers[PATH]
-        self.task = task
         self.n_tiles = n_tiles
         self.channel_names = tuple(channel_names)
         self.n_channels = len(self.channel_names)
+
+    @property
+    def task(self) -> str:
+        """The name of its task."""
+        return self.problem.name
 
     def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
         """Return the next state.
@@ -165,7 +172,7 @@ class Policy(nn.Module):
             raise ValueError(f"maze and state must have shapes (B, T, H, W) and (B, C, H, W), got {tiles} and {values}")
         if 0 in tiles[2:]:
             raise ValueError(f"a maze needs at least one tile, got shape {tiles}")
-        other_tiles = tiles[1] not in (self.n_tiles, find_task(self.task).n_tiles)
+        other_tiles = tiles[1] not in (self.n_tiles, self.problem.n_tiles)
         if other_tiles or values[1] < self.n_channels:
             wrong = f"the policy needs {self.n_channels} state channels, got {values[1]}:"
             if other_tiles:
@@ -191,7 +198,7 @@ class Policy(nn.Module):
     @property
     def default_steps(self) -> int:
         """The number of iterations that it is meant for on levels of inner size 16; if it states none, its task's."""
-        return self.guarantees.n_iterations or find_task(self.task).default_steps
+        return self.guarantees.n_iterations or self.problem.default_steps
 
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
         """Return where the path never changes again, (B,) bool; None, by default, if a state does not show that.
@@ -305,12 +312,12 @@ def asked(policy: Policy, task: str) -> Policy:
         raise ValueError(
             f"mazes of the task {task} have {wanted.n_tiles} kinds of tile, and the policy reads {policy.n_tiles}"
         )
-    answers = find_task(policy.task).answers
+    answers = policy.problem.answers
     if wanted.answers != answers:
         drawn, asked_for = ", ".join(answers), ", ".join(wanted.answers)
         raise ValueError(f"the answers of the task {task} are {asked_for}, and those of the policy {drawn}")
     if task != policy.task:
-        other.task, other.guarantees = task, policy.guarantees.asked(task)
+        other.problem, other.guarantees = wanted, policy.guarantees.asked(task)
     return other
 
 
@@ -357,8 +364,8 @@ def cost_note(policy: Policy) -> str:
     return f"one iteration is {policy.engine_hints.passes} passes of its network, the best of which it chooses"
 
 
-def common_task(policies: Mapping[str, Policy]) -> str:
-    """Return the task of all policies, by name.
+def common_task(policies: Mapping[str, Policy]) -> Task:
+    """Return the task of all policies.
 
     Raises:
         ValueError: there are several.
@@ -367,4 +374,4 @@ def common_task(policies: Mapping[str, Policy]) -> str:
     if len(tasks) > 1:
         parts = " and ".join(f"{name} for the task {task!r}" for task, name in tasks.items())
         raise ValueError(f"all policies must be of one task, but {parts} were asked for")
-    return next(iter(tasks))
+    return next(iter(policies.values())).problem

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from maze_nca_gym.mazes.levels import LevelSet
 from maze_nca_gym.mazes.loading import load_levels
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import gif_bytes
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.files import atomic_write, path_of_format
@@ -66,7 +65,7 @@ def animate(
         ValueError: an unknown policy or level, an unsolvable level, or a number out of range.
     """
     name, model = named_policy(policy)
-    task = find_task(model.task)
+    task = model.problem
     tiles = task.prepare(load_levels(level, task.letters, task.name).tiles[:1])
     labelled = label(model, tiles)
     if n_iterations is None:

@@ -27,7 +27,6 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.mazes.levels import to_text
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.files import atomic_write, path_of_format
 from maze_nca_gym.support.options import OneOf, Shown, Stored, check, checked
 from maze_nca_gym.support.random_streams import rng_for
@@ -74,7 +73,7 @@ def to_json(policy: Policy, name: str) -> bytes:
     same float32. `kinds` are the task's kinds of tile. `levels` has generated levels with the tiles of their canonical
     answers, numbered row by row, a list for each channel; it is there if only the task's own functions can judge one.
     """
-    program, task = policy.program(), find_task(policy.task)
+    program, task = policy.program(), policy.problem
     assert program is not None, "`is_convolution` is asked before"
     kernel = program.kernel.detach()
     live = kernel.abs().sum(dim=(0, 1)).nonzero()

@@ -15,7 +15,6 @@ from typing import overload
 import torch
 from torch import Tensor
 
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.transfer import read_back
 
 from ..policies.policy import Policy
@@ -214,5 +213,5 @@ def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor,
     """
     most = ROUNDING if policy.guarantees.precise and undisturbed else 0.0
     same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
-    drawn = find_task(policy.task).drawn
+    drawn = policy.problem.drawn
     return same & ((before[:, drawn] - now[:, drawn]).abs() <= most).flatten(1).all(dim=1)

@@ -11,9 +11,9 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.mazes.generation import GENERATORS, check_size, find_generator, generator_defaults
-from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tiles
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.loading import levels_path, load_levels, save_levels
-from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, Task, find_task
 from maze_nca_gym.support.options import (
     Between,
     Further,
@@ -150,15 +150,13 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
     return chosen
 
 
-def first_levels(
-    levels: str | Path | LevelSet | Tiles, n: int | None, letters: str = GLYPHS, task: str = "shortest-path"
-) -> LevelSet:
-    """Return the first `n` levels of a set, or all; `letters` are those of drawings, `task` that of a test set.
+def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Task = SHORTEST_PATH) -> LevelSet:
+    """Return the first `n` levels of a set, or all; drawings have the letters of `task`, and test sets are of it.
 
     Raises:
         ValueError: no such levels, or fewer than `n`.
     """
-    found = load_levels(levels, letters, task)
+    found = load_levels(levels, task.letters, task)
     message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
     check(n is None or n <= len(found), message)
     tiles = found.tiles[:n]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.mazes.generation import GENERATORS, check_size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import Above, Between, Further, OneOf, Shown, Stored, checked
 
 from ..policies.environments import border_warning
@@ -96,7 +95,7 @@ def solve(
     from .solving import check_steps, run_until_solved, step_limit
 
     name, found = named_policy(policy)
-    task, found = find_task(found.task), to_device(found, device)
+    task, found = found.problem, to_device(found, device)
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     if levels is None:
         n = DEFAULT_N if n is None else n
@@ -108,7 +107,7 @@ def solve(
         source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *words])
         these = draw_levels(n, seed, task=task, **chosen)
     else:
-        these = first_levels(levels, n, task.letters, task.name)
+        these = first_levels(levels, n, task)
         rows, cols = these.tiles.shape[1:]
         source = f"{describe_source(levels)}, {rows} x {cols} tiles"
         these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})

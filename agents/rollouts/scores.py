@@ -11,7 +11,6 @@ from torch import Tensor
 
 from maze_nca_gym.mazes.levels import LevelSet, Tile, Tiles, one_hot
 from maze_nca_gym.mazes.scoring import OPTIMAL, check_numbers, lengths_of, score, squared_errors
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import DRAWINGS
@@ -65,7 +64,7 @@ def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.b
         return levels
     if target is None:
         levels = levels if isinstance(levels, LevelSet) else LevelSet(levels)
-        task, has_ends = find_task(policy.task), (levels.tiles >= Tile.SOURCE).any(axis=(1, 2))
+        task, has_ends = policy.problem, (levels.tiles >= Tile.SOURCE).any(axis=(1, 2))
         task.check_kinds(levels.tiles)
         wrong = np.flatnonzero(has_ends != task.has_endpoints)
         if task.is_plain and len(wrong):
@@ -105,7 +104,7 @@ def encode(policy: Policy, tiles: Tiles) -> Tensor:
 def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
     """Return the predicted path of a (B, C, H, W) float state, (B, H, W) float32, or (B, K, H, W) of several
     channels."""
-    return read_back(state[:, find_task(policy.task).drawn].float())
+    return read_back(state[:, policy.problem.drawn].float())
 
 
 def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -126,7 +125,7 @@ def score_table(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
     """
     wanted = levels.wanted
     if levels.drawing is None:
-        return score(levels.tiles, path, wanted, find_task(policy.task).judge).table
+        return score(levels.tiles, path, wanted, policy.problem.judge).table
     check_numbers(path)
     losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
     n_tiles = max(1, int(np.prod(wanted.shape[1:])))

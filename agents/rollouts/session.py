@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.scoring import ACCURACY, OPTIMAL
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.controls import Action
 from maze_nca_gym.rendering.edits import Edit
@@ -68,7 +67,7 @@ class Session:
     def limit(self) -> int:
         """The number of iterations after which the policy will not solve the level; 1 if the level has no solution."""
         target = self.snapshot.target[None]
-        return step_limit(self.policy, target) if find_task(self.policy.task).is_answer(target).all() else 1
+        return step_limit(self.policy, target) if self.policy.problem.is_answer(target).all() else 1
 
     def step(self) -> str:
         """Make an iteration; return why that is impossible, or an empty string."""
@@ -111,10 +110,10 @@ class Session:
             ValueError: the policy cannot run on it.
         """
         other, level = copy(self), self.snapshot.tiles
-        task = find_task(policy.task)
+        task = policy.problem
         if policy.task != self.policy.task:
             other._source = self._source_for(policy, self._options)
-            known = task.is_plain and find_task(self.policy.task).is_plain
+            known = task.is_plain and self.policy.problem.is_plain
             level = task.prepare(level[None])[0] if known else level
             if not known or task.has_endpoints != bool((level >= Tile.SOURCE).any()):
                 level = other._draw()
@@ -149,7 +148,7 @@ class Session:
     @staticmethod
     def _source_for(policy: Policy, options: dict[str, Any]) -> LevelSource:
         own = {name: value for name, value in options.items() if name not in ("size", "generator", "levels")}
-        task, levels = find_task(policy.task), options["levels"]
+        task, levels = policy.problem, options["levels"]
         return LevelSource(task, options["size"], options["generator"], levels, own, in_order=levels is not None)
 
     def _draw(self) -> Tiles:
@@ -174,7 +173,7 @@ class Session:
         self, tiles: Tiles, channels: NDArray[np.float32], step: int, target: NDArray[np.bool_] | None = None
     ) -> Snapshot:
         """Return a snapshot with scores and a verdict; the (1, ...) solution is computed if not given."""
-        policy, task = self.policy, find_task(self.policy.task)
+        policy, task = self.policy, self.policy.problem
         target = task.solve(tiles[None]) if target is None else target
         accuracy, solved = np.nan, False
         if task.is_answer(target).all():

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.scoring import lengths_of, score
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.support import notebooks
@@ -180,7 +179,7 @@ def _frames(
     policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str, shown: set[int]
 ) -> list[Frame]:
     """Return the pictures of some steps of an episode on one (H, W) level with its solution."""
-    task = find_task(policy.task)
+    task = policy.problem
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     states = enumerate(iterate(policy, encode(policy, tiles[None]), n_steps))
     return [

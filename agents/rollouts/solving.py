@@ -14,7 +14,6 @@ from torch import Tensor
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.scoring import OPTIMAL, lengths_of
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import USUAL_SIZE
@@ -65,7 +64,7 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     bound = policy.guarantees.enough_steps(height, width, max(0, longest - 1))
     if bound is not None:
         return bound
-    growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / find_task(policy.task).usual_length)
+    growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / policy.problem.usual_length)
     return math.ceil(policy.default_steps * growth)
 
 
@@ -164,7 +163,7 @@ def find_paths(
         batch: the number of levels that run at once; by default as many as keep the state small.
         pause: called every 64 iterations; an exception that it raises ends the work.
     """
-    found = np.zeros(find_task(policy.task).shape_of_answers(*tiles.shape), np.float32)
+    found = np.zeros(policy.problem.shape_of_answers(*tiles.shape), np.float32)
     for members in batches(tiles, batch):
         maze = encode(policy, tiles[members])
         found[members] = path_of(policy, run_to_end(policy, maze, n_steps, every=64, pause=pause))
@@ -204,7 +203,7 @@ def run_until_solved(
 def _run_batch(policy: Policy, levels: Batch, n_steps: int, report: Callable[[int], Any]) -> SolveResult:
     n = len(levels)
     result = SolveResult(np.zeros(n, np.bool_), np.ones(n, np.bool_), np.full(n, n_steps))
-    rows, drawn, maze = np.arange(n), find_task(policy.task).drawn, encode(policy, levels.tiles)
+    rows, drawn, maze = np.arange(n), policy.problem.drawn, encode(policy, levels.tiles)
     state = maze.new_zeros(n, policy.n_channels, *maze.shape[2:])
     for begin in range(0, n_steps, _AT_ONCE):
         n_more = min(_AT_ONCE, n_steps - begin)

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import DRAWINGS
@@ -85,11 +84,11 @@ class Symmetrised(Policy):
             raise ValueError(f"only a drawing of one path can be verified, and the {name} draws {policy.output}")
         if policy.size is not None and policy.size[0] != policy.size[1]:
             raise ValueError(f"mazes that are turned must be square, and the {name} is built for {policy.size}")
-        rank = find_task(policy.task).rank
+        rank = policy.problem.rank
         if rank is None:
             raise ValueError(f"the task {policy.task!r} has no `rank`, by which the best path could be chosen")
         channels = [f"{channel}_{turned}" for turned in ORIENTATIONS for channel in policy.channel_names]
-        super().__init__(policy.task, policy.n_tiles, ["path", *channels])
+        super().__init__(policy.problem, policy.n_tiles, ["path", *channels])
         self.policy, self._rank = policy, rank
         self.guarantees = policy.guarantees
         self.size, self.max_steps, self.stationary_from = policy.size, policy.max_steps, policy.stationary_from

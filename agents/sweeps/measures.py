@@ -88,7 +88,7 @@ class Measures:
         for config in configs:
             names |= {*found.names(shapes_of(config.model, config.model_arguments))}
             for family, size in found._sets:
-                SPLITS[found.split](family, size, config.task, 1)
+                SPLITS[found.split](family, size, config.problem, 1)
         for benchmark in found._benchmarks:
             benchmark.levels(1)
         sets = (f"{family}-{size}" for family, size in found._sets)
@@ -145,7 +145,7 @@ class Measures:
         for family, size in self._sets:
             if f"{family}-{size}" in sets:
                 n = min(self.n, most_levels(size, self.split))
-                levels = label(policy, SPLITS[self.split](family, size, policy.task, n))
+                levels = label(policy, SPLITS[self.split](family, size, policy.problem, n))
                 n_steps = default_steps(policy, levels.target) if self.steps is None else self.steps
                 final = measure(policy, levels, n_steps, steps=(n_steps,)).final
                 found |= {f"{family}-{size} {metric}": getattr(final, metric).value for metric in METRICS}

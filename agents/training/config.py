@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from maze_nca_gym.mazes.guidance import Guidance
@@ -15,7 +16,7 @@ from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.mazes.population.config import PAPER_BREEDING, PAPER_POPULATION
-from maze_nca_gym.mazes.tasks import TASKS, find_task
+from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
 from maze_nca_gym.support.files import OTHER_VERSION
 from maze_nca_gym.support.options import (
     Between,
@@ -189,6 +190,11 @@ class TrainingConfig:
                 f"(`stationary_from`), with n_iterations {model.n_iterations}",
             )
 
+    @cached_property
+    def problem(self) -> Task:
+        """The task of the run."""
+        return find_task(self.task)
+
     @property
     def n_fresh(self) -> int:
         """Number of new levels in an update: its whole batch, or with a pool or population only the newcomers."""
@@ -199,17 +205,17 @@ class TrainingConfig:
     @property
     def n_shown(self) -> int:
         """Number of leading channels that the loss reads: the answer's, and those of the guidance if it counts."""
-        return len(find_task(self.task).answers) + len(self.guided)
+        return len(self.problem.answers) + len(self.guided)
 
     @property
     def guided(self) -> tuple[str, ...]:
         """Names of the channels after the answer that the loss reads: those of the task's guidance, if it counts."""
-        return find_task(self.task).guided if self.loss.guidance else ()
+        return self.problem.guided if self.loss.guidance else ()
 
     @property
     def guide(self) -> Callable[[Tiles], Guidance] | None:
         """The guidance of (N, H, W) levels; None without guidance."""
-        return find_task(self.task).guide if self.loss.guidance else None
+        return self.problem.guide if self.loss.guidance else None
 
     @property
     def model_arguments(self) -> dict[str, Any]:
@@ -219,7 +225,7 @@ class TrainingConfig:
         model, taken = self.model, arguments_of(model_class(self.model.model))
         # a class for one task need not take a task: the configuration asks what it is for
         if_taken = {"task": self.task, "n_iterations": model.n_iterations, "size": self.levels.sizes[0]}
-        given = {"n_tiles": find_task(self.task).n_tiles, "n_channels": model.n_channels}
+        given = {"n_tiles": self.problem.n_tiles, "n_channels": model.n_channels}
         return {**model.options, **given, **{name: value for name, value in if_taken.items() if name in taken}}
 
     def make_model(self) -> Policy:
@@ -247,7 +253,7 @@ class TrainingConfig:
         if self.model.initialisation == "paper":
             made.draw_as_published(generator)
         if self.guided:
-            made.channel_names = (*find_task(made.task).answers, *self.guided, *made.channel_names[self.n_shown :])
+            made.channel_names = (*made.problem.answers, *self.guided, *made.channel_names[self.n_shown :])
         if self.model.start_from is not None:
             begin_with(made, self.model.start_from)
             return cast("Policy", made)

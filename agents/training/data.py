@@ -21,7 +21,7 @@ from maze_nca_gym.mazes.families import (
 from maze_nca_gym.mazes.levels import Tiles, level_hashes, orientations
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.scoring import lengths_of
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import rng_for
 
@@ -58,7 +58,7 @@ class LevelStream:
         self._given: Tiles | None = None
         if config.levels.level_set is not None:
             name, self._given = config.levels.level_set, _named(config.levels.level_set, config).tiles
-            n_held_out = np.count_nonzero(is_held_out(self._given, config.task))
+            n_held_out = np.count_nonzero(is_held_out(self._given, config.problem))
             message = f"{n_held_out:,} of {len(self._given):,} levels of {name} are in test sets: train on others"
             check(not n_held_out, message)
 
@@ -93,7 +93,7 @@ class LevelStream:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        levels, task = self.config.levels, self.config.task
+        levels, task = self.config.levels, self.config.problem
         if self._given is not None:
             tiles = self._given[rng.integers(len(self._given), size=n)]
             if levels.dihedral:
@@ -120,14 +120,14 @@ class LevelStream:
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
         """Return (n, size + 2, size + 2) levels of a family, each variant in equal parts; held-out ones are redrawn."""
-        kind, task = FAMILIES[family], find_task(self.config.task)
+        kind, task = FAMILIES[family], self.config.problem
         tiles, places = np.empty((n, size + 2, size + 2), np.uint8), np.arange(n)
         for _ in range(PATIENCE):
             order = rng.permutation(len(places)) % len(kind.variants)
             for i, options in enumerate(kind.variants):
                 chosen, inner = places[order == i], size if border else size + 2
                 tiles[chosen] = task.generate(rng, len(chosen), inner, kind.generator, border=border, **options)
-            places = np.flatnonzero(is_held_out(tiles, self.config.task))
+            places = np.flatnonzero(is_held_out(tiles, task))
             if not len(places):
                 return tiles
         raise ValueError(f"nearly all {family} levels of size {size} are in the test sets; train on larger ones")
@@ -165,16 +165,16 @@ def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def with_solutions(tiles: Tiles, task: str) -> Batch:
+def with_solutions(tiles: Tiles, task: Task) -> Batch:
     """Return (N, H, W) levels with their solutions.
 
     Raises:
         ValueError: a level is unsolvable or malformed.
     """
-    return Batch(tiles, find_task(task).solve_all(tiles))
+    return Batch(tiles, task.solve_all(tiles))
 
 
-def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
+def is_held_out(tiles: Tiles, task: Task) -> NDArray[np.bool_]:
     """Return which of (N, S, S) levels no training may use, (N,) bool."""
     return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
 
@@ -191,9 +191,9 @@ def validation_batch(config: TrainingConfig) -> Batch:
     name, size = config.levels.validation_set, config.levels.sizes[0]
     if name is None:
         n = min(MOST_VALIDATED, most_levels(size, "validation"))
-        return with_solutions(validation_levels("random", size, config.task, n).tiles, config.task)
+        return with_solutions(validation_levels("random", size, config.problem, n).tiles, config.problem)
     batch = _named(name, config)[:MOST_VALIDATED]
-    tests = held_out(batch.tiles.shape[1] - 2, config.task, validated=False)
+    tests = held_out(batch.tiles.shape[1] - 2, config.problem, validated=False)
     n_tests = np.count_nonzero(is_reserved(batch.tiles, tests))
     check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")
     if config.levels.level_set is not None:
@@ -210,8 +210,8 @@ def _named(name: str, config: TrainingConfig) -> Batch:
 
     Sources and targets become empty tiles if the task has none.
     """
-    task = find_task(config.task)
-    tiles = task.prepare(load_levels(name, task.letters, task.name).tiles)
+    task = config.problem
+    tiles = task.prepare(load_levels(name, task.letters, task).tiles)
     height, width = tiles.shape[1:]
     check(height == width, f"the levels of {name} must be square, got {height}x{width}")
     sizes = ", ".join(map(str, config.levels.sizes))

@@ -116,7 +116,7 @@ class EvolvingLevels:
                 breeding.n_offspring,
                 breeding.parents,
                 lambda tiles, targets: tuple(score_levels(model, Batch(tiles, targets), config, workers).T),
-                held_out(self.population.tiles.shape[1] - 2, config.task),
+                held_out(self.population.tiles.shape[1] - 2, config.problem),
             )
             self.n_rounds += 1
 

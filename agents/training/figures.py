@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import validation_levels
 from maze_nca_gym.mazes.scoring import lengths_of, score
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
 
 from ..evaluation.drawing import (
@@ -162,7 +161,7 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
         title: a line above the rows.
         path: the file.
     """
-    rows, task = _rows(config), find_task(policy.task)
+    rows, task = _rows(config), policy.problem
     tiles, target = rows.tiles, rows.target
     n_steps = default_steps(policy, target)
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
@@ -185,9 +184,9 @@ def _rows(config: TrainingConfig) -> Batch:
     if config.levels.validation_set is not None:
         sources = [validation_batch(config)[:CANDIDATES]]
     else:
-        named = (config.levels.sizes[0], config.task, CANDIDATES)
+        named = (config.levels.sizes[0], config.problem, CANDIDATES)
         of_families = (validation_levels(family, *named).tiles for family in config.levels.families)
-        sources = [with_solutions(tiles, config.task) for tiles in of_families]
+        sources = [with_solutions(tiles, config.problem) for tiles in of_families]
     n_each, chosen = -(-ROWS // len(sources)), []
     for levels in sources:
         order, n = lengths_of(levels.target).argsort(kind="stable"), min(n_each, len(levels))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from maze_nca_gym.mazes.scoring import score
-from maze_nca_gym.mazes.tasks import find_task
 
 from ..policies.policy import Policy
 from ..policies.precision import tf32
@@ -132,5 +131,5 @@ def validate(policy: Policy, batch: Batch) -> dict[str, float]:
         batch: (N, H, W) levels of any N.
     """
     path = find_paths(policy, batch.tiles, default_steps(policy, batch.target))
-    table = score(batch.tiles, path, batch.target, find_task(policy.task).judge).table
+    table = score(batch.tiles, path, batch.target, policy.problem.judge).table
     return dict(zip(COLUMNS, table.mean(axis=0).tolist(), strict=True))

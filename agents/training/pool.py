@@ -17,7 +17,7 @@ from torch import Tensor
 
 from maze_nca_gym.mazes.scoring import answer_of
 from maze_nca_gym.mazes.solvers import is_optimal
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..rollouts import Batch
@@ -96,7 +96,7 @@ class StatePool:
         self.states.index_fill_(0, replaced, 0)
         return places
 
-    def edit(self, rng: np.random.Generator, places: Tensor, task: str, edits: str) -> None:
+    def edit(self, rng: np.random.Generator, places: Tensor, task: Task, edits: str) -> None:
         """Edit the levels at these (n,) int64 places in one of the ways of `editing.EDITS`; their states stay.
 
         Edits that would produce a level of a test set are skipped, and so are those that would leave no answer, unless
@@ -104,13 +104,12 @@ class StatePool:
         solved.
         """
         way, device = EDITS[edits], self.states.device
-        found = find_task(task)
-        edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), found)
-        target = found.solve(edited)
-        allowed = np.flatnonzero(~is_held_out(edited, task) & (found.is_answer(target) | way.cuts))
+        edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), task)
+        target = task.solve(edited)
+        allowed = np.flatnonzero(~is_held_out(edited, task) & (task.is_answer(target) | way.cuts))
         places = places[upload(allowed, device)]
         batch = Batch(edited[allowed], target[allowed])
-        guide = None if self.levels.guidance is None else found.guide
+        guide = None if self.levels.guidance is None else task.guide
         self.levels.put(places, DeviceBatch.of(batch, device, guide))
         self.ages.index_fill_(0, places, -way.grace)
 

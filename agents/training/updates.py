@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.mazes.solvers import best_path
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
 from maze_nca_gym.support.transfer import read_back, upload
 
@@ -126,7 +125,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     places = pool.draw(rng, config.batch_size, fresh)
     n_edited = round(config.pool.pool_edited * config.batch_size)
     if n_edited:
-        pool.edit(rng, places[len(newcomers) :][:n_edited], config.task, config.pool.pool_edits)
+        pool.edit(rng, places[len(newcomers) :][:n_edited], config.problem, config.pool.pool_edits)
     n_steps = int(rng.integers(config.pool.pool_steps[0], config.pool.pool_steps[1] + 1))
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)
@@ -158,8 +157,7 @@ def backward(
                 states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
             wanted = batch.target
             if config.loss.nearest_solution:
-                order = find_task(config.task).order
-                wanted = _nearest_optima(batch, states[-1], config.loss.nearest_solution, order)
+                wanted = _nearest_optima(batch, states[-1], config.loss.nearest_solution, config.problem.order)
             had = torch.stack([ages + mark for mark in marks])
             counted = had_time(solution_lengths(batch.target), had, config.loss.loss_after)
             losses = path_losses(config.loss.loss, states, wanted.float(), counted, damped=config.pool.pool_size > 0)

@@ -14,7 +14,6 @@ from maze_nca_gym.agents.rollouts import default_steps, label, run_until_solved,
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tiles, one_hot
 from maze_nca_gym.mazes.scoring import score
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import Snapshot, gif_bytes
 from maze_nca_gym.rendering.palette import Frame
 
@@ -36,7 +35,7 @@ HOLD = 8
 
 def of_policy(policy: Policy) -> tuple[bytes, int]:
     """Return an animated GIF of a policy on one level, and the number of iterations that it shows."""
-    task = find_task(policy.task)
+    task = policy.problem
     tiles = _level(policy)
     limit = default_steps(policy, task.solve_all(tiles))
     n_steps = int(run_until_solved(policy, tiles, limit).steps[0])
@@ -45,7 +44,7 @@ def of_policy(policy: Policy) -> tuple[bytes, int]:
 
 def _level(policy: Policy) -> Tiles:
     """Return a level with a long solution that suits a policy, (1, H, W)."""
-    task, size = find_task(policy.task), SIZE if policy.size is None else policy.size
+    task, size = policy.problem, SIZE if policy.size is None else policy.size
     levels = task.prepare(generate(np.random.default_rng(SEED), N_LEVELS, size, "loops"))
     longest = int(task.solve_all(levels).sum(axis=(1, 2)).argmax())
     return levels[longest : longest + 1]

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.generation import check_size, generate
+from maze_nca_gym.mazes.generation import check_size, find_generator, generate
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, level_hashes
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.support.names import Registry, is_integer
 from maze_nca_gym.support.options import ReadOnly
 
@@ -94,25 +94,25 @@ FAMILIES: Registry[Family] = Registry("family of levels", _OWN, _try_out)
 """The families by name."""
 
 
-def test_levels(family: str, size: int, task: str, n: int | None = None) -> LevelSet:  # noqa: PT028 - no test
+def test_levels(family: str, size: int, task: str | Task, n: int | None = None) -> LevelSet:  # noqa: PT028
     """Return the first `n` levels of the test set "<family>-<size>", all of it by default: see `most_levels`.
 
     Args:
         family: one of `FAMILIES`.
         size: inner size; a border of one wall tile is added to it.
-        task: a name in `tasks.TASKS`; "diameter" has the same mazes without sources and targets.
+        task: a task, or its name in `tasks.TASKS`; "diameter" has the same mazes without sources and targets.
         n: how many.
 
     Raises:
         ValueError: an unknown family or task, a size that the generator cannot fill, or another number of levels than
             the set has.
     """
-    return _named_set("test", family, size, task, n)
+    return named_set("test", family, FAMILIES.find(family), size, find_task(task), n)
 
 
-def validation_levels(family: str, size: int, task: str, n: int | None = None) -> LevelSet:
+def validation_levels(family: str, size: int, task: str | Task, n: int | None = None) -> LevelSet:
     """Return the same as `test_levels`, from the validation set of that name: for choices during training."""
-    return _named_set("validation", family, size, task, n)
+    return named_set("validation", family, FAMILIES.find(family), size, find_task(task), n)
 
 
 test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every function of such a name for a test
@@ -136,22 +136,28 @@ def _chunk_length(size: int) -> int:
     return max(4, min(CHUNK, CHUNK_TILES // (rows * cols)) // 4 * 4)
 
 
-def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> LevelSet:
-    found, found_task = FAMILIES.find(family), find_task(task)
+def named_set(kind: str, called: str, family: Family, size: int, task: Task, n: int | None = None) -> LevelSet:
+    """Return the first `n` levels of the "test" or "validation" set of a family that is called so.
+
+    Raises:
+        ValueError: a size that the generator cannot fill, or another number of levels than the set has.
+    """
     if not is_integer(size, 2):
         raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
-    name = f"{family}-{size}"
+    name = f"{called}-{size}"
     n = number_of(f"the {kind} set {name}", "levels", most_levels(size, kind), n)
     # Draw whole chunks and cut off the rest, so that a set of m levels is the first m of any larger one. In a chunk the
     # variants take turns, and each has its own seed.
-    length, n_variants, chunks = _chunk_length(size), len(found.variants), []
+    length, chunks = _chunk_length(size), []
+    generators = [find_generator(family.generator, options) for options in family.variants]
     for chunk in range(-(-n // length)):
         parts = []
-        for variant, options in enumerate(found.variants):
+        for variant, (generator, options) in enumerate(zip(generators, family.variants, strict=True)):
             rng = np.random.default_rng(named_seed(f"{kind} {name}", chunk, variant))
-            parts.append(found_task.generate(rng, length // n_variants, size, found.generator, **options))
+            tiles = generator(rng, length // len(generators), size, endpoints=task.has_endpoints, **options)
+            parts.append(task.marked(rng, tiles))
         chunks.append(np.stack(parts, axis=1).reshape(length, *parts[0].shape[1:]))
-    config = {"set": kind, "name": name, "family": family, "size": size, "task": task, "n": n}
+    config = {"set": kind, "name": name, "family": called, "size": size, "task": task.name, "n": n}
     return LevelSet(np.concatenate(chunks)[:n], config)
 
 

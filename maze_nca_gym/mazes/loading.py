@@ -22,6 +22,7 @@ from maze_nca_gym.mazes.exchange import load_csv, load_text, save_csv, save_text
 from maze_nca_gym.mazes.families import FAMILIES, find_test_set, test_levels
 from maze_nca_gym.mazes.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.mazes.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
+from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.files import path_of_format, user_path
 from maze_nca_gym.support.names import did_you_mean, find, with_known
 
@@ -59,7 +60,7 @@ def pack_file(name: str) -> Iterator[Path]:
 
 
 def load_levels(
-    levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS, task: str = "shortest-path"
+    levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS, task: str | Task = "shortest-path"
 ) -> LevelSet:
     """Return a level set from what users pass as `levels=`.
 
@@ -72,7 +73,8 @@ def load_levels(
             without line breaks has the rows of one level. Text of one line is a name, a path or, if it consists of
             tiles only, a drawing.
         letters: letters of the kinds of tile in drawings.
-        task: the task whose test set a name means; "diameter" has the same mazes without sources and targets.
+        task: the task, or its name, whose test set a name means; "diameter" has the same mazes without sources and
+            targets.
 
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.

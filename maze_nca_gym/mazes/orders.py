@@ -64,11 +64,17 @@ def split_order(name: str) -> tuple[str, str]:
 class OrderedRegistry(Registry[T]):
     """A registry that also has its entries in all other orders of directions, but lists the usual one alone."""
 
+    def _change(self, entries: dict[str, T]) -> None:
+        super()._change(entries)
+        self._ordered: dict[str, T] = {}  # so that a name means one object
+
     def __getitem__(self, name: str) -> T:
         if name in self._entries:
             return self._entries[name]
-        usual, order = split_order(name)
-        return self._entries[usual].ordered(order)
+        if name not in self._ordered:
+            usual, order = split_order(name)
+            self._ordered[name] = self._entries[usual].ordered(order)
+        return self._ordered[name]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in self._entries or split_order(name)[0] in self._entries)

@@ -93,6 +93,10 @@ class Task:
     order: str = USUAL_ORDER
     specification: Callable[[], Ghosts] | None = None
 
+    def __reduce__(self) -> tuple[Callable[[str], Task], tuple[str]]:
+        """Pickle its name: functions of your own may be none that can be pickled."""
+        return find_task, (self.name,)
+
     def __repr__(self) -> str:
         kinds = ", ".join(kind.name for kind in self.kinds)
         return f"Task({self.name}: {', '.join(self.answers)} in mazes of {kinds})"
@@ -505,13 +509,13 @@ TASKS = OrderedRegistry("task", {task.name: task for task in (SHORTEST_PATH, DIA
 """All tasks by name; `register_task` adds to them."""
 
 
-def find_task(name: str, order: str | None = None) -> Task:
-    """Return the task of that name, in another order of directions if one is given.
+def find_task(task: str | Task, order: str | None = None) -> Task:
+    """Return the task of that name, or a task itself, in another order of directions if one is given.
 
     Raises:
         ValueError: unknown name, or no order of that task.
     """
-    task = TASKS.find(name)
+    task = task if isinstance(task, Task) else TASKS.find(task)
     return task if order is None else task.ordered(order)
 
 

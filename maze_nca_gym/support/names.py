@@ -156,8 +156,8 @@ class Registry(Mapping[str, T]):
             check: raises ValueError for a name and an entry that cannot be used; the package's own are not tried.
         """
         self.kind = kind
-        self._entries = dict(own)
         self._own = set(own)
+        self._change(dict(own))
         self._check = check
         self._modules: dict[str, str] = {}
         Registry._all.append(self)

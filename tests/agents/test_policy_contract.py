@@ -72,9 +72,9 @@ def _no_gradients():
         yield
 
 
-def test_a_policy_has_at_most_20_public_members() -> None:
+def test_a_policy_has_at_most_21_public_members() -> None:
     own = {*vars(Policy), *Policy.__annotations__, *vars(Own())} - {*dir(nn.Module), *vars(nn.Module())}
-    assert len({name for name in own if not name.startswith("_")}) <= 20
+    assert len({name for name in own if not name.startswith("_")}) <= 21
 
 
 @every_policy

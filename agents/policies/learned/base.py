@@ -58,7 +58,7 @@ class LearnedPolicy(Policy):
         if n_iterations is not None:
             check_count("n_iterations", n_iterations, 1)
         names = names_of_channels(channel_names, n_channels, pooled, asked.answers)
-        super().__init__(asked.name, n_tiles, names)
+        super().__init__(asked, n_tiles, names)
         self.shared_weights = shared_weights
         self.n_iterations = n_iterations
         self.last_relu = last_relu

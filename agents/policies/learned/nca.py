@@ -12,7 +12,6 @@ from torch.nn import functional as F
 
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.levels import KINDS
-from maze_nca_gym.mazes.tasks import find_task
 
 from ..policy import EngineHints
 from ..program import RELU, Program, rectified
@@ -174,7 +173,7 @@ class NCA(LearnedPolicy):
         as_is = all(getattr(type(self), name) is getattr(NCA, name) for name in names)
         if not as_is or not self.shared_weights:
             return None
-        own = find_task(self.task).kinds
+        own = self.problem.kinds
         # a network that is asked another task may read kinds of tile that its mazes do not have
         inputs = tuple(kind.name for kind in (*own, *KINDS[len(own) :]))[: self.n_tiles]
         return Program(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.levels import Tile
-from maze_nca_gym.mazes.tasks import find_task, usual_task
+from maze_nca_gym.mazes.tasks import usual_task
 from maze_nca_gym.support.options import check
 
 from ..policy import Policy
@@ -133,7 +133,7 @@ class PathActor(Policy):
         inner = None if network is None else _made(network)
         kept = [] if inner is None else [f"network_{name}" for name in inner.channel_names]
         super().__init__(
-            (usual_task(n_tiles) if task is None else find_task(task)).name,
+            usual_task(n_tiles) if task is None else task,
             n_tiles,
             names_of_channels(["path", *kept], 1 + len(kept)),
         )

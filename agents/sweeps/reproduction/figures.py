@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import most_levels, test_levels
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.rendering import draw_level
 
 from ...evaluation.drawing import COLOURS, GREY, figure, legend, panel_width, panels, strip, wrapped
@@ -96,8 +95,8 @@ def draw(
             if best is None:
                 break
             policy, size = load_model(best.folder / MODEL), scale.size * (1 + is_large)
-            tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
-            task, n_steps = find_task(policy.task), n_steps_on(policy, best.config, is_large=is_large)
+            tiles = test_levels("random", size, policy.problem, min(CANDIDATES, most_levels(size))).tiles
+            task, n_steps = policy.problem, n_steps_on(policy, best.config, is_large=is_large)
             targets = task.solve(tiles)
             last = _paths(policy, tiles, {n_steps})[0] > 0.5
             right = np.asarray(task.is_optimal(tiles, last), np.bool_)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.mazes.families import most_levels, test_levels
 from maze_nca_gym.mazes.population import LevelPopulation
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.names import unknown_name
 
 from ...evaluation.records import WEIGHTS, SweepRow, factor_of
@@ -116,11 +115,11 @@ class PaperScale:
         from ...training.loop import LEVELS
 
         trained_on = LevelPopulation.load(folder / LEVELS).tiles if config.evolve else LevelStream(config).fixed.tiles
-        found = {"train solution length": float(find_task(config.task).solve(trained_on).sum() / len(trained_on))}
+        found = {"train solution length": float(config.problem.solve(trained_on).sum() / len(trained_on))}
         sets = {"train": trained_on[: self.n_tested]}
         for place, size in (("test {small}", self.size), ("test {large}", 2 * self.size)):
             n = min(self.n_tested, most_levels(size))
-            sets[self.column(place)] = test_levels("random", size, config.task, n).tiles
+            sets[self.column(place)] = test_levels("random", size, config.problem, n).tiles
         for name, tiles in sets.items():
             is_large = name == self.column("test {large}")
             # the paper's tables have a 0, not a gap, for a network that cannot read the larger mazes, such as an MLP

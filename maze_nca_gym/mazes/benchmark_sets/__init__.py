@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.benchmark_sets import hard, original, prim, streams, unique
 from maze_nca_gym.mazes.benchmark_sets.cells import draw_mazes, from_every_tile, news_levels, rngs
 from maze_nca_gym.mazes.benchmark_sets.streams import STREAM, stream_levels
-from maze_nca_gym.mazes.families import FAMILIES, number_of, reserved_hashes, test_levels, validation_levels
+from maze_nca_gym.mazes.families import FAMILIES, named_set, number_of, reserved_hashes
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.solvers import shortest_path
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.names import Registry, find
 
 
@@ -233,46 +233,49 @@ def find_benchmark_set(name: str) -> BenchmarkSet:
     return find("benchmark set", name, BENCHMARK_SETS)
 
 
-def held_out(size: int, task: str, validated: bool = True) -> NDArray[np.uint64]:
+def held_out(size: int, task: Task, validated: bool = True) -> NDArray[np.uint64]:
     """Return hashes of the levels that training at a size must not see, (K,) uint64 for `families.is_reserved`.
 
     Those of a set that is read from files are hashed in all orientations, since training turns and mirrors levels.
 
     Args:
         size: inner size, see `held_out_levels`.
-        task: the task's name.
+        task: the task.
         validated: whether the levels on which training is validated are among them.
 
     Raises:
-        ValueError: an unknown task, or a size that some generator cannot fill.
+        ValueError: a size that some generator cannot fill.
     """
     return _held_out(size, task, validated, Registry.version)
 
 
 @lru_cache(maxsize=64)
-def _held_out(size: int, task: str, validated: bool, version: int) -> NDArray[np.uint64]:
-    """Return the hashes that hold for a version of the registries, since a name may mean something else in another."""
+def _held_out(size: int, task: Task, validated: bool, version: int) -> NDArray[np.uint64]:
+    """Return the hashes for a version of the registries, in another of which a family may have other levels."""
     sets = held_out_levels([size], task)
     drawn = reserved_hashes(each for each in sets if validated or each.config["set"] != "validation")
     read = [each.hashes() for each in BENCHMARK_SETS.values() if each.hashes is not None and each.side - 2 == size]
     return np.unique(np.concatenate([drawn, *read]))
 
 
-def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:
+def held_out_levels(sizes: Iterable[int], task: Task) -> list[LevelSet]:
     """Return the levels that training at these sizes must not see: the families' sets and the benchmark test sets that
     are drawn.
 
     Args:
         sizes: inner sizes of levels with a border; levels without one have two rows and columns more.
-        task: the task's name; benchmark sets are of mazes with source and target.
+        task: the task; benchmark sets are of mazes with source and target.
 
     Raises:
-        ValueError: an unknown task, or a size that some generator cannot fill.
+        ValueError: a size that some generator cannot fill.
     """
     sizes = sorted(set(sizes))
     named = [
-        draw(family, size, task) for size in sizes for family in FAMILIES for draw in (test_levels, validation_levels)
+        named_set(kind, name, family, size, task)
+        for size in sizes
+        for name, family in FAMILIES.items()
+        for kind in ("test", "validation")
     ]
-    has_these = find_task(task).has_endpoints and find_task(task).is_plain
+    has_these = task.has_endpoints and task.is_plain
     tests = [BENCHMARK_SETS[name] for name in list_benchmark_sets()] if has_these else []
     return [*named, *(each.levels() for each in tests if each.side - 2 in sizes)]

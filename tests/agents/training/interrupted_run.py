@@ -111,7 +111,7 @@ def finish(folder: Path, config: TrainingConfig, save: float) -> int:
 def main(folder: Path, config: TrainingConfig, save: float, seed: str, *names: str) -> None:
     compiled()
     data.validation_batch(config)
-    data.held_out(config.levels.sizes[0], config.task)
+    data.held_out(config.levels.sizes[0], config.problem)
     rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
     whole.mkdir()
     pieces.mkdir()

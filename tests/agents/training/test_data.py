@@ -26,7 +26,7 @@ from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, held_out_levels
 from maze_nca_gym.mazes.families import FAMILIES, Family, is_reserved, register_family, test_levels, validation_levels
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.solvers import shortest_path
-from maze_nca_gym.mazes.tasks import SHORTEST_PATH, register_task
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, find_task, register_task
 
 
 def contents(batch: Batch) -> list[bytes]:
@@ -179,11 +179,11 @@ def test_dihedral_copies_are_turned_and_mirrored_levels_of_the_set(tmp_path):
 
 
 def test_copies_that_are_held_out_stay_as_they_were(tmp_path):
-    held_out = held_out_levels([6], "shortest-path")[0].tiles
+    held_out = held_out_levels([6], SHORTEST_PATH)[0].tiles
     mirrored = np.ascontiguousarray(held_out[:, :, ::-1])
-    levels.LevelSet(mirrored[~is_held_out(mirrored, "shortest-path")][:20]).save(tmp_path / "own.npz")
+    levels.LevelSet(mirrored[~is_held_out(mirrored, SHORTEST_PATH)][:20]).save(tmp_path / "own.npz")
     batch = LevelStream(given(tmp_path, dihedral=True, batch_size=400)).batch(0)
-    assert not is_held_out(batch.tiles, "shortest-path").any()
+    assert not is_held_out(batch.tiles, SHORTEST_PATH).any()
 
 
 def test_a_pool_of_a_level_set(tmp_path):
@@ -287,8 +287,8 @@ def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
 def test_levels_of_benchmarks_are_held_out():
     for name in ("dt-net-9", "maze-hard-30-redrawn"):
         tiles = BENCHMARK_SETS[name].levels(40).tiles
-        assert data.is_held_out(tiles, "shortest-path").all()
-        assert not data.is_held_out(tiles[:, ::-1].copy(), "shortest-path").any()
+        assert data.is_held_out(tiles, SHORTEST_PATH).all()
+        assert not data.is_held_out(tiles[:, ::-1].copy(), SHORTEST_PATH).any()
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -298,7 +298,7 @@ def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
 
     def held_out(tiles):
         if door == "training":
-            return is_held_out(tiles, "mine")
+            return is_held_out(tiles, find_task("mine"))
         seen = []
         monkeypatch.setattr(evolution, "different_levels", lambda *given: seen.append(given[-1]) or tiles)
         evolve(NCA(4, 2, n_iterations=1, task="mine"), out=tmp_path, overwrite=True, n=len(tiles), rounds=0, size=6)

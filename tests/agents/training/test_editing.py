@@ -91,7 +91,7 @@ def test_only_all_kinds_leaves_levels_without_a_path():
     batch = Batch(line, find_task("shortest-path").solve(line))
     for edits, n_cut in (("few", 0), ("all-kinds", 3)):
         pool = pool_of(batch, 2)
-        pool.edit(np.random.default_rng(0), torch.arange(20), "shortest-path", edits)
+        pool.edit(np.random.default_rng(0), torch.arange(20), find_task("shortest-path"), edits)
         tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
         cut = ~target.any(axis=(1, 2))
         assert cut[14:17].sum() == n_cut
@@ -129,7 +129,7 @@ def test_levels_in_a_pool_are_edited_where_they_stand(edits, most, grace, task, 
     batch, places = levels(40, task), np.arange(3, 33)
     pool = pool_of(batch, 2)
     pool.put(torch.arange(40), torch.ones(40, 2, 12, 12), 7)
-    pool.edit(np.random.default_rng(0), torch.from_numpy(places), task, edits)
+    pool.edit(np.random.default_rng(0), torch.from_numpy(places), find_task(task), edits)
     tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
     n_changed = (tiles != batch.tiles).sum(axis=(1, 2))
     assert not n_changed[[0, 1, 2, *range(33, 40)]].any()

@@ -25,6 +25,7 @@ from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import normalise, update
 from maze_nca_gym.mazes.levels import one_hot
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 
 def test_gradients_are_divided_by_their_own_norms():
@@ -299,7 +300,7 @@ def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
     levels = LevelStream(tiny(batch_size=8)).batch(0)
     pool = pool_of(levels, 2)
     monkeypatch.setattr(pool_module, "is_held_out", lambda tiles, task: np.arange(len(tiles)) % 2 == 0)
-    pool.edit(np.random.default_rng(0), torch.arange(8), "shortest-path", "few")
+    pool.edit(np.random.default_rng(0), torch.arange(8), SHORTEST_PATH, "few")
     assert (pool.levels.tiles.numpy() != levels.tiles).any(axis=(1, 2)).tolist() == [False, True] * 4
 
 
