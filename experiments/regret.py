@@ -31,7 +31,7 @@ from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn, turn_ba
 from maze_nca_gym.envs.dynamics import initial, transition
 from maze_nca_gym.envs.wrappers.path_action import paths_of
 from maze_nca_gym.mazes import SHORTEST_PATH, Tiles, generate, validation_levels
-from maze_nca_gym.mazes.population.members import measure
+from maze_nca_gym.mazes.population.members import measure_levels
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import rng_for
 from maze_nca_gym.support.tables import Table
@@ -268,7 +268,7 @@ def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, floa
     turned = [turn_back(rollout(policy, turn(maze, i), n, n_returned=1), i)[:, 0] for i in range(len(ORIENTATIONS))]
     maps = {"p (1 - p)": path * (1 - path), "change since 3/4": (path - late) ** 2}
     maps["disagreement of orientations"] = torch.stack(turned).clip(0, 1).var(dim=0)
-    true, loss = (measure(of, tiles, path.numpy(), target, SHORTEST_PATH.judge) for of in ("regret", "loss"))
+    true, loss = (measure_levels(of, tiles, path.numpy(), target, SHORTEST_PATH.judge) for of in ("regret", "loss"))
     failed, families = true.complete == 0, np.arange(len(tiles)) % len(FAMILIES)
     same = families[failed][:, None] == families[~failed]
     scores = {"loss against the canonical path": loss.regret, "solution length": target.sum(axis=(1, 2))}

@@ -14,8 +14,7 @@ from command_lines import configuration, given
 from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, evolve, learn_automaton, load, sweep, train
-from maze_nca_gym.agents.automata.compiling.config import HintConfig
-from maze_nca_gym.agents.automata.compiling.config import changes as hint_changes
+from maze_nca_gym.agents.automata.compiling.config import HintConfig, hint_changes
 from maze_nca_gym.agents.automata.gallery import REACHABLE
 from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import command_line

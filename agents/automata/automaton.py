@@ -17,7 +17,7 @@ from maze_nca_gym.mazes.facts import Ghosts
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import order_code, split_order
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.options import ReadOnly, check_options
 from maze_nca_gym.support.tables import Table
@@ -92,7 +92,7 @@ class Automaton:
 
     def __post_init__(self) -> None:
         check_options(self)
-        kinds, answers = find_task(self.task).kinds, find_task(self.task).answers
+        kinds, answers = self.problem.kinds, self.problem.answers
         for name, bound in self.also.items():
             task = find_task(name)
             if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
@@ -147,7 +147,7 @@ class Automaton:
 
     def _repr_html_(self) -> str:
         """Return what each rule reads, and what it shows of a maze in the end, for notebooks."""
-        task, rows = find_task(self.task), []
+        task, rows = self.problem, []
         for signal in self.signals:
             read: dict[str, list[str]] = {}
             for leaf in expression_of(self.rules[signal]).leaves:
@@ -185,18 +185,28 @@ class Automaton:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that it solves."""
+        """The names of the tasks that it solves."""
         return self.task, *self.also
 
     @cached_property  # as its worlds, which are kept too: another task may get the name
+    def problem(self) -> Task:
+        """The task, of which `task` is the name."""
+        return find_task(self.task)
+
+    @cached_property
+    def problems(self) -> tuple[Task, ...]:
+        """The tasks that it solves."""
+        return self.problem, *map(find_task, self.also)
+
+    @property
     def kinds(self) -> range:
         """The kinds of tile of the task, as numbers."""
-        return range(find_task(self.task).n_tiles)
+        return range(self.problem.n_tiles)
 
     @property
     def answers(self) -> tuple[IntEnum, ...]:
         """The signals that show the task's answers: the first ones, which no rule reads."""
-        return tuple(self.signals)[: len(find_task(self.task).answers)]
+        return tuple(self.signals)[: len(self.problem.answers)]
 
     @property
     def taps(self) -> tuple[str, ...]:
@@ -328,7 +338,7 @@ def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], 
         raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
     except Exception as error:  # a rule is anything that its author wrote
         raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
-    kinds = [kind.name for kind in find_task(automaton.task).kinds]
+    kinds = [kind.name for kind in automaton.problem.kinds]
     for leaf in found.leaves:
         seen = leaf.seen
         if leaf.tap not in taps:

@@ -26,7 +26,7 @@ from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Pictur
 from maze_nca_gym.mazes.ghosts import N_TILES, PLACE, SPREAD, STRIDE, distance, has_less, is_free, known, peeling
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import Offset
-from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.tasks import Task
 
 from .automaton import Automaton
 from .rules import TileKind, expression_of
@@ -96,7 +96,7 @@ def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles]
 
 def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
     """Return all that may be said of a tile at a time, and the contraries, but for times; the mazes are any."""
-    names = [kind.name for kind in find_task(automaton.task).kinds]
+    names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles[None]) for tiles in mazes]
     read = sorted(_kinds_read(automaton) | {("C", kind) for kind in automaton.kinds})
     on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
@@ -238,7 +238,7 @@ def _reasons(
 def _placed(automaton: Automaton, runs: Sequence[Run], where: NDArray[np.int64]) -> str:
     run = runs[where[0]]
     t, row, col = np.unravel_index(where[1], run.atoms.shape[1:])
-    return f"({row}, {col}) after {t} iterations in {find_task(automaton.task).in_a_line(run.tiles)}"
+    return f"({row}, {col}) after {t} iterations in {automaton.problem.in_a_line(run.tiles)}"
 
 
 def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:

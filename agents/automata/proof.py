@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.levels import Tiles, to_text
 from maze_nca_gym.mazes.neighbours import Offset
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, mazes_to_try, small_mazes
-from maze_nca_gym.mazes.tasks import Task, check_specification, find_task
+from maze_nca_gym.mazes.tasks import Task, check_specification
 from maze_nca_gym.support.files import user_path, write_all
 
 from ..policies.guarantees import Verdict
@@ -210,7 +210,7 @@ def prove(automaton: Automaton | str) -> Proof:
     from .compiling.config import find_automaton
 
     automaton = find_automaton(automaton)
-    task, trials = find_task(automaton.task), tuple(tried(automaton))
+    task, trials = automaton.problem, tuple(tried(automaton))
     nothing = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
     if any(trial.wrong is not None for trial in trials):
         return Proof(automaton, nothing, (), trials)
@@ -289,7 +289,7 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
     Raises:
         ValueError: one is not; the message draws a maze.
     """
-    task = find_task(automaton.task)
+    task = automaton.problem
     maze = mazes_to_try(task)[0][:1]
     changes = any(np.ndim(value) == 4 for value in theorem.ghosts(maze).values())
     picture = MazePicture(maze, theorem.ghosts(maze))
@@ -309,7 +309,7 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
 def _untrue(automaton: Automaton, theorem: Theorem) -> Iterator[Lemma]:
     """Yield a lemma that is false if a written theorem, whose lemmas hold, is not true of small mazes: then axioms of
     its author are not."""
-    task, written = find_task(automaton.task), replace(automaton, theorem=theorem)
+    task, written = automaton.problem, replace(automaton, theorem=theorem)
     (maze, *_) = small_mazes(task)
     picture = MazePicture(maze[None], theorem.ghosts(maze[None]))
     if not theorem.answers and not theorem.signals(picture, CENTRE, np.int64(0)):  # type: ignore[misc]
@@ -339,7 +339,7 @@ def _proof_of(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...]
     """
     if theorem.signals is not None:
         return tuple(Prover(automaton, theorem).lemmas()), theorem
-    task = find_task(automaton.task)
+    task = automaton.problem
     mazes = small_mazes(task)
     atoms = atoms_of(automaton, theorem, mazes[::10])
     runs = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes]

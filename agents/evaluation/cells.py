@@ -19,7 +19,7 @@ from ..rollouts import Batch, default_steps, label, try_out
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .records import row_in_words
-from .stability import Stability, effort, measure_stability
+from .stability import Stability, measure_stability, stability_effort
 from .statistics import Estimate
 
 DISTURBED = 32
@@ -165,7 +165,7 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) 
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=3)
     elif stability:
         part, n_steps = cell.labelled[: most_levels(config["size"]) // DISTURBED], found.curve[-1].step
-        total = len(part) * n_steps * effort(cell.policy.problem)
+        total = len(part) * n_steps * stability_effort(cell.policy.problem)
         with ProgressBar(f"{shown}, stability", total) as bar:
             disturbed = measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)
     return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough, config)

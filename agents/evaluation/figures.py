@@ -40,7 +40,7 @@ FIGURES = ("iterations", "sizes", "stability")
 """Names of the files, without the suffix of their format."""
 
 
-def draw(results: Sequence[Result], folder: Path, format: str, width: FigureWidth = None) -> list[Path]:
+def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width: FigureWidth = None) -> list[Path]:
     """Write the figures for which there are results into a folder, with their width in print; return their paths."""
     several_sizes = len({result.size for result in results}) > 1
     disturbed = any(result.stability is not None for result in results)

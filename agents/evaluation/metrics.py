@@ -157,12 +157,12 @@ def measure(
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
     if labelled.drawing is not None:
         return Evaluation(len(tiles), n_steps, curve, {})
-    kinds = kinds_of(policy.problem, tiles, paths, target, Scores(tables[-1]).optimal)
+    kinds = path_kinds(policy.problem, tiles, paths, target, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)
     return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)))
 
 
-def kinds_of(
+def path_kinds(
     task: Task,
     tiles: Tiles,
     path: NDArray[np.bool_],

@@ -13,7 +13,7 @@ from maze_nca_gym.support.options import checked
 
 from .cells import Result
 from .figure_options import FIGURE_FORMATS, FigureFormat, FigureWidth
-from .figures import FIGURES, draw
+from .figures import FIGURES, draw_evaluation
 from .records import CSV, Results
 
 
@@ -53,7 +53,7 @@ class EvaluationResults(Results[Result]):
         folder = user_path(folder)
         return {
             "results": self.save_numbers(folder),
-            "figure": draw(self.rows, folder, format, width) if self.rows else [],
+            "figure": draw_evaluation(self.rows, folder, format, width) if self.rows else [],
         }
 
     def save_numbers(self, folder: str | Path) -> list[Path]:

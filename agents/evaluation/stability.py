@@ -119,7 +119,7 @@ def measure_stability(
         levels: a set, or (N, H, W) tiles, prepared for the policy's task, or what `label` returned.
         n_steps: the usual number of iterations of an episode.
         batch: levels that run at once.
-        report: receives progress, `N * n_steps * effort(task)` in all.
+        report: receives progress, `N * n_steps * stability_effort(task)` in all.
 
     Raises:
         ValueError: the same errors as from `measure`, or the policy's weights are not shared among iterations.
@@ -196,6 +196,6 @@ def measure_stability(
     )
 
 
-def effort(task: Task) -> int:
+def stability_effort(task: Task) -> int:
     """Return the number of iterations of `measure_stability` as a multiple of `n_steps`."""
     return LONGER + len(FRACTIONS) + 2 * len(edits_of(task))

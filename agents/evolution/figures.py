@@ -29,7 +29,7 @@ GAP = 12
 """Pixels between the levels and around them."""
 
 
-def draw(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, title: str) -> None:
+def draw_evolution(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, title: str) -> None:
     """Write the files `CURVES`, statistics against rounds, and `HARDEST`, the hardest levels after some of the rounds.
 
     There the path of the first policy is blue, and the exact solution outlined in orange.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.mazes.population.members import Measurements, measure
+from maze_nca_gym.mazes.population.members import Measurements, measure_levels
 from maze_nca_gym.mazes.scoring import Scores
 
 from ..policies.policy import Policy
@@ -43,7 +43,7 @@ def find_opponents(policies: Mapping[str, Policy], levels: Tiles, steps: int | N
 
 @dataclass(frozen=True)
 class Regret:
-    """Measures levels by `population.members.measure` after the last iteration, averaged over all policies.
+    """Measures levels by `population.members.measure_levels` after the last iteration, averaged over all policies.
 
     Attributes:
         opponents: at least one policy, each with its number of iterations on a level, all of one task.
@@ -69,7 +69,7 @@ class Regret:
         for number, (policy, _) in enumerate(self.opponents):
             path, levels = self.paths(tiles, number), label(policy, tiles, targets)
             scores = Scores(score_paths(policy, levels, path))
-            found.append(measure(self.score, tiles, path, levels.wanted, policy.problem.judge, scores))
+            found.append(measure_levels(self.score, tiles, path, levels.wanted, policy.problem.judge, scores))
         return Measurements(*np.mean(found, axis=0))
 
     def paths(self, tiles: Tiles, number: int = 0) -> NDArray[np.float32]:

@@ -28,7 +28,7 @@ Snapshot: TypeAlias = dict[str, NDArray[Any]]
 `regret` (n,)."""
 
 
-def load(run: RunFolder, config: PopulationConfig) -> tuple[LevelPopulation, list[Snapshot]]:
+def load_record(run: RunFolder, config: PopulationConfig) -> tuple[LevelPopulation, list[Snapshot]]:
     """Return the population and the snapshots of a run, an empty population if it has no checkpoint.
 
     Raises:

@@ -127,7 +127,7 @@ def evolve(
     from ..policies.policy import Policy, common_task
     from ..policies.registry import named_policies
     from .measure import Regret, find_opponents
-    from .record import FILES, load, note, save
+    from .record import FILES, load_record, note, save
 
     options = {name: value for name, value in options.items() if value is not None}
     check_known(options, {*given, *options_of_evolution({})}, "evolve")
@@ -155,7 +155,7 @@ def evolve(
         opponents = find_opponents(found, levels, steps)
         configuration, changed = _described(opponents, given, options, config, schedule)
         run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
-        population, snapshots = load(run, config)
+        population, snapshots = load_record(run, config)
         if population.clock <= rounds:
             command = recorded(["evolve", *(words or found)], changed, untyped=untyped)
             run.begin({"command": command}, population.clock if len(population) else -1)
@@ -184,9 +184,9 @@ def evolve(
                         noted()
                         bar.advance(1)
                         between()
-        from .figures import draw  # here, as it loads matplotlib
+        from .figures import draw_evolution  # here, as it loads matplotlib
 
-        draw(run, snapshots, task, f"evolved against {against}")
+        draw_evolution(run, snapshots, task, f"evolved against {against}")
         return population
 
 

@@ -15,7 +15,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
 from ..evaluation.drawing import COLOURS, GREY, count_axis, curve, figure, panels
-from ..policies.learned.base import check_count
+from ..policies.learned.base import check_between
 
 
 class CurvePoint(NamedTuple):
@@ -53,8 +53,8 @@ class LearningCurve(BaseCallback):
     def __init__(self, envs: Mapping[str, VecEnv], seed: int, every: int, n_episodes: int = 512) -> None:
         if not envs:
             raise ValueError("envs must name at least one kind of held-out mazes")
-        check_count("every", every, 1, most=2**62)
-        check_count("n_episodes", n_episodes, 1)
+        check_between("every", every, 1, most=2**62)
+        check_between("n_episodes", n_episodes, 1)
         super().__init__()
         self.points: list[CurvePoint] = []
         self._envs, self._seed, self._every, self._n_episodes = dict(envs), seed, every, n_episodes

@@ -35,7 +35,7 @@ STYLES = tuple(product(("-", "--", ":", "-."), COLOURS))
 """Line style and colour of one row after the other."""
 
 
-def draw(
+def draw_sweep(
     results: SweepResults, jobs: Iterable[Job], format: FigureFormat = "png", width: FigureWidth = None
 ) -> list[Path]:
     """Write the figures into the folder of the sweep; return their paths.

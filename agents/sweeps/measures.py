@@ -136,7 +136,7 @@ class Measures:
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
         """Return what can be measured of a trained network, on its device, by name."""
         from ..evaluation.cells import prepare
-        from ..evaluation.leaderboard.entrants import measure as measure_scores
+        from ..evaluation.leaderboard.entrants import measure_scores
         from ..evaluation.metrics import measure
         from ..rollouts import default_steps, label
 

@@ -80,7 +80,7 @@ def sweep(
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
         OSError: a file could not be written, no disk space is left, or none of the runs could start.
     """
-    from .figures import draw
+    from .figures import draw_sweep
     from .specification import read_sweep
 
     name = str(what.get("preset", "fast")) if isinstance(what, Mapping) else Path(what).stem
@@ -101,7 +101,7 @@ def sweep(
     facts = {"command": command, "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
-    draw(results, jobs, format, figure_width)
+    draw_sweep(results, jobs, format, figure_width)
     return results
 
 

@@ -16,7 +16,7 @@ from .data import LevelStream
 from .device_batch import DeviceBatch
 from .processes import Workers
 from .state import TrainingState
-from .updates import backward
+from .updates import compute_gradients
 
 ENOUGH = 1.1
 """Least factor by which updates must be faster; smaller ones are within the noise of the measurement."""
@@ -95,7 +95,7 @@ def _seconds(run: TrainingState, batches: list[DeviceBatch]) -> float:
     began = time.perf_counter()
     for batch in batches:
         run.model.zero_grad()
-        loss, _ = backward(
+        loss, _ = compute_gradients(
             run, batch, None, torch.zeros(len(batch), dtype=torch.float32, device=batch.tiles.device), n_steps
         )
         float(loss)

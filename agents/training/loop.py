@@ -92,7 +92,7 @@ def run_updates(
 
     with (
         run.loop(save, intervals.save, workers.any) as between,
-        tf32(False, workers.device),  # but for the products of the network, see `updates.backward`
+        tf32(False, workers.device),  # but for the products of the network, see `updates.compute_gradients`
         made_ahead(stream, state.update) as batches,
     ):
         for batch in batches:

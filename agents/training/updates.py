@@ -67,7 +67,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
             members, batch = evolution.replay(config, state.update, batch)
         share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide)
         ages = torch.zeros(len(share), dtype=torch.float32, device=workers.device)
-        loss, after = backward(state, share, None, ages, config.model.n_iterations)
+        loss, after = compute_gradients(state, share, None, ages, config.model.n_iterations)
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     workers.average([*gradients, loss])
     norms = torch._foreach_norm(gradients)
@@ -134,14 +134,14 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
         generator = torch_rng_for(config.seed, "noise", state.update, device=states.device)
         noise = torch.randn(states.shape, generator=generator, dtype=states.dtype, device=states.device)
         states = states + config.pool.state_noise * noise
-    loss, after = backward(state, batch[part], states[part], ages[part], n_steps)
+    loss, after = compute_gradients(state, batch[part], states[part], ages[part], n_steps)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
         pool.put(members, reached, n_steps)
     return loss, after
 
 
-def backward(
+def compute_gradients(
     state: TrainingState, batch: DeviceBatch, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
     """Compute the gradients of a rollout; return its loss and last state, of which without a pool only the channels

@@ -114,7 +114,7 @@ def score(
     if canonical:
         kernels.compare_paths(as_one_map(targets), as_one_map(paths), table)
     elif is_optimal is None:
-        kernels.score_paths(levels, targets, paths, table)
+        kernels.fill_scores(levels, targets, paths, table)
     else:
         kernels.compare_paths(as_one_map(targets), as_one_map(paths), table)
         rounded, others = paths > 0.5, np.flatnonzero(table[:, COMPLETE] == 0)

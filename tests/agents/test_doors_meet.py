@@ -337,7 +337,7 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
     for task in COLUMNS.values():
         monkeypatch.setitem(maze_nca_gym.ENVIRONMENTS, environment_id(task), (find_task(task).question, 4))
     monkeypatch.setattr(sweeps_run, "make_executor", lambda *_: Here())
-    monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw_sweep", lambda *_: None)
     yield
     monkeypatch.undo()
     for name, task in own.items():

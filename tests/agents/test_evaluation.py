@@ -13,7 +13,7 @@ from scripted_policies import Counts, Dies, Flips, Oracle
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of, measure
+from maze_nca_gym.agents.evaluation.metrics import KINDS, measure, path_kinds
 from maze_nca_gym.agents.evaluation.statistics import Estimate, fisher, mean, proportion, student
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned import NCA
@@ -245,7 +245,7 @@ class TestAgreement:
     def kind(task, level, path):
         target = task.solve(level[None])
         optimal = score(level[None], path[None], target).optimal
-        return list(KINDS)[kinds_of(task, level[None], path[None], target, optimal)[0]]
+        return list(KINDS)[path_kinds(task, level[None], path[None], target, optimal)[0]]
 
     def test_random_sets_of_tiles_against_networkx(self):
         tiles = test_levels("sparse", 5, "shortest-path", 300).tiles
@@ -255,7 +255,7 @@ class TestAgreement:
         paths[100:] = shortest_path(
             np.where((tiles == Tile.EMPTY) & (rng.random(tiles.shape) < 0.2), Tile.WALL, tiles)
         )[100:]
-        found = kinds_of(SHORTEST_PATH, tiles, paths, targets, score(tiles, paths, targets).optimal)
+        found = path_kinds(SHORTEST_PATH, tiles, paths, targets, score(tiles, paths, targets).optimal)
         kinds = [kind_by_networkx(*level) for level in zip(tiles, paths, targets, strict=True)]
         assert [list(KINDS)[kind] for kind in found] == kinds
         assert set(kinds) == set(KINDS)
@@ -263,7 +263,7 @@ class TestAgreement:
     def test_canonical_diameters(self):
         tiles = test_levels("sparse", 5, "diameter", 20).tiles
         paths = np.stack([canonical_diameter(level) for level in tiles])
-        kinds = kinds_of(DIAMETER, tiles, paths, diameter(tiles), np.ones(20, bool))
+        kinds = path_kinds(DIAMETER, tiles, paths, diameter(tiles), np.ones(20, bool))
         assert set(kinds) == {list(KINDS).index("canonical")}
 
 

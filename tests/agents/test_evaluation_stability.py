@@ -19,7 +19,7 @@ from tables import for_each
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
-from maze_nca_gym.agents.evaluation.stability import effort, measure_stability
+from maze_nca_gym.agents.evaluation.stability import measure_stability, stability_effort
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import default_steps
 from maze_nca_gym.mazes.families import test_levels
@@ -201,8 +201,8 @@ def test_the_handcoded_diameter():
 def test_progress_adds_up():
     told = []
     stability(Oracle(), 10, batch=11, report=told.append)
-    assert sum(told) <= 30 * 10 * effort(SHORTEST_PATH)
-    assert sum(told) > 0.8 * 30 * 10 * effort(SHORTEST_PATH)
+    assert sum(told) <= 30 * 10 * stability_effort(SHORTEST_PATH)
+    assert sum(told) > 0.8 * 30 * 10 * stability_effort(SHORTEST_PATH)
 
 
 def test_weights_that_are_not_shared_cannot_run_on():

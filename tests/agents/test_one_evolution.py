@@ -53,7 +53,7 @@ SMALL: dict[str, Any] = {"n": 12, "rounds": 1, "size": 5, "steps": 3, "picture_e
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(figures, "draw", lambda *_: None)
+    monkeypatch.setattr(figures, "draw_evolution", lambda *_: None)
 
 
 def bare(**options: Any) -> MazeEnv:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.neighbours import offsets
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.options import check
 
 from ...policies.policy import Policy
@@ -87,7 +86,7 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
             comparison with NaN is false, so no bound would be exceeded.
     """
     program, pools = model.program(), automaton.pooled is not None
-    kinds = tuple(kind.name for kind in find_task(automaton.task).kinds)
+    kinds = tuple(kind.name for kind in automaton.problem.kinds)
     if program is None:
         raise ValueError("a certificate is for networks whose iterations are all the same, and known as a program")
     wrong = {

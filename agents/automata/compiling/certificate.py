@@ -46,7 +46,6 @@ import torch
 
 from maze_nca_gym.mazes.levels import one_hot
 from maze_nca_gym.mazes.small import small_mazes
-from maze_nca_gym.mazes.tasks import find_task
 
 from ...policies.policy import Policy
 from ..automaton import Automaton
@@ -166,7 +165,7 @@ def _check_run(automaton: Automaton, model: Policy) -> None:
     Raises:
         ValueError: it does not.
     """
-    task, answers = find_task(automaton.task), [int(signal) for signal in automaton.answers]
+    task, answers = automaton.problem, [int(signal) for signal in automaton.answers]
     (weight, *_) = model.parameters()
     for tiles in (maze[None] for maze in small_mazes(task)[::8]):
         maze = one_hot(tiles, task.n_tiles)
@@ -236,7 +235,7 @@ def worst_patch(automaton: Automaton, model: Policy) -> str:
     held = []
     for tap, code in zip(automaton.taps, np.array(worst.codes), strict=True):
         on = [automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, code))]
-        kind = find_task(automaton.task).kinds[kinds_of(automaton, code).argmax()].name
+        kind = automaton.problem.kinds[kinds_of(automaton, code).argmax()].name
         held.append(f"{tap}: {' '.join([kind, *on]) if code else 'no tile'}")
     return (
         f"the worst is {signal.name}, where the sum of {what} can be "

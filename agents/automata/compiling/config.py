@@ -122,7 +122,7 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
     return found if order is None else found.ordered(order)
 
 
-def changes(config: HintConfig, automaton: Automaton | None = None) -> dict[str, Any]:
+def hint_changes(config: HintConfig, automaton: Automaton | None = None) -> dict[str, Any]:
     """Return the options that give a configuration, beside its automaton: what differs from the defaults of that."""
     usual = HintConfig.of(config.automaton if automaton is None else automaton)
     found = differences(flat(config), flat(usual))

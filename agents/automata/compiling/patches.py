@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.neighbours import offsets
-from maze_nca_gym.mazes.tasks import find_task
 
 from ..automaton import Automaton, Signals
 from ..rules import Bits, TileKind
@@ -137,8 +136,7 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
 
 def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig) -> Iterator[Tiles]:
     """Yield the levels of a run in batches of one shape, (N, H, W) uint8, with and without a border."""
-    for name, size in product(automaton.tasks, config.sizes):
-        task = find_task(name)
+    for task, size in product(automaton.problems, config.sizes):
         batches = [
             task.generate(rng, config.n_levels // 2, size, family.generator, border=border, **options)
             for family in (FAMILIES[each] for each in config.families)
@@ -152,7 +150,7 @@ def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: Hint
 def few_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig, n: int) -> Iterator[Tiles]:
     """Yield n levels, (1, H, W) uint8, of a run's families and the automaton's tasks in turn, half without a border."""
     for number in range(n):
-        task = find_task(automaton.tasks[number % len(automaton.tasks)])
+        task = automaton.problems[number % len(automaton.problems)]
         family = FAMILIES[config.families[number % len(config.families)]]
         size, border = int(rng.choice(config.sizes)), bool(rng.integers(2))
         variant = family.variants[rng.integers(len(family.variants))]

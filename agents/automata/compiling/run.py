@@ -27,7 +27,7 @@ from maze_nca_gym.support.random_streams import rng_for
 from ...policies.guarantees import Guarantees, StepBound
 from ...policies.registry import MODEL_OF_RUN
 from ...runs import ProgressBar, RunFolder, check_folder, recorded
-from .config import HintConfig, changes, find_automaton
+from .config import HintConfig, find_automaton, hint_changes
 
 if TYPE_CHECKING:
     from ...policies.learned import NCA
@@ -114,7 +114,7 @@ def learn_automaton(
     run.begin(
         {
             "command": recorded(
-                ["learn-automaton", config.automaton], changes(config, automaton), untyped=_untyped(given)
+                ["learn-automaton", config.automaton], hint_changes(config, automaton), untyped=_untyped(given)
             ),
             "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {levels}",
             "device": "cpu",

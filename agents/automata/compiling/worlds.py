@@ -20,8 +20,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.tasks import find_task
-
 from ..automaton import Automaton
 from ..rules import Bits, Expression, expression_of
 from .patches import KIND_BITS, Codes, is_seen, mask_of
@@ -208,7 +206,7 @@ class _Search:
             ValueError: there are more than `MOST_CASES` combinations.
         """
         if prod(numbers) > MOST_CASES:
-            names, named = ", ".join(signal.name for signal in signals), find_task(self._automaton.task).kinds
+            names, named = ", ".join(signal.name for signal in signals), self._automaton.problem.kinds
             raise ValueError(
                 f"what {names} of {self._automaton.name} can be at {named[kind].name} tiles depends on "
                 f"{prod(numbers):,} combinations, but at most {MOST_CASES:,} are tried: `parts` with fewer signals, "

@@ -111,7 +111,7 @@ class Board(Results[Measured]):
             ValueError: there is no row, or another suffix than png, pdf and svg.
             OSError: the file could not be written.
         """
-        from .figures import draw
+        from .figures import draw_board
 
         check(bool(self.rows), "there is nothing to draw: the leaderboard has no rows")
         same = [each for each in published() if each.mazes == "same"]
@@ -123,7 +123,7 @@ class Board(Results[Measured]):
                 shown = [(line, line.values[score]) for line in lines if score in line.values]
                 aims = [(line, value) for line, value in shown if value >= line.values.get(CANONICAL, 0)]
                 panels[f"{name}: {score}"] = aims if score == EXACT else shown
-        return draw(panels, user_path(path), width)
+        return draw_board(panels, user_path(path), width)
 
     def save(
         self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None

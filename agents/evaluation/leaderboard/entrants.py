@@ -86,7 +86,7 @@ def learned_from(name: str | None) -> tuple[str, str]:
         return UNSTATED, UNSTATED
 
 
-def measure(
+def measure_scores(
     benchmark: BenchmarkSet, cell: Cell, labels: NDArray[np.bool_], lesson: tuple[str, str], batch: int | None
 ) -> Measured:
     """Return the scores of a policy on a set.

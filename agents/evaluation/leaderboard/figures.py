@@ -29,7 +29,7 @@ COLOURS = dict(zip(SUPERVISIONS, (ORANGE, BLUE, GREEN, PURPLE, GREY), strict=Tru
 """Supervision -> colour."""
 
 
-def draw(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width: FigureWidth = None) -> Path:
+def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width: FigureWidth = None) -> Path:
     """Write a picture with a panel for each set, and return its path.
 
     Args:

@@ -84,7 +84,7 @@ def bench(
     from ..cells import on_device, prepare
     from .answers import judge_tokens
     from .board import BOARD, Board
-    from .entrants import find_entrants, mazes_alike, measure, row_of
+    from .entrants import find_entrants, mazes_alike, measure_scores, row_of
     from .predictions import read_predictions
 
     if plot and out is None:
@@ -118,7 +118,7 @@ def bench(
             labels = benchmark.label(drawn.tiles)
             for name in entrants:
                 if name in models:
-                    row = measure(benchmark, cells[benchmark.name, name], labels, learned_from[name], batch)
+                    row = measure_scores(benchmark, cells[benchmark.name, name], labels, learned_from[name], batch)
                 else:
                     tokens = predicted[benchmark.name, name][: len(labels)]
                     right = judge_tokens(drawn.tiles, tokens, labels)

@@ -49,14 +49,14 @@ class LearnedPolicy(Policy):
         channel_names: Sequence[str] | None,
         pooled: Sequence[str] = (),
     ) -> None:
-        check_count("n_tiles", n_tiles, 2)
+        check_between("n_tiles", n_tiles, 2)
         asked = usual_task(n_tiles) if task is None else find_task(task)
-        check_count("n_channels", n_channels, len(pooled) + len(asked.answers))
+        check_between("n_channels", n_channels, len(pooled) + len(asked.answers))
         check_flags(shared_weights=shared_weights, last_relu=last_relu)
         if n_iterations is None and not shared_weights:
             raise ValueError("n_iterations must be a number if weights are not shared: each iteration has its own")
         if n_iterations is not None:
-            check_count("n_iterations", n_iterations, 1)
+            check_between("n_iterations", n_iterations, 1)
         names = names_of_channels(channel_names, n_channels, pooled, asked.answers)
         super().__init__(asked, n_tiles, names)
         self.shared_weights = shared_weights
@@ -95,7 +95,7 @@ class LearnedPolicy(Policy):
         return step
 
 
-def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
+def check_between(name: str, value: Any, least: int, most: int = MOST) -> None:
     """Check that a value is an integer from `least` to `most`.
 
     Raises:

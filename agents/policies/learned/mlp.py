@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.mazes.generation import Size, check_size
 
-from .base import LearnedPolicy, check_count
+from .base import LearnedPolicy, check_between
 
 LARGEST_SIDE = 2**10
 """Largest inner size, so that a malicious file cannot ask for absurd sizes."""
@@ -70,7 +70,7 @@ class MLP(LearnedPolicy):
         channel_names: Sequence[str] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        check_count("n_nodes", n_nodes, 1)
+        check_between("n_nodes", n_nodes, 1)
         rows, cols = check_size(size)
         if max(rows, cols) > LARGEST_SIDE:
             raise ValueError(f"size must be at most {LARGEST_SIDE}, got {size!r}")

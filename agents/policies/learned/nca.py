@@ -15,7 +15,7 @@ from maze_nca_gym.mazes.levels import KINDS
 
 from ..policy import EngineHints
 from ..program import RELU, Program, rectified
-from .base import LearnedPolicy, check_count, check_flags
+from .base import LearnedPolicy, check_between, check_flags
 
 FLOAT32_BITS = 32
 LARGEST_KERNEL = 63
@@ -98,7 +98,7 @@ class NCA(LearnedPolicy):
     ) -> None:
         check_flags(cut_corners=cut_corners, max_pool=max_pool, input_injection=input_injection)
         check_flags(pool_before_activation=pool_before_activation, symmetric=symmetric)
-        check_count("kernel_size", kernel_size, 1, LARGEST_KERNEL)
+        check_between("kernel_size", kernel_size, 1, LARGEST_KERNEL)
         if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size must be odd, got {kernel_size}")
         if symmetric and not (cut_corners and kernel_size == 3):

@@ -15,7 +15,7 @@ from maze_nca_gym.support.options import check
 
 from ..policy import Policy
 from ..weights import constructed, model_class
-from .base import check_count, names_of_channels
+from .base import check_between, names_of_channels
 
 LARGEST_MEAN = 1.5
 """Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""
@@ -126,8 +126,8 @@ class PathActor(Policy):
         network: Mapping[str, Any] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        check_count("n_channels", n_channels, 1)
-        check_count("n_iterations", n_iterations, 0)
+        check_between("n_channels", n_channels, 1)
+        check_between("n_iterations", n_iterations, 0)
         given = None if network is None else dict(network)
         self._given = {"n_tiles": n_tiles, "n_channels": n_channels, "n_iterations": n_iterations, "network": given}
         inner = None if network is None else _made(network)

@@ -21,7 +21,7 @@ from maze_nca_gym.envs.backend import host_array
 from maze_nca_gym.envs.level_source import DrawOwn, LevelSource
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.population import BreedingSchedule, Candidates, LevelPopulation, PopulationConfig
-from maze_nca_gym.mazes.population.members import measure
+from maze_nca_gym.mazes.population.members import measure_levels
 from maze_nca_gym.mazes.scoring import Scores
 from maze_nca_gym.support.names import check_count, check_keywords
 
@@ -158,7 +158,7 @@ class Evolution:
         """
         scores, path = Scores(state.scores.table[rows]), host_array(state.channels[:, 0])[rows]
         name = self.population.config.measure
-        measured = measure(name, state.tiles[rows], path, state.target[rows], self._judge, scores)
+        measured = measure_levels(name, state.tiles[rows], path, state.target[rows], self._judge, scores)
         ids, generations = self.ids[rows], self.generations[rows]
         n_own = int((generations != NOBODY).sum())
         self.population.tick(n_own)

@@ -199,7 +199,7 @@ def write_scores(levels, targets, path, i, sums, scores):
 
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
-def score_paths(levels, targets, paths, scores):
+def fill_scores(levels, targets, paths, scores):
     """Write the scores of every level's path."""
     sums = np.empty(N_SUMS, np.float32)
     for i in range(len(levels)):

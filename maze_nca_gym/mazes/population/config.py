@@ -13,7 +13,7 @@ from maze_nca_gym.support.options import Above, Between, Further, OneOf, Option,
 
 EVICTIONS = ("fitness", "replay-weight")
 MEASURES = ("regret", "loss", "accuracy")
-"""Measures of a path that `members.measure` takes, each of which is a score too."""
+"""Measures of a path that `members.measure_levels` takes, each of which is a score too."""
 SCORES = (*MEASURES, "learnability")
 PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""

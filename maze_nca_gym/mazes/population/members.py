@@ -74,7 +74,7 @@ class Measurements(NamedTuple):
     complete: NDArray[np.float64]
 
 
-def measure(
+def measure_levels(
     name: str,
     tiles: Tiles,
     path: NDArray[np.float32],

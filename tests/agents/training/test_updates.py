@@ -347,13 +347,13 @@ def test_updates_go_on_from_the_states_in_the_pool():
 
 
 def test_noise_is_as_strong_as_said_and_another_at_every_update(monkeypatch):
-    starts, plain = [], updates.backward
+    starts, plain = [], updates.compute_gradients
 
     def noted(state, batch, start, *rest):
         starts.append(start)
         return plain(state, batch, start, *rest)
 
-    monkeypatch.setattr(updates, "backward", noted)
+    monkeypatch.setattr(updates, "compute_gradients", noted)
     make_updates(started(n_iterations=None, pool_size=8, pool_steps=(3, 6), pool_fresh=1.0, state_noise=0.05), 2)
     for start in starts:
         assert float(start.std()) == pytest.approx(0.05, rel=0.1)
@@ -416,7 +416,7 @@ def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatc
             parameter.grad = torch.full_like(parameter, math.inf)
         return torch.tensor(0.5), torch.zeros(8, 1, 8, 8)
 
-    monkeypatch.setattr(updates, "backward", infinite)
+    monkeypatch.setattr(updates, "compute_gradients", infinite)
     state = started()
     with pytest.raises(Diverged, match=r"the loss was 0\.5, the norm of its gradient inf"):
         make_updates(state, 1)
