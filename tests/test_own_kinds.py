@@ -14,7 +14,7 @@ from gymnasium.wrappers import TimeLimit
 from own_tasks import EXAMPLES, IDS, own_tasks
 from tables import for_each
 
-from maze_nca_gym.agents import evolve, generate, load, solve, train
+from maze_nca_gym.agents import evaluate, evolve, generate, load, solve, train
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.cli import main
@@ -109,6 +109,8 @@ def test_files_of_levels(task: str, suffix: str, tmp_path: Path) -> None:
     levels = generate(file, n=3, size=6, task=task)
     np.testing.assert_array_equal(load_levels(file, found.letters).tiles, levels.tiles)
     assert (levels.tiles == found.generate(np.random.default_rng(0), 3, 6)).all()
+    model = NCA(found.n_tiles, 8, task=task, n_iterations=2)
+    assert evaluate({"mine": model}, levels=file, steps=2)[0].evaluation.n_levels == 3
 
 
 @pytest.mark.parametrize("task", EXAMPLES)

@@ -94,6 +94,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
     maze, held, rounds = steps.picture, steps.state("held"), steps.picture.of_map("rounds")
     near, length = [moved(CENTRE, tap) for tap in DIRECTIONS], maze.of_map(LENGTH)
 
+    # a tile's clock, and whether it still runs
     def time(at: Offset) -> Number:
         return maze.number("time", at)
 
@@ -121,13 +122,16 @@ def _claims(steps: Steps) -> Iterator[Claim]:
     def in_step(one: Offset, its: Number, other: Offset, time: Number) -> Truth:
         return implies(is_free(maze, one) & runs(other, time), time >= its - 1)
 
+    # what is supposed: all is so before, and clocks of neighbours are in step
     given = [rounds >= 0, *(time(at) >= 0 for at in (CENTRE, *near))]
     given += [fact for at in (CENTRE, *near) for fact in right(held(at), at, time(at), rounds).values()]
     given += [in_step(CENTRE, time(CENTRE), at, time(at)) for at in near]
     given += [in_step(at, time(at), CENTRE, time(CENTRE)) for at in near]
+    # a clock goes on unless a neighbour is behind
     waits = reduce(or_, (runs(at, time(at)) & (time(at) < time(CENTRE)) for at in near))
     goes_on, then = runs(CENTRE, time(CENTRE)) & ~waits, maze.of_map("then")
     given += [implies(goes_on, then == time(CENTRE) + 1), implies(~goes_on, then == time(CENTRE))]
+    # all is so at first, after an update, and after one of two neighbours at once
     off = dict.fromkeys(S, steps.t < 0)
     yield Claim("all is so at first", [], [*right(off, CENTRE, steps.t * 0, steps.t * 0).values()])
     for name, fact in right(steps.after(maze, held)(CENTRE), CENTRE, then, rounds + 1).items():

@@ -95,6 +95,7 @@ def evaluate(
     task = common_task(found)
     free = levels is None and steps is None
     check(free or not find_iterations, "find_iterations is for families of levels, without levels or steps")
+    # the sets: of families by name, or the levels that are given
     if levels is None:
         kinds = list(dict.fromkeys(families))
         inner = list(dict.fromkeys([sizes] if isinstance(sizes, int) else sizes))
@@ -110,6 +111,7 @@ def evaluate(
         about = {} if "family" in drawn.config else {"name": name, "family": name, "size": size}
         sets = [LevelSet(tiles, {**drawn.config, **about})]
         chosen = {"levels": sets[0].config["name"]}
+    # a cell is a policy on a set: each is measured, and saved before the next
     configuration = {
         "policies": list(found),
         **chosen,
@@ -134,6 +136,7 @@ def evaluate(
             n_levels = row.evaluation.n_levels
             right, name = n_levels - row.n_wrong, cell.levels.config["name"]
             say(f"{cell.name} on {name}: {right:,} of {n_levels:,} levels optimal")
+    # what was measured by then stays
     except KeyboardInterrupt:
         if out is None or not results.rows:
             raise

@@ -138,21 +138,25 @@ def evolve(
         if not isinstance(policies, Policy | Mapping):
             policies = [policies] if isinstance(policies, str | Path) else [*policies]
             untyped, words = "", [*map(str, policies)]
+        # the policies, which must be of one task
         found = on_device(named_policies(policies), device)
         task = common_task(found)
         task.check_one_channel("its levels cannot evolve")
+        # each option is of the rounds, the population, its mutation or the generator
         parts = (ROUNDS, options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
         of_rounds, own, of_mutation, of_generator = (
             {name: options[name] for name in part if name in options} for part in parts
         )
         schedule = BreedingSchedule(**of_rounds)
         config = PopulationConfig(**{"capacity": n, **own, "task": task.name, "mutation_options": of_mutation})
+        # the first levels, none of them in a test set
         shape = check_size(size)
         has_sets = shape[0] == shape[1] >= LEAST_SIZE
         reserved = held_out(shape[0], task) if has_sets else np.empty(0, np.uint64)
         draw_levels = partial(task.generate, size=shape, generator=generator, **of_generator)
         levels = different_levels(draw_levels, seed, n, reserved)
         opponents = find_opponents(found, levels, steps)
+        # begin the run, or go on with the one in the folder
         configuration, changed = _described(opponents, given, options, config, schedule)
         run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
         population, snapshots = load_record(run, config)
@@ -170,6 +174,7 @@ def evolve(
             with run.loop(partial(save, run, population, snapshots), save_every) as between:
                 regret = Regret([*opponents.values()], config.measure, batch, between)
                 noted = partial(note, run, population, snapshots, picture_every, regret.paths)
+                # the first levels enter, a batch at a time, so that a run can end in between
                 with ProgressBar(f"measuring {n:,} levels", n, len(population)) as bar:
                     for start in range(len(population), n, schedule.n_offspring):
                         fresh = population.fresh(levels[start : start + schedule.n_offspring])
@@ -177,6 +182,7 @@ def evolve(
                         bar.advance(len(fresh))
                         between()
                 noted()
+                # a round: offspring are measured, and replace members that are easier
                 with ProgressBar("rounds", rounds, population.clock) as bar:
                     for index in range(population.clock, rounds):
                         rng = rng_for(seed, "offspring", index)

@@ -73,6 +73,7 @@ def to_json(policy: Policy, name: str) -> bytes:
     same float32. `kinds` are the task's kinds of tile. `levels` has generated levels with the tiles of their canonical
     answers, numbered row by row, a list for each channel; it is there if only the task's own functions can judge one.
     """
+    # the taps that have a non-zero weight, of all state channels
     program, task = policy.program(), policy.problem
     assert program is not None, "`is_convolution` is asked before"
     kernel = program.kernel.detach()
@@ -100,6 +101,7 @@ def to_json(policy: Policy, name: str) -> bytes:
         "bias": _short(program.bias.detach()),
         "weights": _short(kernel[:, :, live[:, 0], live[:, 1]]),
     }
+    # the page cannot solve such a task, so it gets levels with their answers
     if task.judge:
         rng = rng_for(0, "page")
         content["levels"] = [
@@ -110,6 +112,7 @@ def to_json(policy: Policy, name: str) -> bytes:
             for levels in (task.generate(rng, _LEVELS_OF_SIZE, size) for size in _SIZES)
             for tiles, answer in zip(levels, task.solve_all(levels), strict=True)
         ]
+    # a line for each key, so that differences can be read
     lines = ",\n".join(
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in content.items()
     )

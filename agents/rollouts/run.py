@@ -96,6 +96,7 @@ def solve(
 
     name, found = named_policy(policy)
     task, found = found.problem, to_device(found, device)
+    # the levels: drawn afresh, or the first of a set
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     if levels is None:
         n = DEFAULT_N if n is None else n
@@ -116,12 +117,14 @@ def solve(
     what = f"{name}: {n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
     if these.tiles.size > MANY_TILES:
         say(f"{what}; finding the exact solutions first")
+    # the exact solutions, and the iterations that these may need
     labelled = label(found, these)
     enough = step_limit(found, labelled.target)
     n_steps = enough if steps is None else steps
     check_steps(found, n_steps)
     if found.guarantees.needs_border and not has_border(these.tiles).all():
         warnings.warn(border_warning(name), stacklevel=3)
+    # run until the path stays, and keep the states that show it
     at_once = usual_batch(these.tiles) if batch is None else batch
     say(f"{what}, at most {n_steps:,} iterations on each")
     began = time.perf_counter()

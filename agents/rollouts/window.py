@@ -41,6 +41,7 @@ def open_window(
         ValueError: a bad option, or levels on which the policy cannot run.
         NoScreenError: there is no screen.
     """
+    # the session iterates, the window shows it and says what the user asks for
     session = Session(policy, name, seed, **options)
     policies = policies if name in policies else {name: lambda: policy, **policies}
     window = Window(
@@ -78,6 +79,7 @@ def open_window(
                     ended = False
                     if left:
                         print(left, flush=True)
+            # an episode that has come to its end is reported once
             now = session.snapshot
             if ended or not now.step:
                 continue

@@ -221,11 +221,14 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
 
     check_known(content, options_of(Description), "a sweep")
     given = Description(**content)
+    # modules first: they may register presets, models and tasks that rows name
     for module in given.modules:
         import_own(module, "a sweep")
+    # names of rows are those of folders, so no two are alike
     rows, folders = [*given.combined()], Counter(as_folder(name) for name, _ in given.combined())
     twice = dict.fromkeys(repr(name) for name, _ in rows if folders[as_folder(name)] > 1)
     check(not twice, f"two rows are named {', '.join(twice)}")
+    # options that a row may have: those of every training, and of the rows' models
     known = {*OPTIONS, "preset"}
     for name, options in rows:
         is_short, preset = 0 < len(as_folder(name).encode()) <= LONGEST, options["preset"]
@@ -237,6 +240,7 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
         check_known(names, known, place)
         both = sorted(given.vary.keys() & names.keys() if place.startswith("row ") else ())
         check(not both, f"{', '.join(both)} is in vary, and in {place}")
+    # a configuration for each row, whose levels are tried
     varied = dict.fromkeys(name for place, names in given.places.items() if place != "options" for name in names)
     configs: dict[str, TrainingConfig] = {}
     records = []
@@ -251,6 +255,7 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
         values = {**config.to_json(), "preset": options["preset"]}
         configs[name] = config
         records.append(SweepRow(name, {option: values[option] for option in varied if option in values}, (name,)))
+    # what is measured, over which seeds
     measure = Measures.read(given.measure, configs.values())
     wanted = list(range(given.seeds)) if type(given.seeds) is int else given.seeds
     seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)

@@ -60,6 +60,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         title: the title above the panels.
         path: the file.
     """
+    # a column for each name, of the lines that have it
     columns: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     for name in ("loss", "valid_loss", *METRICS, LENGTH, "learning_rate", "seconds"):
         pairs = [(line["update"], line[name]) for line in lines if name in line]
@@ -71,6 +72,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         style: dict[str, Any] = {"linewidth": 2, "marker": "o" if len(x) < MANY else "", "markersize": 4.5}
         curve(axes, x, y if values is None else values, color=colour, label=label, **style)
 
+    # the panels, from top to bottom: losses, validation, lengths of solutions, rate
     evolving = len(columns[LENGTH][0]) > 0
     heights = (2, 2, 3, *((1.7,) if evolving else ()), 1.4)
     with figure(path, 9, 1.6 + sum(heights), title, style=OWN_STYLE) as drawn:

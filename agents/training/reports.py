@@ -67,6 +67,7 @@ def reporting(
             draw_curves(lines, title, run.path / CURVES)
             n_drawn = len(lines)
 
+    # a line goes to the folder, to TensorBoard, to the caller and to the terminal
     with ExitStack() as stack:
         events = stack.enter_context(tensorboard_events(run.path / EVENTS, lines)) if tensorboard else None
         progress = stack.enter_context(ProgressBar("update", config.n_updates, update, stderr=False, quiet=False))
@@ -87,6 +88,7 @@ def reporting(
             if policy is not None and (is_last or time.monotonic() - drawn_at >= EVERY):
                 draw(policy)
 
+        # whatever ends the run, the curves have its last line
         try:
             yield report
         except OSError:  # a full disk has no room for pictures either

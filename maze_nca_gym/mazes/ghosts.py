@@ -446,12 +446,14 @@ def canonical_path(
     """
     order_code(order)
     given = weights or {}
+    # the names of the ghosts, for this path among several
     flood = distance(end, free=free, weights=given, name=name)
     reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))
     ways = {towards: _named(ghost, name) for towards, ghost in LEADS.items()}
     step_name, n_steps_name = _named(STEP, name), _named(N_STEPS, name)
     path_name, enters = _named(ON_PATH, name), {towards: _named(ghost, name) for towards, ghost in ENTERS.items()}
 
+    # whether a move is part of a shortest path, and whether it is the first of these in the order
     def leads(picture: Picture, at: Offset, towards: str) -> Truth:
         there, far = moved(at, towards), picture.number(distance_name, at)
         near = (has & (far >= picture.number(distance_name, there) + w) for w, has in _by_weight(given, picture, there))
@@ -466,6 +468,7 @@ def canonical_path(
         on_path, length = picture.true(path_name, at), picture.of_map(length_name)
         begins, around = picture.tile(start, at) & reached, [moved(at, towards) for towards in DIRECTIONS]
         entered = reduce(or_, (picture.true(ghost, at) for ghost in enters.values()))
+        # facts of one tile
         found = {
             **flood.axioms(picture, at, t),
             "the path begins at the source, and enters all its other tiles": on_path == (begins | entered),
@@ -475,6 +478,7 @@ def canonical_path(
             "the path has fewer moves than there are tiles": picture.of_map(n_steps_name if given else length_name)
             < picture.of_map(N_TILES),
         }
+        # facts of a tile and one of its neighbours
         for towards in DIRECTIONS:
             there, before = moved(at, towards), moved(at, OPPOSITE[towards])
             if not several and not given:
@@ -504,6 +508,7 @@ def canonical_path(
                 found["a step is no longer than the heaviest, the last than the end"] = (n_steps >= 0) & implies(
                     n_steps >= 1, length <= heaviest * (n_steps - 1) + given.get(end, 1)
                 )
+        # facts of any two tiles close by
         for p, q in combinations((at, *around), 2):
             found[f"no two tiles of the path are equally far, {p} {q}"] = implies(
                 picture.true(path_name, p) & picture.true(path_name, q),

@@ -83,6 +83,7 @@ def load_scenarios(path: str | Path) -> LevelSet:
     """
     path = user_path(path)
     scenarios = read_scenarios(path)
+    # the map, and whether so many levels of it can be kept
     map_path = path.parent / Path(scenarios[0].map).name
     if not map_path.is_file():
         raise _error(path, 2, f"the scenario is of the map {scenarios[0].map}, which must be at {map_path}")
@@ -97,6 +98,7 @@ def load_scenarios(path: str | Path) -> LevelSet:
             f"{MOST_IN_ALL:,} are read: split the file",
         )
     scaled = scale(read_map(map_path), (rows, cols))
+    # each scenario must be of this map, from land to land
     sizes = [f"{each.shape[0]} x {each.shape[1]}" for each in scenarios]
     for number, (scenario, size) in enumerate(zip(scenarios, sizes, strict=True), 2):
         if (scenario.map, size) != (scenarios[0].map, sizes[0]):
@@ -113,6 +115,7 @@ def load_scenarios(path: str | Path) -> LevelSet:
                 raise _error(path, number, f"{where}: water is passable from water only, and a level is of land alone")
             if kind in BLOCKED:
                 raise _error(path, number, f"{where}, which is blocked; passable are {' '.join(PASSABLE)}")
+    # its optimal length must be that of the map, as far as both are rounded
     map_tiles, lengths = tiles_of(scaled), np.empty(len(scenarios))
     places = np.array([(each.start, each.goal) for each in scenarios], np.int64)
     starts, goals = np.ascontiguousarray((places @ (cols, 1)).T)
@@ -122,6 +125,7 @@ def load_scenarios(path: str | Path) -> LevelSet:
             raise _error(path, number, "no way leads from start to goal on this map")
         if not isclose(scenario.length, length, **ROUNDING):
             raise _error(path, number, f"optimal length is {length:.8g} on this map, got {scenario.length:.8g}")
+    # a level for each scenario
     tiles = np.repeat(map_tiles[None], len(scenarios), axis=0)
     for level, scenario in zip(tiles, scenarios, strict=True):
         level[scenario.start], level[scenario.goal] = Tile.SOURCE, Tile.TARGET

@@ -83,6 +83,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     Returns:
         (h, w, 3) uint8 of the layout's canvas.
     """
+    # the maze, or the channel that is enlarged in its place
     frame = blank(*layout.canvas)
     names, walls = snapshot.names, snapshot.tiles == Tile.WALL
     maze, enlarged = layout.maze, display.enlarged
@@ -94,6 +95,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
         draw_heat(frame, [maze], snapshot.channels[enlarged : enlarged + 1], walls)
         draw_ends(frame, maze, snapshot.tiles, OVERHANG, snapshot.kinds)
         outline(frame, maze.box, palette.RULE)
+    # the channels, with their scrollbar
     if layout.channels:
         draw_channels(frame, layout, snapshot.channels, walls)
     for channel, panel in layout.channels:
@@ -111,6 +113,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
         box = Box(maze.top + first[0], maze.left + first[1], ends[0] - first[0], ends[1] - first[1])
         outline(frame, box, palette.STRONG)
         outline(frame, box.grown(-1), palette.STRONG)
+    # the header, the buttons and the line of the state
     title = snapshot.title
     if enlarged is not None:
         title = f"{names[enlarged]}, {bounds(snapshot.channels[enlarged][None])[0]}"
@@ -125,6 +128,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     put_text(line, top, right, display.state, TEXT, palette.FAINT_INK, "right")
     room = right - text_width(display.state, TEXT) - 2 * EDGE
     put_text(line, top, EDGE, shorten(display.status, TEXT, max(0, room)), TEXT)
+    # what lies over all of it
     if display.help:
         _draw_help(frame, display.help, snapshot)
     if display.menu:

@@ -95,12 +95,14 @@ def learn_automaton(
     from .linear import separated
     from .patches import few_to_watch
 
+    # what is to be learned, by which options
     folder = Path(out)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
     given, automaton = automaton, find_automaton(automaton, options.get("order"))
     split = separated(automaton)
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+    # what the run says of its work and of its levels
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
     each = f"each patch of {automaton.neighbourhood} tiles once"
     if config.n_mazes is None:
@@ -122,6 +124,7 @@ def learn_automaton(
             "threads": threads,
         }
     )
+    # learn from all patches, or from few mazes and questions
     began = time.monotonic()
     print(f"{printable(str(folder))}: {work}")
     with learning_on(threads), ProgressBar("update", n_updates) as progress:

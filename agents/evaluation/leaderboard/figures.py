@@ -41,6 +41,7 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
         ValueError: another suffix.
         OSError: the file could not be written.
     """
+    # the axes, which all panels share; what states no weights is at the right
     heights = [min(1.0 + 0.35 * len(found), 2.2 + 0.13 * len(found)) for found in sets.values()]
     lines = [line for found in sets.values() for line, _ in found]
     weights = [line.entry.weights for line in lines if line.entry.weights]
@@ -54,6 +55,7 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
     with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10 * scale}, printed=width) as drawn:
         drawn.set_figheight(drawn.get_figheight() * max(1.0, WIDTHS["page"] / drawn.get_figwidth()))  # room for names
         shown = panels(drawn, len(sets), 1, height_ratios=heights)
+        # a panel for each set, with a point for each solver
         for axes, (title, found) in zip(shown, sets.items(), strict=True):
             axes.set_title(title, loc="left", color=INK)
             for line, value in found:
@@ -77,6 +79,7 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
             axes.set_ylim(max(-0.08, _height(min(value for _, value in found)) - 0.3), 2.45)
             axes.axhline(_height(100), color=GREY, linewidth=0.8, zorder=0)
         shown[-1].set_xlabel("weights")
+        # the legend has the colours and shapes that occur
         used = {line.entry.supervision for line in lines}
         samples: dict[str, dict[str, Any]] = {
             f"learns from {name}" if name != "by hand" else name: {"color": COLOURS[name]}
@@ -94,6 +97,7 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
         samples |= {name: own for name, (is_used, own) in looks.items() if is_used}
         usual = {"linestyle": "none", "marker": "s", "color": GREY, "markersize": 8}
         legend(drawn, {label: Line2D([], [], **{**usual, **own}) for label, own in samples.items()})
+        # names last, where there is room for them
         for axes, found in zip(shown, sets.values(), strict=True):
             label_points(drawn, axes, [f"{line.name}  {value:.4g}" for line, value in found])
     return path

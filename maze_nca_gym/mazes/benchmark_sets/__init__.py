@@ -133,6 +133,7 @@ def _refuse(name: str, n: int) -> Tiles:
 
 def _all_sets() -> Iterator[BenchmarkSet]:
     """Yield the sets in the order of lists."""
+    # mazes of other papers, tile for tile
     for name, part, use in (("maze-unique-30", 1, ""), ("maze-unique-train-30", 0, "; for training")):
         yield BenchmarkSet(
             name=name,
@@ -157,6 +158,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
             read=partial(original.read_original, split),
             hashes=original.held_out_hashes if split == "test" else None,
         )
+    # HRM's procedure, for those who have no files of it
     for split, name in splits.items():
         rule = f"no border, 30 to 50 % walls at random, at least {hard.LEAST_MOVES[split]} moves, ties everywhere"
         yield BenchmarkSet(
@@ -175,6 +177,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
     for side in (21, 31):
         draw = partial(prim.prim_levels, side)
         yield BenchmarkSet(name=f"anca-prim-{side}", stands_for=rule, source=source, n=1000, side=side, draw=draw)
+    # kinds of mazes that other papers describe, drawn by their rules
     perfect, source = "perfect maze with a border, any two tiles", "size of CTM's, arXiv 2505.05522; drawn here"
     for size, n in ((39, 1000), (99, 200)):
         yield _drawn("ctm", size, n, _generated("perfect", size - 2), perfect, source, frame=0)

@@ -48,6 +48,7 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
         raise ValueError("it is no population of levels")
     if state.get("format") != FORMAT:
         raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
+    # the counters and the configuration
     for name in ("clock", "next_id", "n_replacements"):
         Option(name, int, (Between(0, LARGEST_COUNT),)).check(state.get(name))
     values, names = state.get("config"), {each.name for each in fields(PopulationConfig)}
@@ -55,6 +56,7 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
         wanted = f"a population's configuration must hold {', '.join(sorted(names))}"
         raise ValueError(f"{wanted}, got {values!r}{OTHER_VERSION}")
     config = PopulationConfig(**values)
+    # the arrays: their names, dtypes, dimensions and lengths
     missing, surplus = sorted(ARRAYS.keys() - arrays.keys()), sorted(arrays.keys() - ARRAYS.keys())
     if missing or surplus:
         raise ValueError(f"arrays are missing: {missing}, or unknown: {surplus}")
@@ -72,6 +74,7 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
         raise ValueError(f"record_edits must have 3 columns, got {arrays['record_edits'].shape[1]}")
     if len(arrays["tiles"]) > config.capacity:
         raise ValueError(f"{len(arrays['tiles'])} levels exceed the capacity of {config.capacity}")
+    # what they hold must be possible together
     completed, n_seen, last_seen, born = (arrays[name] for name in ("completed", "n_seen", "last_seen", "record_born"))
     wrong = {
         "fitness is not finite": ~np.isfinite(arrays["fitness"]),
