@@ -267,7 +267,7 @@ def test_objects_of_python_are_no_part_of_a_command():
 
 def test_a_sweep_that_is_described_in_python(monkeypatch):
     monkeypatch.setattr(sweeps_run, "run_sweep", lambda sweep, folder, about, facts, *_: ([facts["command"]], []))
-    monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw_sweep", lambda *_: None)
     options = {"n_channels": 6, "sizes": (6, 8)}
     (command,) = sweep({"preset": "fast", "options": options, "seeds": 2}, out="runs/a")
     assert command == "maze-nca-gym train fast --seeds 2 --n-channels 6 --sizes 6 8 --out runs/a --device auto"
