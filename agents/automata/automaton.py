@@ -93,8 +93,7 @@ class Automaton:
     def __post_init__(self) -> None:
         check_options(self)
         kinds, answers = self.problem.kinds, self.problem.answers
-        for name, bound in self.also.items():
-            task = find_task(name)
+        for task, bound in zip(self.problems[1:], self.also.values(), strict=True):
             if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
                 raise ValueError(f"the task {task.name} has other kinds of tile or answers than that of {self.name}")
             if not isinstance(bound, StepBound):

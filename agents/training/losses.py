@@ -83,7 +83,8 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
             a level whose states explode still has a gradient, but does not outweigh all others.
     """
     drawn = (answer_of(state, target).float().flatten(1, -2) for state in states)
-    of_levels = torch.stack([LOSSES[loss](path, target.flatten(1, -2)) for path in drawn])
+    function, wanted = LOSSES[loss], target.flatten(1, -2)
+    of_levels = torch.stack([function(path, wanted) for path in drawn])
     return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)
 
 

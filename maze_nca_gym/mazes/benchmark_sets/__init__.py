@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes import generation
 from maze_nca_gym.mazes.benchmark_sets import hard, original, prim, streams, unique
 from maze_nca_gym.mazes.benchmark_sets.cells import draw_mazes, from_every_tile, news_levels, rngs
 from maze_nca_gym.mazes.benchmark_sets.streams import STREAM, stream_levels
 from maze_nca_gym.mazes.families import FAMILIES, named_set, number_of, reserved_hashes
-from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import Task
@@ -113,9 +113,9 @@ def _drawn(
     )
 
 
-def _generated(generator: str, size: int) -> Callable[[str, int], Tiles]:
+def _generated(generator: Callable[..., Tiles], size: int) -> Callable[[str, int], Tiles]:
     """Return a draw of the levels of a generator with a border; each has a seed of its own."""
-    return lambda name, n: np.concatenate([generate(rng, 1, size, generator) for rng in rngs(name, n)])
+    return lambda name, n: np.concatenate([generator(rng, 1, size) for rng in rngs(name, n)])
 
 
 def _cells(size: int, root: str, loops: float = 0.0) -> Callable[[str, int], Tiles]:
@@ -180,13 +180,15 @@ def _all_sets() -> Iterator[BenchmarkSet]:
     # kinds of mazes that other papers describe, drawn by their rules
     perfect, source = "perfect maze with a border, any two tiles", "size of CTM's, arXiv 2505.05522; drawn here"
     for size, n in ((39, 1000), (99, 200)):
-        yield _drawn("ctm", size, n, _generated("perfect", size - 2), perfect, source, frame=0)
+        yield _drawn("ctm", size, n, _generated(generation.perfect, size - 2), perfect, source, frame=0)
     rule = "perfect maze with a border, carved from its start, which is nearly always a dead end; any cell as goal"
     source = "{} of DT-Net's, arXiv 2202.05826; drawn here"
     for size, n in ((9, 1000), (13, 1000), (59, 500), (201, 100)):
         yield _drawn("dt-net-rooted", size, n, _cells(size, "start"), rule, source.format("rule"))
         like = f"dt-net-rooted-{size}"
-        yield _drawn("dt-net", size, n, _generated("perfect", size), perfect, source.format("size"), redraws=like)
+        yield _drawn(
+            "dt-net", size, n, _generated(generation.perfect, size), perfect, source.format("size"), redraws=like
+        )
     free = "perfect maze with a border, any two cells, the start mostly no dead end"
     loops = "maze with a border, a tenth of the walls between cells open, any two cells"
     source = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
@@ -207,7 +209,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
         yield _drawn("news-every", side, n, levels, f"{rule}as the start", source, frame=0, every_tile=True)
     rule, source = "random maze, half of it walls", "the paper's mazes; drawn here"
     for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200)):
-        yield _drawn("paper", size, n, _generated("random", size), rule, source)
+        yield _drawn("paper", size, n, _generated(generation.random, size), rule, source)
     rule = (
         f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
         "no route is an empty answer"
