@@ -139,7 +139,7 @@ def to_html(policy: Policy, name: str) -> bytes:
     def content(path: str) -> str:
         return (own if path == "policies/list.js" else (PAGE / path).read_bytes()).decode()
 
-    page = (PAGE / "index.html").read_text(encoding="utf-8")
+    page = re.sub(" *<a .*</a>\n", "", (PAGE / "index.html").read_text(encoding="utf-8"))  # no other page is beside it
     page = re.sub('<link rel="stylesheet" href="(.*)">', lambda link: f"<style>\n{content(link[1])}</style>", page)
     return re.sub('(<script) src="(.*)">', lambda tag: f"{tag[1]}>\n{content(tag[2])}", page).encode()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, update_wrapper, wraps
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,8 @@ class Task:
         n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
         solve: (N, H, W) tiles -> bool canonical solutions, (N, H, W) or with several channels (N, K, H, W), empty where
             there is none. It may take an `order` of directions.
-        is_optimal: (N, H, W) tiles and bool paths of that shape -> (N,) bool, whether each is some optimal solution.
+        is_optimal: (N, H, W) tiles and bool paths of that shape -> (N,) bool, whether each is some optimal solution. By
+            default only the canonical one is.
         usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16, of all
             channels.
         default_steps: iterations at size 16 for a model that states no number itself.
@@ -80,11 +81,11 @@ class Task:
     kinds: tuple[Kind, ...] = KINDS
     answers: tuple[str, ...] = ("path",)
     mark: Callable[[np.random.Generator, Tiles], Tiles] | None = None
-    n_channels: int
+    n_channels: int = 8
     solve: Callable[[Tiles], NDArray[np.bool_]]
-    is_optimal: IsOptimal
-    usual_length: int
-    default_steps: int
+    is_optimal: IsOptimal = None  # type: ignore[assignment]  # `__post_init__` has the default, which needs `solve`
+    usual_length: int = 64
+    default_steps: int = 64
     found: str = "solved"
     may_be_empty: bool = False
     guidance: Callable[[Tiles], Guidance | NDArray[np.bool_]] | None = None
@@ -109,6 +110,9 @@ class Task:
                 with empty and wall, or two that share a name or a letter; no answer, two of one name, more than
                 channels, or several with a `rank`; or guidance without names of its channels.
         """
+        if self.is_optimal is None or getattr(self.is_optimal, "__func__", None) is Task._is_canonical:
+            # that of another task, if `replace` made this one of it
+            object.__setattr__(self, "is_optimal", self._is_canonical)
         if isinstance(self.solve, Fixpoint) and self.specification is None:
             object.__setattr__(self, "specification", self.solve.specification)
         if not isinstance(self.name, str) or not self.name.strip():
@@ -138,6 +142,10 @@ class Task:
             twice = sorted({each for each in given if given.count(each) > 1})
             if twice:
                 raise ValueError(f"two kinds of tile of the task {self.name!r} have the {what} {', '.join(twice)}")
+
+    def _is_canonical(self, tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return whether each path is the canonical solution, see `is_optimal`."""
+        return cast("NDArray[np.bool_]", (paths == self.solve(tiles)).all(axis=tuple(range(1, paths.ndim))))
 
     @property
     def n_tiles(self) -> int:

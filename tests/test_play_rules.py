@@ -1,0 +1,162 @@
+"""The page docs/play/rules.html: its notation means what it means in Python, and its check finds what is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from test_play import PAGE, needs_chromium, needs_node, serve
+
+from maze_nca_gym.mazes import parse
+
+PARTS = ("parts", "levels", "rules", "automaton", "booleans", "answers", "notation", "trial")
+EXAMPLES = {
+    "flood": (10552, "right: shows the answer of the task my-reach within 2 A + 4 iterations, on every maze"),
+    "even moves": (10552, "right: shows the answer of the task my-even within 3 A + 4 iterations, on every maze"),
+    "shortest path": (10552, "right: shows the answer of the task shortest-path within 11 A + 4 iterations, on every"),
+    "dead ends": (8, "refuted: does not show an answer within 3 A + 4 iterations on a maze"),
+}
+"""Example of the page -> the mazes that it tries, and what `prove` says."""
+MISTAKES = {
+    "": "line 1: there is no rule yet",
+    "PATH": "line 1: a rule is NAME = …",
+    "path = tile(SOURCE)": "line 1: the name of a signal has capitals, as PATH has",
+    "PATH = WET": "line 1: there is no signal WET; there are PATH",
+    "PATH = SOURCE": "line 1: there is no signal SOURCE; a kind of tile is tile(SOURCE)",
+    "PATH = tile(WALLS)": "line 1: tile(…) takes EMPTY, WALL, SOURCE, TARGET, not WALLS",
+    "PATH = (tile(WALL)": "line 1: “)” is missing at the end of the rule of PATH",
+    "PATH = A\nA = up(around(A))": "line 2: up(…) reads a neighbour of a neighbour",
+    "PATH = A\nA = around(A, 5)": "line 2: around(…, n) takes a number n from 1 to 4",
+    "PATH = A\n\nA = A == A": "line 3: rules compare nothing",
+    "PATH = A\nA = not A": "line 2: write ~, not “not”",
+    "PATH = A\nA = A A": "line 2: the rule of A goes on with “A”",
+    "PATH = A\nA = A\nA = A": "line 3: A has a rule already; join both by |",
+    "PATH = A\nA = A\n  | B": "line 3: there is no signal B; there are PATH, A",
+    "PATH = ~": "line 1: the rule of PATH ends too early",
+    "PATH = A $ A\nA = A": "line 1: “$” has no meaning here",
+    "PATH = A | PATH\nA = A": "line 1: PATH is the answer, which no rule reads",
+}
+"""Rules -> what their error says."""
+
+
+def ask_node(tmp_path, script):
+    """What a script prints as JSON, after the parts of the page; it may use `EXAMPLES`."""
+    editor = (PAGE / "editor.js").read_text(encoding="utf-8")
+    (examples,) = re.findall(r"const EXAMPLES = (\{\n.*?\n  \});", editor, re.DOTALL)
+    code = "".join((PAGE / f"{part}.js").read_text(encoding="utf-8").replace('"use strict";', "", 1) for part in PARTS)
+    path = tmp_path / "asked.js"
+    path.write_text(f"{code}\nconst {{notation, trial}} = MazePlay, EXAMPLES = {examples};{script}", encoding="utf-8")
+    return json.loads(subprocess.run(["node", path], capture_output=True, check=True, timeout=120).stdout)
+
+
+@needs_node
+def test_mistakes_are_named_with_their_line(tmp_path):
+    script = "try {notation.read(text); return ''} catch (error) {return error.message}"
+    said = ask_node(tmp_path, f"console.log(JSON.stringify({json.dumps(list(MISTAKES))}.map((text) => {{{script}}})))")
+    for (text, message), words in zip(MISTAKES.items(), said, strict=True):
+        assert words.startswith(message), text
+
+
+@needs_node
+def test_the_check_and_a_proof_of_the_same_rules_in_python_agree(tmp_path, capsys, forgotten):
+    pytest.importorskip("z3")
+    script = """
+        const found = Object.fromEntries(Object.entries(EXAMPLES).map(([name, [task, text]]) => {
+          const policy = notation.read(text), {n} = trial.check(policy, task);
+          return [name, {n, python: notation.toPython(policy, trial.TASKS[task])}];
+        }));
+        console.log(JSON.stringify(found));
+    """
+    found = ask_node(tmp_path, script)
+    assert found.keys() == EXAMPLES.keys()
+    for name, (n_tried, said) in EXAMPLES.items():
+        proving, _, compiling = found[name]["python"].partition("network, certificate")
+        scope = {}
+        exec(proving, scope)
+        assert capsys.readouterr().out.startswith(said), name
+        assert found[name]["n"] == n_tried
+        assert compiling == " = compile_automaton(automaton)\n"
+
+
+@needs_node
+def test_rules_are_read_as_in_python(tmp_path):
+    """Random rules, two iterations from random states, by the nodes of the page and by the lambdas that it prints."""
+    texts = [
+        "PATH = A\nA = ~A ^ B & around(B, 2) | up(~A & B)\nB = left(A | tile(WALL)) ^ ~(B | right(tile(TARGET))) & B\n",
+        "PATH = ~B\nA = around(~A | B) & ~(A ^ B ^ C)\nB = down(A ^ B) | around(tile(EMPTY) & ~A, 3)\nC = ~C\n",
+    ]
+    script = f"""
+        const level = MazePlay.levels.parse("S.#\\n.#.\\n..T", 0);
+        console.log(JSON.stringify({json.dumps(texts)}.map((text) => {{
+          const policy = notation.read(text), automaton = new MazePlay.Automaton(policy, level), states = [];
+          for (let i = 0; i < 6; i++) {{ automaton.step(); states.push([...automaton.copyState()]); }}
+          return {{states, python: notation.toPython(policy, trial.TASKS.path)}};
+        }})));
+    """
+    maze = parse("S.#\n.#.\n..T")
+    for each in ask_node(tmp_path, script):
+        scope = {}
+        exec(each["python"].partition("bound =")[0], scope)
+        signals, rules = scope["Signal"], scope["rules"]
+        state = np.zeros((len(signals), 3, 3), bool)
+        for seen in each["states"]:
+            state = np.stack([rules[signal](View(maze, state)) for signal in signals])
+            assert (state == np.array(seen).reshape(3, 3, -1).transpose(2, 0, 1)).all()
+
+
+class View:
+    """What rules see of all tiles of a maze: (H, W) bool, False beyond the edge."""
+
+    def __init__(self, maze, state):
+        self.maze, self.state = maze, state
+
+    def __call__(self, signal, tap="C"):
+        return shifted(self.state[signal], tap)
+
+    def tile(self, kind, tap="C"):
+        return shifted(self.maze == kind, tap)
+
+
+def shifted(bits, tap):
+    down, right = {"C": (0, 0), "U": (-1, 0), "L": (0, -1), "D": (1, 0), "R": (0, 1)}[tap]
+    framed = np.pad(bits, 1)
+    return framed[1 + down : 1 + down + bits.shape[0], 1 + right : 1 + right + bits.shape[1]]
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_the_page_runs_checks_copies_and_links(tmp_path):
+    script = """
+        const {state} = MazePlay.page, rules = find("#rules"), said = [];
+        const type = async (text) => { rules.value = text; rules.dispatchEvent(new Event("input")); await wait(400); };
+        await until(() => find("#status").textContent.includes("right"));
+        await type("PATH = WET\\nWET = tile(SOURCE) | arund(WET)");
+        said.push(find("#error").textContent, state.policy.names.length);
+        await type("PATH = WET\\nWET = tile(SOURCE) | around(WET) | WET");
+        find("#check").click();
+        await until(() => find("#check").textContent === "Check");
+        said.push(find("#verdict").textContent, MazePlay.levels.toText(state.automaton.level), state.playing);
+        find("#example").value = "shortest path";
+        find("#example").dispatchEvent(new Event("change"));
+        rules.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true}));
+        await until(() => find("#check").textContent === "Check");
+        find("#python").click();
+        said.push(find("#verdict").textContent, state.program.includes("Signal.NEAR_U"));
+        said.push(find("#thumbnails").children.length);
+        find("#share").click();
+        return [...said, new URLSearchParams(location.hash.slice(1)).get("rules") === rules.value];
+    """
+    page = tmp_path / "play" / "rules.html"
+    shutil.copytree(PAGE, page.parent)
+    said = serve.ask_page(page, script, tmp_path / "profile")
+    assert said[0] == "Line 2: there is no signal arund; there are PATH, WET."
+    assert said[1] == 2
+    assert re.fullmatch(r"Wrong on maze \d+, which is shown: it comes to rest with another answer\. Step .*", said[2])
+    assert "#" in said[3]
+    assert said[4] is False
+    assert said[5].startswith("Right on all 10,552 mazes that were tried")
+    assert said[6:] == [True, 11, True]
