@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 from oracles import levels_with_endpoints
+from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.cli import main
@@ -250,8 +252,19 @@ class TestFiles:
             ("x.csv", f"{HEADER}\na,S #G,SooG,2", "line 2: without the 'o' of its path, the answer must be the maze"),
             ("x.csv", f"{HEADER}\na,SS G,SSoG,2", "line 2: a maze has one S and one G, got 2 and 1"),
             ("x.csv", f"{HEADER}\na,S   ,S   ,2", "line 2: a maze has one S and one G, got 1 and 0"),
-            ("x.maz", "S.T", "x.maz is no file of levels; those end in .txt, .csv, .map, .scen, .npz"),
-            ("x.PNG", "S.T", "x.PNG is no file of levels; those end in .txt"),
+            (
+                "x.maz",
+                "S.T",
+                "x.maz is no file of levels; those end in .txt, .csv, .map, .scen, .npz, .npy, .json, .png",
+            ),
+            ("x.gif", "S.T", "x.gif is no file of levels; those end in .txt"),
+            ("x.PNG", "S.T", "x.PNG is no picture of a maze: it must be a PNG file of at most 16,777,216 pixels"),
+            ("x.npy", "S.T", "x.npy is no array of levels"),
+            ("x.json", "S.T", "x.json is no JSON file of levels"),
+            ("x.json", "[" * 10**5, "x.json is no JSON file of levels"),
+            ("x.json", "[[0, 1], [0]]", "x.json is no JSON file of levels"),
+            ("x.json", "[[0, 99]]", "x.json is no JSON file of levels: tiles must be"),
+            ("x.json", '{"tiles": 1}', "x.json is no JSON file of levels"),
             ("x.txt", "S.. \n...\n..T", "x.txt has no drawings of levels: all rows of a level must be equally long"),
             ("x.txt", "S.T\n\nS.\n", r"x.txt has no drawings of levels: all levels must have the same shape, got \(1"),
             ("x.txt", "\n", "x.txt has no drawings of levels: the level has no rows"),
@@ -261,6 +274,36 @@ class TestFiles:
         (tmp_path / file).write_text(content)
         with pytest.raises(ValueError, match=message):
             load_levels(tmp_path / file)
+
+    @for_each("side", [1, 3])
+    @for_each("mode", ["RGB", "RGBA"])
+    def test_arrays_and_pictures_of_others(self, side: int, mode: str, tmp_path: Path) -> None:
+        np.save(tmp_path / "x.npy", SQUARE.astype(np.int64))
+        (tmp_path / "x.json").write_text(json.dumps(SQUARE.tolist()))
+        colours = np.array([[250, 255, 240], [0, 0, 0], [0, 80, 200], [0, 150, 100]], np.uint8)
+        pixels = colours[SQUARE[0]].repeat(side, axis=0).repeat(side, axis=1)
+        Image.fromarray(pixels).convert(mode).save(tmp_path / "x.png")
+        for suffix, expected in ((".npy", SQUARE), (".json", SQUARE), (".png", SQUARE[:1])):
+            np.testing.assert_array_equal(load_levels(tmp_path / f"x{suffix}").tiles, expected)
+
+    def test_pictures_and_arrays_that_are_none(self, tmp_path: Path) -> None:
+        """A bomb is not unpacked, and nothing is unpickled."""
+        Image.new("RGB", (4, 6), (255, 0, 0)).save(tmp_path / "red.png")
+        Image.new("1", (5000, 5000)).save(tmp_path / "large.png")
+        (tmp_path / "cut.png").write_bytes((tmp_path / "red.png").read_bytes()[:45])
+        np.save(tmp_path / "object.npy", np.array([{}]))
+        (tmp_path / "claim.npy").write_bytes(
+            b"\x93NUMPY\x01\x00F\x00" + b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 999, 999)}\n"
+        )
+        for file, message in {
+            "red.png": r"the colour \(255, 0, 0\) at \(0, 0\) is not near black, white, blue and green",
+            "large.png": "at most 16,777,216 pixels, got 5,000 x 5,000",
+            "cut.png": "cut.png is no picture of a maze: it is damaged",
+            "object.npy": "object.npy is no array of levels",
+            "claim.npy": "claim.npy is no array of levels",
+        }.items():
+            with pytest.raises(ValueError, match=message):
+                load_levels(tmp_path / file)
 
     @for_each(
         ("drawing", "message"),

@@ -93,6 +93,12 @@ def written(path: Path, **arrays: Any) -> None:
 
 
 class TestLevelSet:
+    def test_printed_as_drawings(self) -> None:
+        assert str(LevelSet(SOME)) == "S.T\n.#.\n\nT#S\n..."
+        assert str(LevelSet(np.repeat(SOME[:1], 10, axis=0))).endswith("S.T\n.#.\n\nand 2 more")
+        for others in (np.full((1, 2, 2), 5, np.uint8), np.zeros((1, 300, 300), np.uint8)):
+            assert str(LevelSet(others)) == repr(LevelSet(others))
+
     def test_save_and_load(self, tmp_path: Path) -> None:
         config = {"generator": "random", "size": [1, 2], "seed": 7, "options": {"wall_probability": 0.5}}
         path = LevelSet(SOME, config).save(tmp_path / "levels")

@@ -7,7 +7,10 @@ and why. Source and target are called agent and goal, or start and end, and a pl
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +18,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tiles, write_csv
-from maze_nca_gym.mazes.levels import GLYPHS, LevelSet, Tile, Tiles, as_tiles, parse, stack_levels, to_text
+from maze_nca_gym.mazes.levels import (
+    GLYPHS,
+    KINDS,
+    MOST_TILES,
+    LevelSet,
+    Tile,
+    Tiles,
+    as_tiles,
+    parse,
+    read_tiles,
+    stack_levels,
+    to_text,
+)
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.arrays import as_array
-from maze_nca_gym.support.files import atomic_write, path_of_format, read_text, validated_read
+from maze_nca_gym.support.files import atomic_write, path_of_format, read_text, user_path, validated_read
 from maze_nca_gym.support.options import check
 
+_TOLERANCE = 80
+"""Largest difference of a colour's red, green or blue from those of a kind of tile, of 255."""
 _OBJECTS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent", "unknown")
 """Minigrid's kinds of object, in the order of their numbers, and a name for all others."""
 _MINIGRID = np.array([[1, 0, 0], [2, 5, 0], [10, 0, 0], [8, 1, 0]], np.uint8)  # kind, colour and state of each `Tile`
@@ -209,6 +226,66 @@ def save_text(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path
     with atomic_write(path) as file:
         file.write("\n\n".join(to_text(level, letters=letters) for level in levels.tiles).encode() + b"\n")
     return path
+
+
+def load_json(path: str | Path) -> LevelSet:
+    """Return the levels in a JSON file: tiles as nested lists, (H, W) or (N, H, W), or texts as of `read_tiles`.
+
+    Raises:
+        ValueError: anything else.
+        OSError: the file is missing or cannot be read.
+    """
+    with validated_read(path, "is no JSON file of levels"):
+        return _read(json.loads(read_text(path)), path)
+
+
+def load_npy(path: str | Path) -> LevelSet:
+    """Return the levels in an array of whole numbers, (H, W) or (N, H, W), that `numpy.save` wrote.
+
+    Raises:
+        ValueError: anything else.
+        OSError: the file is missing or cannot be read.
+    """
+    with validated_read(path, "is no array of levels"):
+        # mapped, since a small file can claim an array that is larger than the memory
+        return _read(np.array(np.load(user_path(path), mmap_mode="r", allow_pickle=False)), path)
+
+
+def load_png(path: str | Path) -> LevelSet:
+    """Return the maze in a picture whose tiles are pixels, or squares of as many pixels each: black walls, white empty
+    tiles, a source in blue and a target in green, about as in the figures of this package.
+
+    Raises:
+        ValueError: no PNG file, a damaged one, one of more than 4096 x 4096 pixels, or with another colour.
+        OSError: the file is missing or cannot be read.
+    """
+    with validated_read(path, "is no picture of a maze"):
+        content = user_path(path).read_bytes()
+        width, height = (int.from_bytes(content[i : i + 4], "big") for i in (16, 20))
+        if not content.startswith(b"\x89PNG\r\n\x1a\n") or width * height > MOST_TILES:  # before it is unpacked
+            raise ValueError(f"it must be a PNG file of at most {MOST_TILES:,} pixels, got {width:,} x {height:,}")
+        from PIL import Image  # here, so that importing the package stays fast
+
+        try:
+            with Image.open(BytesIO(content), formats=["PNG"]) as picture:
+                pixels = np.asarray(picture.convert("RGB"), np.int16)
+        except (OSError, SyntaxError) as error:  # of the content, not of the disk
+            raise ValueError("it is damaged") from error
+        ends = [np.flatnonzero((np.diff(pixels, axis=axis) != 0).any(axis=(1 - axis, 2))) + 1 for axis in (0, 1)]
+        side = math.gcd(height, width, *np.concatenate(ends).tolist())
+        colours = np.array([[int(kind.colour[i : i + 2], 16) for i in (1, 3, 5)] for kind in KINDS])
+        apart = np.abs(pixels[::side, ::side, None] - colours).max(axis=-1)
+        strange = np.argwhere(apart.min(axis=-1) > _TOLERANCE)
+        if len(strange):
+            row, col = (strange[0] * side).tolist()
+            allowed = "black, white, blue and green"
+            raise ValueError(f"the colour {tuple(pixels[row, col].tolist())} at {(row, col)} is not near {allowed}")
+        return _read(apart.argmin(axis=-1), path)
+
+
+def _read(levels: Any, path: str | Path) -> LevelSet:
+    tiles = read_tiles(levels)
+    return LevelSet(tiles if tiles.ndim == 3 else tiles[None], {"file": Path(path).name})
 
 
 def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:

@@ -325,14 +325,25 @@ class LevelSet:
             shorten(f"LevelSet({n:,} level{'s' * (n != 1)} of {height} x {width} tiles: {made}", 160).rstrip(": ") + ")"
         )
 
+    def __str__(self) -> str:
+        """Return drawings of the first levels, or `repr` where they are too large, or of kinds of one's own."""
+        shown = self._shown()
+        if not len(shown) or shown.max() >= len(GLYPHS):
+            return repr(self)
+        rest = [f"and {len(self) - len(shown):,} more"] * (len(self) > len(shown))
+        return "\n\n".join([*map(to_text, shown), *rest])
+
+    def _shown(self) -> Tiles:
+        """Return the first levels, (K, H, W), as many as a page has room for."""
+        return self.tiles[: min(_MOST_SHOWN, _MOST_TILES // self.tiles[0].size)]
+
     def _repr_html_(self) -> str:
         """Return the configuration and the first levels, for notebooks."""
         n, height, width = self.tiles.shape
         facts = {"levels": f"{n:,}", "tiles": f"{height} x {width}"}
-        shown = self.tiles[: min(_MOST_SHOWN, _MOST_TILES // (height * width))]
         return Table.of_facts(facts | {name: str(value) for name, value in self.config.items()}).html() + "".join(
             notebooks.shapes({colour: tiles == tile for tile, colour in COLOURS.items()}, f"level {index}")
-            for index, tiles in enumerate(shown)
+            for index, tiles in enumerate(self._shown())
         )
 
     def save(self, path: str | Path) -> Path:
