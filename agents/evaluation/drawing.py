@@ -93,7 +93,7 @@ def figure(
         width, height: in inches, on a screen.
         title: a line above the panels.
         dpi: pixels per inch, where the format has pixels.
-        style: settings that go before those of `STYLE`.
+        style: settings that replace the same ones of `STYLE`.
         printed: width in print, to which the figure shrinks, with the text of `PRINTED`.
 
     Raises:
@@ -198,7 +198,7 @@ def count_axis(axis: Axis, n_ticks: int | None = None) -> None:
 
 
 def fraction_axis(axes: Axes) -> None:
-    """Write the vertical axis in percent, from 0 to 100; where what is drawn is negative, from there, at least -100."""
+    """Write the vertical axis in percent, from 0 to 100; with negative values from the least, but at least -100."""
     axes.set_ylim(max(-1.0, min(-0.03, axes.dataLim.y0)), 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
 

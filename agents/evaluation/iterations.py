@@ -73,7 +73,7 @@ def keep_iterations(
         families: families of validation levels.
 
     Raises:
-        ValueError: a name that is not that of a model file, or a policy that has no choice; nothing is changed.
+        ValueError: a name of no model file, or a policy that has no choice; nothing is changed.
         OSError: a file could not be written.
     """
     files = {} if isinstance(policies, Policy | Mapping) else by_label(policies)

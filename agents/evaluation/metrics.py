@@ -118,15 +118,15 @@ def measure(
 ) -> Evaluation:
     """Run a policy on levels and score its path after several numbers of iterations.
 
-    The scored states are those of one rollout, so the points of the curve differ in where the rollout stands, not in
+    All scored states come from one rollout, so the points of the curve differ in where the rollout stands, not in
     the model: one that leaves out the ReLU of its last iteration does so at its usual step, whatever `n_steps` is.
 
     Args:
         policy: a policy on any device.
         levels: a set, or (N, H, W) tiles, prepared for the policy's task, or what `label` returned.
-        n_steps: the number of iterations; by default that of `default_steps`.
+        n_steps: the number of iterations; by default `default_steps`.
         batch: levels that run at once; it does not change the results, except for the rounding of fast convolutions.
-        steps: numbers of iterations after which to score, from 1 to `n_steps`; by default those of `curve_steps`.
+        steps: numbers of iterations after which to score, from 1 to `n_steps`; by default `curve_steps`.
         report: receives progress, `N * n_steps` in all.
 
     Raises:

@@ -41,7 +41,7 @@ IN_TILES = ("length",)
 
 
 class Number(Protocol):
-    """A number with what is known of its spread: an `Estimate` over levels, or a `Pooled` one over seeds."""
+    """A number with its spread: an `Estimate` over levels, or a `Pooled` one over seeds."""
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
         """Return it as a table shows it, times a factor."""
@@ -59,7 +59,7 @@ class ResultRow(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Name -> value of all that a record has before the numbers, JSON-serialisable; of options, a mapping."""
+        """Name -> value of each fact that a record has before its numbers, JSON-serialisable; options are a mapping."""
 
     @property
     def cells(self) -> Mapping[str, Number]:
@@ -258,7 +258,7 @@ class SweepRow:
 
     @property
     def measures(self) -> list[str]:
-        """Names of what was published or, if nothing was, of all that was measured."""
+        """Names of the published measures or, if there are none, of all measures."""
         found = dict.fromkeys(name for result in self.found.values() for name in result["figures"])
         return [name for name in self.published or found if name != WEIGHTS]
 
@@ -425,7 +425,7 @@ class SweepResults(Results[SweepRow]):
 
     @property
     def measures(self) -> list[str]:
-        """Names of all that was measured or published of some row."""
+        """Names of all measures that some row has, its own or published."""
         return names_in(row.cells for row in self.rows)
 
     @property

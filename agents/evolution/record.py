@@ -1,6 +1,6 @@
 """What a run of `evolve` has in its folder: the population, and the hardest levels after some of the rounds.
 
-The lines of the run are the population's statistics after every round, those of round 0 first.
+The lines of the run are the population's statistics after every round, from round 0 on.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def rollout(
         policy: the policy to iterate.
         maze: (B, T, H, W) floats, the one-hot tiles, which do not change.
         steps: the number of iterations, at least 0; or several numbers, ascending from at least 1.
-        state: (B, C, H, W), the first state; by default zeros. Channels beyond those of the policy are ignored.
+        state: (B, C, H, W), the first state; by default zeros. Channels that the policy does not have are ignored.
         start_step: the number of iterations that led to `state`.
         n_returned: the number of channels to return, the first ones; by default all of the policy's. With 1, a loss on
             the path alone is computed faster.

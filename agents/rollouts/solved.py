@@ -69,7 +69,7 @@ class Solved(Tabular):
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Metrics over all levels; those of steps are over solved levels, and None if there are none."""
+        """Metrics over all levels; metrics of steps count solved levels only, and are None if no level is solved."""
         solved, limited = self.result.solved, self.result.limited
         steps = self.result.steps[solved]
         return {

@@ -157,7 +157,7 @@ def _batches(turned: list[Tensor]) -> list[Tensor]:
 
 
 class EachOrientation:
-    """Rollouts of a `Symmetrised` policy by those of the given one, on its own engine.
+    """Rollouts of a `Symmetrised` policy, made of rollouts of the policy within it, on that policy's engine.
 
     Paths are verified only in states that are returned, and not after every iteration.
     """

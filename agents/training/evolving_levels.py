@@ -38,8 +38,8 @@ class EvolvingLevels:
 
     Attributes:
         population: the levels. Its clock counts updates.
-        regret: the mean regret of a batch divided by that of empty paths, summed over the batches since a round was
-            last considered.
+        regret: the mean regret of a batch divided by the regret of empty paths, summed over the batches since a
+            round was last considered.
         n_rounds: the number of rounds of offspring so far.
         seconds: the time spent on the population, over all sessions.
     """
@@ -53,7 +53,7 @@ class EvolvingLevels:
     def start(cls, config: TrainingConfig) -> EvolvingLevels:
         """Return a population of the run's fixed training set, or without one of as many fresh levels as it holds.
 
-        Their regret is that of an empty path: an untrained model draws hardly anything better.
+        Their regret is the regret of an empty path: an untrained model draws hardly anything better.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -81,7 +81,7 @@ class EvolvingLevels:
             batch: the levels from `replay`.
             path: this worker's share (B, H, W) of their paths after the last iteration.
             workers: the workers that share the batch.
-            absolute: whether the regret counts as it is, not relative to that of empty paths.
+            absolute: whether the regret counts as it is, not relative to the regret of empty paths.
         """
         with self._timed():
             share = batch[workers.rank :: workers.size]

@@ -98,7 +98,7 @@ def guidance_losses(states: Sequence[Tensor], guidance: Tensor, counted: Tensor,
         states: states of a rollout.
         guidance: (B, G, H, W) floats, see `maze_nca_gym.mazes.guidance`.
         counted: (K, B, H, W) bool, the tiles that count; the loss of the others is 0.
-        first: the first channel of the guidance in a state, the number of those of an answer.
+        first: the first channel of the guidance in a state: the number of channels of an answer.
     """
     guided = slice(first, first + guidance.shape[1])
     of_tiles = torch.stack([(state[:, guided].float() - guidance).square().sum(dim=1) for state in states])

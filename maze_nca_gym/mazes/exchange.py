@@ -181,7 +181,7 @@ FORMATS: dict[str, tuple[Callable[[ArrayLike], Any], Callable[[Any], Tiles]]] = 
 
 
 def load_csv(path: str | Path) -> LevelSet:
-    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are those of `tokens.read_csv`."""
+    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are as of `tokens.read_csv`."""
     tokens, _ = read_csv(path)
     return LevelSet(to_tiles(tokens, round(tokens.shape[1] ** 0.5)), {"file": Path(path).name})
 

@@ -91,7 +91,7 @@ def at_least(number: int, truths: Sequence[Truth]) -> Truth:
     """Return whether at least so many of some truths hold, booleans or the bits of integers, in their shape.
 
     Raises:
-        ValueError: a number below 1, or above that of the truths.
+        ValueError: a number below 1, or above the number of truths.
     """
     if not 1 <= number <= len(truths):
         raise ValueError(f"at_least takes a number from 1 to that of the bits, {len(truths)}, got {number}")
@@ -103,7 +103,7 @@ def at_least(number: int, truths: Sequence[Truth]) -> Truth:
 
 
 def is_of_map(values: NDArray[Any]) -> bool:
-    """Return whether a ghost's values, of any dtype, are those of whole maps, (..., N, 1, 1)."""
+    """Return whether a ghost has one value for each map, (..., N, 1, 1) of any dtype."""
     return values.shape[-2:] == (1, 1)
 
 

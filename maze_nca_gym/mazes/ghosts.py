@@ -58,7 +58,7 @@ _AXIOMS = WeakSet[Callable[..., Any]]()
 
 
 def has_known_axioms(ghosts: Ghosts) -> bool:
-    """Return whether the axioms of some ghosts are those of this library, not their author's."""
+    """Return whether the axioms of some ghosts come from this library, not from a user."""
     return ghosts.axioms in _AXIOMS
 
 

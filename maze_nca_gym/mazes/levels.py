@@ -100,7 +100,7 @@ def parse(text: str, letters: str = GLYPHS) -> Tiles:
 
     Args:
         text: the drawing.
-        letters: the letter of each kind of tile; those of a task of one's own are `Task.letters`.
+        letters: the letter of each kind of tile; a task of your own has them as `Task.letters`.
 
     Returns:
         (H, W) uint8 tiles.

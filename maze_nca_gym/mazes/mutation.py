@@ -51,7 +51,7 @@ class Parents(NamedTuple):
 
 @dataclass(frozen=True)
 class Flip:
-    """The paper's noise: a random set of tiles changes. The details and the rates are those of the paper's code.
+    """The paper's noise: a random set of tiles changes. Details and rates follow the paper's code.
 
     Each inner tile except source and target may turn from wall to empty or back. The source may move to another inner
     tile, which it overwrites, and leaves an empty one behind. A target that is overwritten or out of reach moves to a

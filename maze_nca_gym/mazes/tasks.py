@@ -189,7 +189,7 @@ class Task:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its levels are those of the package's tasks: with one source and one target, or without both, and
+        """Whether its levels are like levels of the package's tasks: one source and one target, or neither, and
         nothing else."""
         return self.kinds in (KINDS, KINDS[:2]) and self.mark is None
 
@@ -276,7 +276,7 @@ class Task:
         return clear_endpoints(tiles) if self.kinds == KINDS[:2] else tiles
 
     def check_kinds(self, tiles: Tiles) -> None:
-        """Check the values of (N, H, W) tiles; those of source and target may be cleared by `prepare`.
+        """Check the values of (N, H, W) tiles; source and target are allowed where `prepare` clears them.
 
         Raises:
             ValueError: a tile of another kind.
@@ -289,7 +289,7 @@ class Task:
     def generate(
         self, rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
     ) -> Tiles:
-        """Generate levels of this task, (N, H, W) uint8: those of a generator, with the task's marks.
+        """Generate levels of this task, (N, H, W) uint8: levels of a generator, with the task's marks.
 
         Raises:
             ValueError: an unknown generator or option, a bad value, or marks that are none of the task's tiles.

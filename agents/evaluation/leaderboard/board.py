@@ -104,7 +104,7 @@ class Board(Results[Measured]):
     def draw(self, path: str | Path, width: FigureWidth = None) -> Path:
         """Write a picture of weights against percent, and return its path; it has a panel for each set and score.
 
-        The panels are those of sets on which others published results on the same mazes, or of all sets if there is
+        The panels are for sets on which others published results on the same mazes, or of all sets if there is
         none. A policy is not drawn by its exact labels if it breaks ties in another order than the set.
 
         Raises:

@@ -188,7 +188,7 @@ def published() -> tuple[Published, ...]:
 
 
 def published_beside(name: str) -> list[Published]:
-    """Return the published results to compare with on a set: its own, or those of the set that it redraws."""
+    """Return the published results to compare with on a set: its own, or results on the set that it redraws."""
     theirs = BENCHMARK_SETS[name].redraws or name
     return [each for each in published() if each.set == theirs]
 
@@ -277,7 +277,7 @@ def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
 
 
 def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str]:
-    """Return those of the main scores that some row has."""
+    """Return the main scores that some row has."""
     known = {score for row in rows for score in row.scores} | {each.score for each in others}
     return [score for score in MAIN if score in known]
 

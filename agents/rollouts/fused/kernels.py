@@ -111,7 +111,7 @@ def bound(share, least, most, out):
 
 
 def step_back(x, gradient, weights, form, most, out, low):
-    """Write the gradient of a state from that of the next one; 0 unless the state is strictly between 0 and `most`."""
+    """Write a state's gradient from the next one's; 0 unless the state is strictly between 0 and `most`."""
     places, taps, channels = form[0], form[1], form[4]
     # The transposed convolution: `form` has the taps negated, `weights` has inputs and outputs exchanged.
     for first in range(0, channels, 2 * LANES):

@@ -154,7 +154,7 @@ class Code:
         return build.trunc(build.lshr(rounded, half), _HALVES)
 
     def pairs(self, first: Value, second: Value) -> Value:
-        """Return the vector of pairs of each number of one vector with that of another, in bfloat16."""
+        """Return the numbers of two vectors in pairs, in bfloat16."""
         low, high = (self.builder.zext(self.halves(vector), PAIRS) for vector in (first, second))
         return self.builder.or_(low, self.builder.shl(high, ir.Constant(PAIRS, [_HALF] * LANES)))
 
@@ -170,7 +170,7 @@ class Code:
         return self.builder.select(first, a, b)
 
     def first_lanes(self, vector: Value, n: Value, other: Value) -> Value:
-        """Return a vector's first n numbers, followed by those of another vector in the remaining lanes."""
+        """Return a vector's first n numbers, followed by another vector's numbers in the remaining lanes."""
         lanes = ir.Constant(ir.VectorType(_INT64, LANES), list(range(LANES)))
         within = self.builder.icmp_signed("<", lanes, self.spread_as(lanes.type, n))
         return self.builder.select(within, vector, other)

@@ -231,7 +231,7 @@ def divide_into_rooms(levels, uniforms, largest):
 
 @kernel("void(u1[:, :, ::1])")
 def keep_largest_component(levels):
-    """Turn all free tiles to walls except those of each level's largest connected component, the first of equals."""
+    """Keep the free tiles of each level's largest connected component, the first of equals; all others become walls."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((3, (height + 2) * (width + 1) + 4), np.int32)

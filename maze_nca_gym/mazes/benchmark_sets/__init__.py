@@ -241,7 +241,7 @@ def find_benchmark_set(name: str) -> BenchmarkSet:
 def held_out(size: int, task: Task, validated: bool = True) -> NDArray[np.uint64]:
     """Return hashes of the levels that training at a size must not see, (K,) uint64 for `families.is_reserved`.
 
-    Those of a set that is read from files are hashed in all orientations, since training turns and mirrors levels.
+    Levels that are read from files are hashed in all orientations, since training turns and mirrors levels.
 
     Args:
         size: inner size, see `held_out_levels`.

@@ -1,7 +1,7 @@
 """Maze-Hard drawn again: open grids without a border on which start and goal are far apart, and nearly every answer is
 a tie.
 
-The procedure is that of Searchformer (arXiv 2402.14083), of which HRM (arXiv 2506.21734) keeps the longest.
+The procedure is Searchformer's (arXiv 2402.14083), of which HRM (arXiv 2506.21734) keeps the longest.
 A layout has 30 x 30 tiles, no border, and 270 to 450 walls. It gets up to 100 random pairs of start and goal, and is
 kept with the first that is far enough apart. About one layout in a thousand has such a pair, so the package stores
 which ones do instead of searching each time.

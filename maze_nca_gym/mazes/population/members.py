@@ -1,4 +1,4 @@
-"""What is known of the levels in a population, and of those that may enter it."""
+"""Records of the levels in a population, and of candidates that may enter it."""
 
 from __future__ import annotations
 
