@@ -17,7 +17,6 @@ from statistics import median
 from time import monotonic, perf_counter
 
 import torch
-import tyro
 
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.policy import EngineHints
@@ -25,6 +24,7 @@ from maze_nca_gym.agents.policies.precision import tf32
 from maze_nca_gym.agents.rollouts.cuda_graphs import CudaGraphs
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
 from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.tables import Table
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     Everything is written after every line, so that a run that is cut off leaves what it has measured.
     """
-    options = tyro.cli(Arguments, args=arguments, description=__doc__)
+    options = run_script(Arguments, __doc__, arguments)
     if options.device != "cpu" and not torch.cuda.is_available():
         print(f"PyTorch finds no GPU for {options.device}; --device cpu --quick runs a miniature.", file=sys.stderr)
         return 2

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import tyro
 from rich.progress import Progress
 
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes._kernels import compiling
 
 from . import machine, report
@@ -69,7 +69,7 @@ def run(rows: tuple[Row, ...], effort: Effort) -> list[Result]:
 
 
 def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
+    arguments = run_script(Arguments, __doc__)
     machine.use_one_core()
     description = machine.describe()
     results = run(arguments.rows, QUICK if arguments.quick else FULL)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import tyro
 from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
@@ -29,6 +28,7 @@ from maze_nca_gym.agents.automata.proof import prove
 from maze_nca_gym.agents.automata.rules import Bits, expression_of
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation.drawing import ORANGE, SKY, figure, panels
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import (
     Tile,
     Tiles,
@@ -524,4 +524,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main, description=__doc__)
+    run_script(main, __doc__)

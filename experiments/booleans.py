@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import tyro
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Automaton
@@ -26,6 +25,7 @@ from maze_nca_gym.agents.automata.rules import Bits, TileView, threshold
 from maze_nca_gym.agents.automata.theorem import Domain, Theorem
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tile, Tiles, distances, generate, shortest_path
 from maze_nca_gym.mazes.facts import Picture, at_least, implies, moved, shifted
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset, offsets
@@ -226,4 +226,4 @@ def main(seed: int = 3, out: Path = Path("runs/booleans")) -> None:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    run_script(main, __doc__)

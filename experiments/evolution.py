@@ -11,14 +11,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from benchmarks import machine
 from maze_nca_gym.agents import Policy, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.runs import METRICS, read_metrics
 from maze_nca_gym.agents.training import TrainingConfig, changed, preset
 from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import test_levels
 from maze_nca_gym.support.random_streams import rng_for
 
@@ -139,7 +138,7 @@ def _test(policy: Policy, family: str, size: int) -> dict[str, float]:
 
 
 def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
+    arguments = run_script(Arguments, __doc__)
     model, n_updates, out = arguments.model, arguments.n_updates, arguments.out
     calls = {}
     for seed, levels in product(arguments.seeds, arguments.levels):

@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
-import tyro
-
 from benchmarks import machine
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.metrics import measure
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import test_levels
 
 from .extrapolation_report import Measured, write_report
@@ -85,7 +84,7 @@ def make(policy: str, family: str, size: int, n: int) -> Record:
 
 
 def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
+    arguments = run_script(Arguments, __doc__)
     calls = {
         arguments.out / Path(policy).stem / f"{family}-{size}.json": (policy, family, size, n)
         for policy, (family, size, n) in product(arguments.policies, sets_of(arguments))

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import tyro
 
 from experiments.kept import Record, kept
 from maze_nca_gym.agents import Policy, rollout, train
@@ -36,6 +35,7 @@ from maze_nca_gym.agents.evaluation.drawing import (
 from maze_nca_gym.agents.rollouts import encode
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import test_levels
 from maze_nca_gym.mazes.solvers import is_optimal
 from maze_nca_gym.support.tables import Table
@@ -141,4 +141,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main, description=__doc__)
+    run_script(main, __doc__)

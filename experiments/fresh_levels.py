@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tyro
 
 from benchmarks import machine
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.policies.pretrained import cards
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tiles, find_task, generate
 from maze_nca_gym.mazes.families import FAMILIES, named_seed
 from maze_nca_gym.support.files import write_all
@@ -101,7 +101,7 @@ def make(policy: str, family: str, size: int, n: int, seed: int) -> Record:
 
 
 def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
+    arguments = run_script(Arguments, __doc__)
     chosen = [name for name in cards() if name in list_policies(all=True) and not load(name).guarantees.exact]
     counts = {key: max(4, round(arguments.share * most) // 4 * 4) for key, most in SETS.items()}
     calls = {

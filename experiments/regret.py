@@ -17,7 +17,6 @@ from typing import NamedTuple, cast
 
 import numpy as np
 import torch
-import tyro
 from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
@@ -28,6 +27,7 @@ from maze_nca_gym.agents.evaluation.statistics import fisher, spearman, student
 from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
 from maze_nca_gym.agents.rollouts import encode, rollout
 from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn, turn_back
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.envs.dynamics import initial, transition
 from maze_nca_gym.envs.wrappers.path_action import paths_of
 from maze_nca_gym.mazes import SHORTEST_PATH, Tiles, generate, validation_levels
@@ -299,7 +299,7 @@ def _cell(column: str, found: Sequence[float | None]) -> str:
 
 
 def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
+    arguments = run_script(Arguments, __doc__)
     check(arguments.n_chunks % 8 == 0, f"n_chunks must be a multiple of 8, got {arguments.n_chunks}")
     calls = {
         arguments.out / f"{chosen_by.replace(' ', '-')}-{seed}.json": (chosen_by, seed, arguments.n_chunks)

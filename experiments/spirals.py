@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import tyro
 
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.evaluation.drawing import BLUE, curve, figure, fraction_axis, panels
 from maze_nca_gym.agents.rollouts import find_paths
 from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import shortest_path
 from maze_nca_gym.support.tables import Table
 
@@ -76,4 +76,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    run_script(main, __doc__)

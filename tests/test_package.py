@@ -44,7 +44,7 @@ DOORS = (
     "maze_nca_gym.agents.reinforcement",
 )
 """The packages whose names are public."""
-HEAVY = {"torch", "numba", "llvmlite", "pygame", "PIL", "networkx", "tyro", "rich", "stable_baselines3"}
+HEAVY = {"torch", "numba", "llvmlite", "pygame", "PIL", "networkx", "rich", "stable_baselines3"}
 HEAVY |= {"matplotlib", "tensorboard"}
 """What importing the core must not load."""
 

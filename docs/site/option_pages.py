@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
-import textwrap
 from unittest import mock
 
 from maze_nca_gym.cli import main
@@ -45,12 +43,9 @@ def help_of(command: str) -> str:
     """Return the help of a command as plain text, WIDTH columns wide."""
     printed = io.StringIO()
     with (
-        mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}),
+        mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH)}),
         contextlib.redirect_stdout(printed),
         contextlib.suppress(SystemExit),
     ):
         main([*command.split(), "--help"])
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", printed.getvalue()).strip().splitlines()
-    # tyro wraps what it says of an option, but no sentence of the description.
-    wrap = textwrap.TextWrapper(WIDTH, break_on_hyphens=False)
-    return "\n".join(wrap.fill(line) if len(line) > WIDTH else line for line in lines)
+    return printed.getvalue().strip()

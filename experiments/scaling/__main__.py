@@ -11,12 +11,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import torch
-import tyro
 
 from experiments.kept import Record, kept
+from maze_nca_gym.cli.reading import run_script
+from maze_nca_gym.support.options import OneOf, Shown
 
 from .automata import AUTOMATA
 from .families import FAMILIES
@@ -24,8 +25,6 @@ from .measure import Cell, Effort, Mazes, Results, describe, measure
 from .report import write
 
 SMALLEST, QUICK_SIZE, QUICK_LEVELS = 8, 16, 2
-
-Name = Literal[tuple(AUTOMATA)]  # type: ignore[valid-type]
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Arguments:
     """Sizes 8 and 16, two levels each: a minute."""
     out: Path = Path("runs/scaling")
     """Folder of the results, and of `measured`, what has been measured so far."""
-    policies: Annotated[tuple[Name, ...], tyro.conf.arg(metavar="NAME …")] = tuple(AUTOMATA)
+    policies: Annotated[tuple[str, ...], OneOf(AUTOMATA), Shown("NAME …")] = tuple(AUTOMATA)
     """Automata to run."""
     max_size: int = 256
     """The largest size; sizes are 8, 16, 32 …"""
@@ -98,7 +97,7 @@ def _brief(cell: Cell) -> str:
 
 def main() -> int:
     """Returns the exit code: 1 where an automaton broke a guarantee."""
-    arguments = tyro.cli(Arguments, description=__doc__)
+    arguments = run_script(Arguments, __doc__)
     torch.set_num_threads(1)
     results = run(arguments)
     command = shlex.join(["python", "-m", "experiments.scaling", *sys.argv[1:]])

@@ -18,12 +18,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import tyro
 from numpy.typing import NDArray
 
 from experiments.kept import Record, kept
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.evaluation.drawing import BLUE, GREY, VERMILION, figure, panels
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tile, Tiles, generation, solvers
 from maze_nca_gym.mazes._kernels.compiling import jit
 from maze_nca_gym.support.tables import Table
@@ -170,4 +170,4 @@ def main(out: Path = Path("runs/scaling"), max_size: int = 8192) -> None:
 
 
 if __name__ == "__main__":
-    tyro.cli(main, description=__doc__)
+    run_script(main, __doc__)

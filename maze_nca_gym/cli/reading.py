@@ -1,22 +1,36 @@
-"""Reading of command lines: which words belong to which option, and the help, which tyro shows."""
+"""Command lines: which words belong to which option, what they mean, and the help."""
 
 from __future__ import annotations
 
 import inspect
 import re
 import shutil
-import types
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, make_dataclass
-from functools import partial
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from maze_nca_gym.support.options import REQUIRED, Option, check, flag, in_words, meant, type_name
+from maze_nca_gym.support.names import did_you_mean
+from maze_nca_gym.support.options import (
+    REQUIRED,
+    OneOf,
+    Option,
+    check,
+    flag,
+    in_words,
+    kinds_of,
+    meant,
+    options_of_call,
+    type_name,
+)
 
+_EXPECTED = {int: "an integer", float: "a number", bool: "True or False"}
 _METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
 _NAME = re.compile("-[-a-zA-Z]")
 """How a word begins that names an option; -1 is a value, and - is one too."""
+T = TypeVar("T")
 
 
 def split_words(
@@ -85,15 +99,67 @@ def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) 
     given, wrong = split_words(options, words, prog)
     if wrong:
         raise ValueError(wrong[0])
-    found = {name: option.read(given[name]) for name, option in options.items() if name in given}
+    found = {name: read_option(option, given[name]) for name, option in options.items() if name in given}
     lacking = [_shown(each) for name, each in options.items() if each.default is REQUIRED and name not in found]
     check(not lacking, f"{prog} needs {', '.join(lacking)}; --help describes it")
     return found
 
 
+def read_option(option: Option, words: Sequence[str]) -> Any:
+    """Return the value of an option that words give, checked.
+
+    Raises:
+        ValueError: they are no value of its type, or one that is not allowed.
+    """
+    kinds = kinds_of(option.type)
+    items = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
+    try:
+        check("" not in words or Path not in kinds, "a path is expected, got ''")  # which would be this folder
+        if option.style.read is not None:
+            value = option.style.read(words)
+        elif list(words) == ["None"] and option.optional:
+            value = None
+        elif items is None:
+            value = _word(words[0], kinds)
+        elif items[-1] is not Ellipsis:
+            value = tuple(_word(word, kinds_of(item)) for word, item in zip(words, items, strict=True))
+        else:
+            if items[0] in (int, float) or any(isinstance(rule, OneOf) for rule in option.rules):
+                words = [part for word in words for part in word.split(",") if part]
+            value = tuple(_word(word, kinds_of(items[0])) for word in words)
+    except ValueError as error:
+        raise ValueError(f"{flag(option.name)}: {error}") from error
+    return replace(option, name=flag(option.name)).check(value)
+
+
+def _word(word: str, kinds: Sequence[Any]) -> Any:
+    """Return the value of a word, in the first of several types that it fits.
+
+    Raises:
+        ValueError: it is of none.
+    """
+    for kind in sorted((int, float, bool, type(None), str) if Any in kinds else kinds, key=lambda kind: kind is str):
+        if kind in (bool, type(None)):
+            values = {"True": True, "False": False} if kind is bool else {"None": None}
+            if word in values:
+                return values[word]
+        elif get_origin(kind) is Literal:
+            if word in get_args(kind):
+                return word
+        else:
+            try:
+                return kind(word)
+            except (ValueError, TypeError):
+                continue
+    names = [name for kind in kinds for name in get_args(kind) if get_origin(kind) is Literal]
+    others = [kind for kind in kinds if get_origin(kind) is not Literal and kind is not type(None)]
+    expected = [_EXPECTED.get(kind, type_name(kind)) for kind in others]
+    raise ValueError(f"{' or '.join([*expected, *names])} is expected, got {word!r}{did_you_mean(word, names)}")
+
+
 def filled(text: str, first: str = "", others: str = "") -> str:
-    """Return a text in lines of the terminal's width, the first and the others with what they begin with."""
-    width = shutil.get_terminal_size().columns
+    """Return a text in lines of at most 100 columns, the first and the others with what they begin with."""
+    width = min(100, shutil.get_terminal_size().columns)
     return fill(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
@@ -112,48 +178,74 @@ def show_help(
     Raises:
         SystemExit: 0, always.
     """
-    import tyro
-    from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
-    from tyro.constructors import PrimitiveConstructorSpec
-
-    own: list[Any] = []
-    groups: dict[Any, list[Any]] = {}
+    indent = min(24, shutil.get_terminal_size().columns // 4)
+    positional, own = "positional arguments:", "options:"
+    sections: dict[str, list[str]] = {positional: [], own: ["  -h, --help".ljust(indent) + "Show this help."]}
     for option in options.values():
-        style, needed, n = option.style, option.default is REQUIRED, 0 if _several(option) else _size(option)
-        spec = PrimitiveConstructorSpec(
-            nargs=n or (1 if needed else "*"),  # the second puts it in brackets
-            metavar=_metavar(option),
-            instance_from_str=tuple,
-            is_instance=lambda value: True,
-            str_from_instance=partial(lambda n, value: [""] * n, n),
-        )
-        names = [] if style.metavar is None else names_of(option)  # otherwise the metavar lists them
-        text = re.sub(r" ?\bIn Python\b.*?\.(?= |$)", "", option.help) + f" Known: {', '.join(names)}." * bool(names)
-        usual = f"(default: {style.default or in_words(option.default)})"
-        if needed:
-            usual = "(required)"
-        elif style.default is None and (_is_plain(option) or (option.default in (None, ()) and not style.takes_value)):
-            usual = ""  # the text says what happens
-        shown = arg(name=_shown(option).removeprefix("--"), help=text, help_behavior_hint=usual)
-        marked = (bool, shown) if _is_plain(option) else (Any, spec, shown, *[Positional] * style.positional)
-        members = own if option.group in main else groups.setdefault(option.group, [])
-        # a prefix, since some names of options are Python keywords
-        usual_value = tyro.MISSING if needed else False if _is_plain(option) else None
-        members.append((f"option_{option.name}", Annotated[marked], field(default=usual_value)))
-    for group, members in groups.items():
-        kind = make_dataclass(group.__name__, members)
-        kind.__doc__ = (inspect.getdoc(group) or "").split("\n\n")[0]
-        words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z0-9]+", group.__name__)
-        # the heading, to which tyro adds "options": breeding_schedule for BreedingSchedule
-        heading = "_".join(word.lower() for word in words if word not in ("Config", "Options"))
-        own.append((heading, kind, field(default_factory=kind)))
-    form = make_dataclass("Options", own)
-    about = "\n".join([f"{about}\n\nExamples:", *(f"  {example}" for example in examples)])
-    tyro.cli(form, prog=prog, description=about, args=["--help"], config=(OmitArgPrefixes, FlagCreatePairsOff))
+        heading = positional if option.style.positional else own
+        if option.group not in main:
+            words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z0-9]+", option.group.__name__)
+            # "breeding schedule options:" for BreedingSchedule
+            heading = " ".join([word.lower() for word in words if word not in ("Config", "Options")] + ["options:"])
+            kind = (inspect.getdoc(option.group) or "").partition("\n\n")[0]
+            sections.setdefault(heading, [filled(kind, "  ", "  ") + "\n"])
+        called, text = f"  {_called(option)}", _explained(option)
+        if len(called) + 2 > indent:
+            sections[heading] += [called, filled(text, " " * indent, " " * indent)]
+        else:
+            sections[heading].append(filled(text, called.ljust(indent), " " * indent))
+    words = [_called(option) for option in options.values() if option.style.positional]
+    usage = " ".join(["usage:", prog, "[-h] [OPTIONS]", *words])
+    print("\n\n".join([usage, *map(filled, about.split("\n\n"))]))
+    print("\n".join(["", "Examples:", *(f"  {example}" for example in examples)]))
+    for heading, lines in sections.items():
+        if lines:
+            print("\n".join(["", heading, *lines]))
+    raise SystemExit(0)
+
+
+def _called(option: Option) -> str:
+    """Return an option as the help shows it, with what stands for its value; in brackets where it may be left out."""
+    if option.style.positional:
+        return _metavar(option) if option.default is REQUIRED else f"[{_metavar(option)}]"
+    return f"{_shown(option)} {_metavar(option)}".rstrip()
+
+
+def _explained(option: Option) -> str:
+    """Return what the help says of an option: what it does, the names that it takes, and its default."""
+    style = option.style
+    names = [] if style.metavar is None else names_of(option)  # otherwise the metavar lists them
+    text = re.sub(r" ?\bIn Python\b.*?\.(?= |$)", "", option.help) + f" Known: {', '.join(names)}." * bool(names)
+    if option.default is REQUIRED:
+        return f"{text} (required)".lstrip()
+    is_said = option.default in (None, ()) and not style.takes_value  # the text says what happens
+    if style.default is None and (_is_plain(option) or is_said):
+        return text
+    return f"{text} (default: {style.default or in_words(option.default)})".lstrip()
+
+
+def run_script(script: Callable[..., T], about: str | None, words: Sequence[str] | None = None) -> T:
+    """Return what a function returns, or a dataclass, with the options that a command line gives.
+
+    Args:
+        script: the function or dataclass; its arguments are the options.
+        about: what the help says of it.
+        words: of the command line; by default those of the process.
+
+    Raises:
+        SystemExit: after printing the requested help, or with what is wrong.
+    """
+    options, prog, words = options_of_call(script), Path(sys.argv[0]).name, sys.argv[1:] if words is None else words
+    if {"-h", "--help"} & {*words}:
+        show_help(options, prog, about or "", [prog], (script,))
+    try:
+        return script(**read_values(options, words, prog))
+    except ValueError as error:
+        raise SystemExit(f"{prog}: {error}") from error
 
 
 def _shown(option: Option) -> str:
-    """Return the option as the help shows it: a switch that is on by default as --no-..."""
+    """Return the option as it is typed: a switch that is on by default as --no-..."""
     if option.style.positional:
         return _metavar(option)
     return flag("no_" * (_is_plain(option) and option.default is True) + option.name)
@@ -176,8 +268,7 @@ def _is_plain(option: Option) -> bool:
 
 def _kinds(option: Option) -> list[Any]:
     """Return the types of which a value may be, without None."""
-    is_union = get_origin(option.type) in (Union, types.UnionType)
-    return [kind for kind in (get_args(option.type) if is_union else [option.type]) if kind is not type(None)]
+    return [kind for kind in kinds_of(option.type) if kind is not type(None)]
 
 
 def _several(option: Option) -> bool:

@@ -27,7 +27,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, wraps
-from pathlib import Path
 from typing import (
     Annotated,
     Any,
@@ -251,32 +250,6 @@ class Option:
         if isinstance(stored, (str, Path)) and Path in _kinds(self.accepts or self.type):
             return type(stored)(os.path.expanduser(stored))
         return stored
-
-    def read(self, words: Sequence[str]) -> Any:
-        """Return the value that words of a command line give, checked.
-
-        Raises:
-            ValueError: they are no value of its type, or one that is not allowed.
-        """
-        kinds = _kinds(self.type)
-        items = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
-        try:
-            check("" not in words or Path not in kinds, "a path is expected, got ''")  # which would be this folder
-            if self.style.read is not None:
-                value = self.style.read(words)
-            elif list(words) == ["None"] and self.optional:
-                value = None
-            elif items is None:
-                value = _word(words[0], kinds)
-            elif items[-1] is not Ellipsis:
-                value = tuple(_word(word, _kinds(item)) for word, item in zip(words, items, strict=True))
-            else:
-                if items[0] in (int, float) or any(isinstance(rule, OneOf) for rule in self.rules):
-                    words = [part for word in words for part in word.split(",") if part]
-                value = tuple(_word(word, _kinds(items[0])) for word in words)
-        except ValueError as error:
-            raise ValueError(f"{flag(self.name)}: {error}") from error
-        return replace(self, name=flag(self.name)).check(value)
 
 
 def options_of(kind: Any) -> dict[str, Option]:
@@ -524,7 +497,8 @@ def _texts(kind: Any) -> Mapping[str, str]:
     return found
 
 
-def _kinds(hint: Any) -> tuple[Any, ...]:
+def kinds_of(hint: Any) -> tuple[Any, ...]:
+    """Return the types of which a value may be: those of a union, or the type itself."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
@@ -534,7 +508,7 @@ _WRONG: Any = object()
 def _stored(value: Any, hint: Any) -> Any:
     """Return a value of a type as it is stored, or `_WRONG`: an integer counts as a float, a bool not as a number."""
     value = value.item() if isinstance(value, np.generic) else value
-    kinds = _kinds(hint)
+    kinds = kinds_of(hint)
     origin: Any = get_origin(hint)
     if len(kinds) > 1:
         first = sorted(kinds, key=lambda kind: (not get_args(kind), kind is float))
@@ -562,32 +536,3 @@ def _stored(value: Any, hint: Any) -> Any:
         return _WRONG
     found = tuple(map(_stored, value, items))
     return _WRONG if any(each is _WRONG for each in found) else found
-
-
-_WORDS: dict[Any, Callable[[str], Any]] = {int: int, float: float, str: str, Path: Path}
-_EXPECTED = {int: "an integer", float: "a number", bool: "True or False"}
-
-
-def _word(word: str, kinds: Sequence[Any]) -> Any:
-    """Return the value of a word, in the first of several types that it fits.
-
-    Raises:
-        ValueError: it is of none.
-    """
-    for kind in sorted((int, float, bool, type(None), str) if Any in kinds else kinds, key=lambda kind: kind is str):
-        if kind in (bool, type(None)):
-            values = {"True": True, "False": False} if kind is bool else {"None": None}
-            if word in values:
-                return values[word]
-        elif get_origin(kind) is Literal:
-            if word in get_args(kind):
-                return word
-        else:
-            try:
-                return _WORDS.get(kind, kind)(word)
-            except (ValueError, TypeError):
-                continue
-    names = [name for kind in kinds for name in get_args(kind) if get_origin(kind) is Literal]
-    others = [kind for kind in kinds if get_origin(kind) is not Literal and kind is not type(None)]
-    expected = [_EXPECTED.get(kind, type_name(kind)) for kind in others]
-    raise ValueError(f"{' or '.join([*expected, *names])} is expected, got {word!r}{did_you_mean(word, names)}")
