@@ -261,7 +261,7 @@ def not_allowed(option: Option) -> Iterator[tuple[Any, str]]:
 
 
 def all_options(command: Command) -> dict[str, Option]:
-    further = None if command.function is None else further_options(command.function)
+    further = further_options(command.function)
     return {**({} if further is None else further.options_of({})), **command.options}
 
 

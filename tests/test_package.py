@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import maze_nca_gym
+from tools import write_keywords
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -228,8 +229,20 @@ def test_an_editable_install_is_a_path_to_the_package_alone_or_a_hook(copy: Path
         assert Path(path, "maze_nca_gym", "py.typed").samefile(copy / "maze_nca_gym" / "py.typed")
 
 
+OPTIONS = {
+    "train('fast', {})": ("n_updates=3, sizes=[6, 8], kernel_size=5, out='a'", "n_update=3", "n_updates='3'"),
+    "evaluate('a', {})": ("find_iterations=True", "find_iteration=True", "n='3'"),
+    "solve({})": ("generator='caves', smoothing=3", "smooting=3", "smoothing='3'"),
+    "evolve('a', {})": ("rounds=3, mutation='edits', n_edits=3", "n_edit=3", "n_edits='3'"),
+    "generate('a', {})": ("generator='loops', loop_fraction=0.5", "loop_fractions=0.5", "loop_fraction='0.5'"),
+    "sweep('a.toml', {})": ("launcher='slurm', workers=3", "worker=3", "workers='3'"),
+    "learn_automaton('a', {})": ("n_mazes=1, sizes=8", "n_maze=1", "n_mazes='1'"),
+}
+"""Call -> options that it takes, and two that a type checker must refuse: a misspelt one, and a text for a number."""
+
+
 @pytest.mark.parametrize("checker", ["pyright", "mypy"])
-def test_editors_and_type_checkers_find_every_name_of_every_door(tmp_path: Path, checker: str) -> None:
+def test_editors_and_type_checkers_find_every_name_of_every_door_and_every_option(tmp_path: Path, checker: str) -> None:
     """From another folder: neither runs Python, so that both need what lies on a path."""
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     if (program := shutil.which(checker, path=beside)) is None:
@@ -238,6 +251,9 @@ def test_editors_and_type_checkers_find_every_name_of_every_door(tmp_path: Path,
     lines = ["# pyright: reportUnnecessaryTypeIgnoreComment=true", *(f"import {door}" for door in DOORS)]
     lines += [f"reveal_type({name})" for name in names]
     lines += [f"{door}.misspelt  # type: ignore" for door in DOORS]  # which warns if that is no mistake
+    for call, (right, *wrong) in OPTIONS.items():
+        lines += [f"maze_nca_gym.agents.{call.format(right)}"]
+        lines += [f"maze_nca_gym.agents.{call.format(each)}  # type: ignore" for each in wrong]
     (tmp_path / "doors.py").write_text("\n".join(lines))
     options = {"pyright": ["--pythonpath"], "mypy": ["--warn-unused-ignores", "--python-executable"]}[checker]
     command = [program, *options, sys.executable, "doors.py"]
@@ -258,6 +274,10 @@ def test_a_door_shows_its_names_and_their_types_can_be_evaluated(door: str) -> N
         for function in [*vars(value).values()] if isinstance(value, type) else [value]:
             if inspect.isfunction(function) and function.__module__.startswith("maze_nca_gym."):
                 typing.get_type_hints(function)
+
+
+def test_type_checkers_have_the_options_that_there_are() -> None:
+    assert write_keywords.PATH.read_text() == write_keywords.written(), "run python -m tools.write_keywords"
 
 
 def test_a_name_means_one_thing_at_all_doors() -> None:

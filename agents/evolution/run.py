@@ -22,6 +22,7 @@ from maze_nca_gym.mazes.generation import GENERATORS, check_size
 from maze_nca_gym.mazes.levels import Tiles, level_hashes
 from maze_nca_gym.mazes.mutation import MUTATIONS
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.support.keywords import EvolveOptions, Unpack
 from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import (
     Between,
@@ -64,6 +65,7 @@ def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
     return {**generator_options(given), **rounds, **population, **mutations}
 
 
+@Further(options_of_evolution)
 @checked
 def evolve(
     policies: Annotated[
@@ -84,7 +86,7 @@ def evolve(
     out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/evolve"),
     generator: Annotated[str, OneOf(GENERATORS)] = "random",
     size: Annotated[int | tuple[int, int], SIZE] = 16,
-    **options: Annotated[Any, Further(options_of_evolution)],
+    **options: Unpack[EvolveOptions],
 ) -> LevelPopulation:
     """Evolve levels on which policies fail: mutate them, measure their regret, keep the hardest.
 

@@ -15,7 +15,7 @@ from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.files import OTHER_VERSION, path_of_format, user_path
 from maze_nca_gym.support.names import Registry
 
-from .constructors import CLASSES
+from .architectures import ARCHITECTURES
 from .guarantees import Guarantees
 from .policy import Policy
 from .tensor_files import (
@@ -27,7 +27,7 @@ from .tensor_files import (
     save_tensors,
 )
 
-_OWN: dict[str, str | type[Policy]] = {name: f".learned.{module}:{name}" for name, module in CLASSES.items()}
+_OWN: dict[str, str | type[Policy]] = {name: f".learned.{name.lower()}:{name}" for name in ARCHITECTURES}
 _OWN["PathActor"] = ".learned.path_actor:PathActor"
 """Name of a class of this package -> "module:class", the module relative to it."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)

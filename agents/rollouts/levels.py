@@ -14,6 +14,7 @@ from maze_nca_gym.mazes.generation import GENERATORS, check_size, find_generator
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.loading import levels_path, load_levels, save_levels
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS, Task, find_task
+from maze_nca_gym.support.keywords import GeneratorOptions, Unpack
 from maze_nca_gym.support.options import (
     Between,
     Further,
@@ -84,6 +85,7 @@ def draw_levels(
     return LevelSet(tiles, {**config, **generator_defaults(generator), **options, "version": __version__})
 
 
+@Further(generator_options)
 @checked
 def generate(
     file: Annotated[str | Path, Shown("FILE", positional=True)],
@@ -93,7 +95,7 @@ def generate(
     task: Annotated[str, OneOf(TASKS)] = "shortest-path",
     generator: Annotated[str, OneOf(GENERATORS)] = "random",
     size: Annotated[int | tuple[int, int], SIZE] = 16,
-    **options: Annotated[Any, Further(generator_options)],
+    **options: Unpack[GeneratorOptions],
 ) -> LevelSet:
     """Write levels to a file: with the configuration that made them (.npz), as drawings (.txt), or as HRM's (.csv).
 

@@ -6,10 +6,11 @@ import time
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.mazes.generation import GENERATORS, check_size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.support.keywords import GeneratorOptions, Unpack
 from maze_nca_gym.support.options import Above, Between, Further, OneOf, Shown, Stored, checked
 
 from ..policies.environments import border_warning
@@ -36,6 +37,7 @@ PICTURES = ("gif", "png")
 """File types of an episode's picture."""
 
 
+@Further(generator_options)
 @checked
 def solve(
     policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
@@ -50,7 +52,7 @@ def solve(
     levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
     generator: Annotated[str | None, OneOf(GENERATORS)] = None,
     size: Annotated[int | tuple[int, int] | None, SIZE] = None,
-    **options: Annotated[Any, Further(generator_options)],
+    **options: Unpack[GeneratorOptions],
 ) -> Solved:
     """Run a policy on many levels, each until it is solved; write the results and a picture of one episode.
 
@@ -137,6 +139,7 @@ def solve(
     return solved
 
 
+@Further(generator_options)
 @checked
 def play(
     policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
@@ -146,7 +149,7 @@ def play(
     levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
     generator: Annotated[str | None, OneOf(GENERATORS)] = None,
     size: Annotated[int | tuple[int, int] | None, SIZE] = None,
-    **options: Annotated[Any, Further(generator_options)],
+    **options: Unpack[GeneratorOptions],
 ) -> None:
     """Play with a policy in a window: draw walls, move the ends, damage states, step back; press ? for all keys.
 

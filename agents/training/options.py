@@ -24,11 +24,12 @@ from maze_nca_gym.support.options import (
     Shown,
     check,
     check_options,
+    options_of,
     options_of_call,
     options_of_each,
 )
 
-from ..policies.constructors import CLASSES, constructor
+from ..policies.architectures import ARCHITECTURES
 from .editing import EDITS
 
 INITIALISATIONS = ("usual", "paper")
@@ -47,15 +48,11 @@ def options_of_model(model: Any) -> Mapping[str, Option]:
     None stands for the default of each that has one, unless the constructor takes None for something else. Only a model
     of one's own loads torch.
     """
-    if model in tuple(CLASSES):
-        kind: Any = constructor(model)
-    else:
-        from ..policies.weights import MODELS, model_class
+    if model in tuple(ARCHITECTURES):
+        return _or_none(options_of(ARCHITECTURES[model]))
+    from ..policies.weights import MODELS, model_class
 
-        if model not in tuple(MODELS):
-            return {}
-        kind = model_class(model)
-    return _or_none(options_of_call(kind, leave_out=GIVEN))
+    return _or_none(options_of_call(model_class(model), leave_out=GIVEN)) if model in tuple(MODELS) else {}
 
 
 def _or_none(options: Mapping[str, Option]) -> dict[str, Option]:
@@ -69,9 +66,7 @@ def _or_none(options: Mapping[str, Option]) -> dict[str, Option]:
     return found
 
 
-MODEL_OPTIONS = _or_none(
-    options_of_each({name: options_of_call(constructor(name), leave_out=GIVEN) for name in CLASSES})
-)
+MODEL_OPTIONS = _or_none(options_of_each({name: options_of(kind) for name, kind in ARCHITECTURES.items()}))
 """Options of the models of this package by name."""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
+from maze_nca_gym.support.keywords import TrainOptions, Unpack
 from maze_nca_gym.support.options import Between, Further, OneOf, Shown, check, checked
 
 from ..runs import Line, check_folder, naming_memory
@@ -24,6 +25,7 @@ def folder_of(preset: str | TrainingConfig, out: str | Path | None) -> Path:
     return FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
 
 
+@Further(options_of_run, named_by=("preset", "model"))
 @checked
 def train(
     preset: Annotated[str | TrainingConfig, OneOf(PRESETS), Shown("PRESET", positional=True)] = "fast",
@@ -37,7 +39,7 @@ def train(
     tensorboard: bool = False,
     overwrite: bool = False,
     on_update: Annotated[Callable[[Line], object], Shown(python_only=True)] = lambda line: None,
-    **options: Annotated[Any, Further(options_of_run, named_by=("preset", "model"))],
+    **options: Unpack[TrainOptions],
 ) -> Policy:
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 

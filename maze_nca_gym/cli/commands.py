@@ -62,7 +62,7 @@ class Command:
         own = options = self.options
         given, _ = split_words(own, words, prog)
         _import(*given.get("import", ()))
-        further = None if self.function is None else further_options(self.function)
+        further = further_options(self.function)
         if further is not None:
             named: dict[str, str] = {}
             for _ in range(1 + len(further.named_by)):  # what is named may have options, whose words name no more
@@ -153,7 +153,7 @@ def complete(*, shell: Annotated[str, OneOf(SHELLS), Shown("SHELL", positional=T
             for name, each in command.within.items():
                 add(f"{path} {name}".strip(), each)
         else:
-            further = None if command.function is None else further_options(command.function)
+            further = further_options(command.function)
             options = {**({} if further is None else further.options_of({})), **command.options}
             words[path] = [name for option in options.values() if option.style.positional for name in names(option)]
             named = {flag(option.name): names(option) for option in options.values() if not option.style.positional}

@@ -152,7 +152,7 @@ class OneOf:
 class Further:
     """Options that depend on the values of other options, such as those of a chosen class.
 
-    It annotates a field that is a mapping, or the `**options` of a function.
+    It annotates a field that is a mapping, and decorates a function that takes them as `**options`.
 
     Attributes:
         options_of: values by name -> the further options by name. The values include at least the given ones of
@@ -162,6 +162,11 @@ class Further:
 
     options_of: Callable[[Mapping[str, Any]], Mapping[str, Option]]
     named_by: tuple[str, ...] = ()
+
+    def __call__(self, function: R) -> R:
+        """Let a function have them."""
+        vars(function)["further"] = self
+        return function
 
 
 @dataclass(frozen=True)
@@ -297,10 +302,9 @@ def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = (
     return types.MappingProxyType(found)
 
 
-def further_options(function: Callable[..., Any]) -> Further | None:
+def further_options(function: Callable[..., Any] | None) -> Further | None:
     """Return what the `**options` of a function are, if it has any."""
-    names = [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.VAR_KEYWORD]
-    return _note(_hints(function).get(names[0]), Further) if names else None
+    return getattr(function, "further", None)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

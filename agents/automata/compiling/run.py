@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.mazes.orders import with_order
+from maze_nca_gym.support.keywords import HintOptions, Unpack
 from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import (
     Between,
@@ -50,6 +51,7 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
     )
 
 
+@Further(options_of_hints, named_by=("automaton",))
 @checked
 def learn_automaton(
     automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
@@ -57,7 +59,7 @@ def learn_automaton(
     out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/learn-automaton"),
     threads: Annotated[int, Between(1)] = 1,
     overwrite: bool = False,
-    **options: Annotated[Any, Further(options_of_hints, named_by=("automaton",))],
+    **options: Unpack[HintOptions],
 ) -> tuple[NCA, Certificate]:
     """Do the same as `compile-automaton` by gradient descent: train a network on hints.
 

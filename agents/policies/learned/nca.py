@@ -13,13 +13,12 @@ from torch.nn import functional as F
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.levels import KINDS
 
+from ..architectures import LARGEST_KERNEL
 from ..policy import EngineHints
 from ..program import RELU, Program, rectified
 from .base import LearnedPolicy, check_between, check_flags
 
 FLOAT32_BITS = 32
-LARGEST_KERNEL = 63
-"""Largest side of a kernel, so that a malicious file cannot ask for absurd sizes."""
 POOLED = ("map_max", "channel_max")
 """Names of the last channels with `max_pool`."""
 SPREAD = (1, 1, 0, 1, 1)

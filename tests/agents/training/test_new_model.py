@@ -9,7 +9,7 @@ import torch
 from training_runs import CPU, POOL, loaded, tiny, train_in
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.policies.constructors import CLASSES, constructor
+from maze_nca_gym.agents.policies.architectures import ARCHITECTURES
 from maze_nca_gym.agents.policies.weights import model_class, register_model
 from maze_nca_gym.agents.training import (
     MODEL,
@@ -20,7 +20,7 @@ from maze_nca_gym.agents.training import (
     changed,
 )
 from maze_nca_gym.agents.training.options import GIVEN
-from maze_nca_gym.support.options import options_of_call
+from maze_nca_gym.support.options import options_of, options_of_call
 
 MODULE = """
 import torch
@@ -120,14 +120,18 @@ def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(
         assert TrainingConfig.from_json(config.to_json()) == config
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_what_a_source_says_of_a_constructor_is_what_the_class_takes(name):
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_the_options_of_an_architecture_are_what_its_constructor_takes(name):
     if name in ("GCN", "GAT"):
         pytest.importorskip("torch_geometric")
-    read, real = (
-        options_of_call(constructor(name), leave_out=GIVEN),
-        options_of_call(model_class(name), leave_out=GIVEN),
-    )
-    facts = {option.name: (option.type, option.default, option.help) for option in real.values()}
-    del facts["channel_names"]
-    assert {option.name: (option.type, option.default, option.help) for option in read.values()} == facts
+    kinds = options_of(ARCHITECTURES[name]), options_of_call(model_class(name), leave_out=(*GIVEN, "channel_names"))
+    said, taken = ([(each.name, each.type, each.default, each.help) for each in kind.values()] for kind in kinds)
+    assert said == taken
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kernel_size": 65}, {"state_limit": 0.5}, {"model": "MLP", "n_nodes": 0}], ids=lambda it: [*it][-1]
+)
+def test_ranges_of_an_architecture_are_checked_with_its_options(wrong):
+    with pytest.raises(ValueError, match=rf"^{[*wrong][-1]} must be "):
+        changed("fast", **wrong)

@@ -1,0 +1,15 @@
+"""Types of the `**options` of public functions: mappings, of which `keywords.pyi` gives type checkers every name."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+else:
+    from typing_extensions import Unpack
+
+__all__ = ["EvolveOptions", "GeneratorOptions", "HintOptions", "TrainOptions", "Unpack"]
+
+TrainOptions = HintOptions = EvolveOptions = GeneratorOptions = dict[str, Any]
