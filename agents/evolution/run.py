@@ -34,8 +34,8 @@ from maze_nca_gym.support.options import (
     check,
     check_known,
     checked,
+    current_call,
     options_of,
-    options_of_call,
     options_of_each,
 )
 from maze_nca_gym.support.random_streams import rng_for
@@ -124,30 +124,27 @@ def evolve(
         MemoryError: the device has too little memory.
         OSError: a file could not be written.
     """
-    given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
     from ..evaluation.cells import on_device
     from ..policies.policy import Policy, common_task
     from ..policies.registry import named_policies
     from .measure import Regret, find_opponents
     from .record import FILES, load_record, note, save
 
-    options = {name: value for name, value in options.items() if value is not None}
-    check_known(options, {*given, *options_of_evolution({})}, "evolve")
-    check(options.get("capacity", n) >= n, f"capacity must be at least n {n}, got {options.get('capacity')}")
+    chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    check_known(chosen, current_call().options, "evolve")
+    check(chosen.get("capacity", n) >= n, f"capacity must be at least n {n}, got {chosen.get('capacity')}")
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
-        untyped, words = "policies that are Python objects", list[str]()
-        if not isinstance(policies, Policy | Mapping):
-            policies = [policies] if isinstance(policies, str | Path) else [*policies]
-            untyped, words = "", [*map(str, policies)]
         # the policies, which must be of one task
+        if not isinstance(policies, str | Path | Policy | Mapping):
+            policies = [*policies]
         found = on_device(named_policies(policies), device)
         task = common_task(found)
         task.check_one_channel("its levels cannot evolve")
         # each option is of the rounds, the population, its mutation or the generator
         parts = (ROUNDS, options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
         of_rounds, own, of_mutation, of_generator = (
-            {name: options[name] for name in part if name in options} for part in parts
+            {name: chosen[name] for name in part if name in chosen} for part in parts
         )
         schedule = BreedingSchedule(**of_rounds)
         config = PopulationConfig(**{"capacity": n, **own, "task": task.name, "mutation_options": of_mutation})
@@ -159,11 +156,30 @@ def evolve(
         levels = different_levels(draw_levels, seed, n, reserved)
         opponents = find_opponents(found, levels, steps)
         # begin the run, or go on with the one in the folder
-        configuration, changed = _described(opponents, given, options, config, schedule)
+        words = str(shape[0]) if shape[0] == shape[1] else f"{shape[0]}x{shape[1]}"
+        configuration = {
+            "policies": _described(opponents),
+            "n": n,
+            "n_offspring": schedule.n_offspring,
+            "seed": seed,
+            "batch": batch,
+            "picture_every": picture_every,
+            "levels": {
+                "generator": generator,
+                "size": words,
+                **dict.fromkeys(generator_options({})),
+                **of_generator,
+            },
+            "parents": schedule.parents,
+            "population": asdict(config),
+        }
         run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
         population, snapshots = load_record(run, config)
         if population.clock <= rounds:
-            command = recorded(["evolve", *(words or found)], changed, untyped=untyped)
+            of_files = ("out", "overwrite", "save_every")
+            command = recorded(
+                current_call().changed(of_files, policies=policies, size=shape[0] if shape[0] == shape[1] else words)
+            )
             run.begin({"command": command}, population.clock if len(population) else -1)
         against, shown = ", ".join(found), printable(str(out))
         if run.lines and run.lines[-1]["round"] == population.clock >= rounds and len(population) >= n:
@@ -224,37 +240,12 @@ def different_levels(
     raise ValueError(f"there are hardly {n:,} different levels of this kind outside of the test sets; ask for fewer")
 
 
-def _described(
-    opponents: Mapping[str, tuple[Policy, int]],
-    given: Mapping[str, Any],
-    options: Mapping[str, Any],
-    config: PopulationConfig,
-    schedule: BreedingSchedule,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return everything that determines a run's levels, JSON-serialisable, and the options that are not the usual."""
+def _described(opponents: Mapping[str, tuple[Policy, int]]) -> list[dict[str, Any]]:
+    """Return what determines the regret that policies have, JSON-serialisable."""
     from maze_nca_gym.support.transfer import read_back
 
-    rows, cols = check_size(given["size"])
-    size, against = str(rows) if rows == cols else f"{rows}x{cols}", []
+    against = []
     for name, (policy, n_steps) in opponents.items():
         weights = b"".join(read_back(parameter).tobytes() for parameter in policy.parameters())
         against.append({"policy": name, "iterations": n_steps, "sha256": hashlib.sha256(weights).hexdigest()})
-    of_levels = {"generator": given["generator"], "size": size}
-    configuration = {
-        "policies": against,
-        "n": given["n"],
-        "n_offspring": schedule.n_offspring,
-        **{name: given[name] for name in ("seed", "batch", "picture_every")},
-        "levels": {**of_levels, **{name: options.get(name) for name in generator_options({})}},
-        "parents": schedule.parents,
-        "population": asdict(config),
-    }
-    kinds = (evolve, PopulationConfig, BreedingSchedule)  # all others are in the configuration only if given
-    known = {**options_of_evolution({}), **options_of_call(evolve)}
-    usual = {name: each.default for name, each in known.items() if each.group in kinds}
-    changed = {
-        name: value
-        for name, value in {**given, "size": size, **options}.items()
-        if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
-    }
-    return configuration, changed
+    return against

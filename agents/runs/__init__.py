@@ -11,15 +11,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
 
 from maze_nca_gym.support.arrays import is_sequence
 from maze_nca_gym.support.names import NAMED, Registry
-from maze_nca_gym.support.options import check, flag
+from maze_nca_gym.support.options import Call, check, flag, options_of_call
 
 from .folder import (
     CHECKPOINT,
@@ -46,7 +45,6 @@ __all__ = [
     "RunFolder",
     "asked_to_stop",
     "check_folder",
-    "command_line",
     "duration",
     "naming_memory",
     "number_in_environment",
@@ -60,29 +58,29 @@ __all__ = [
 ]
 
 
-def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Return a command with options as a shell would read it; several values of an option follow each other."""
-    words = ["maze-nca-gym", *command]
-    for name, value in options.items():
-        words += [flag(name), *map(str, value if is_sequence(value) else [value])]
-    return shlex.join(words)
+def recorded(*calls: Call) -> str:
+    """Return the command that makes the run of a call again, which imports the modules that register its names; of
+    several calls, one after the other.
 
-
-def recorded(command: Sequence[str], *options: Mapping[str, Any], untyped: str = "") -> str:
-    """Return the command that makes a run again, which imports the modules that register its names.
-
-    If there is no such command, the text is a comment that says why.
-
-    Args:
-        command: the words before the options.
-        options: options by name; with several mappings, one command follows the other.
-        untyped: what the run depends on and no command line can name; empty if there is nothing.
+    If there is no such command, the text is a comment that says what none can name.
     """
-    modules = own_modules()
-    first = {"import": ",".join(modules)} if modules else {}
-    text = " && ".join(command_line(command, {**first, **each}) for each in options)
-    why = [untyped] * bool(untyped) + [f"{name}, which no module registers" for name in unimportable()]
-    return f"# no command can name {', '.join(why)}: {text}" if why else text
+    modules, texts = own_modules(), []
+    untyped = [f"{name}, which no module registers" for name in unimportable()]
+    for function, given in calls:
+        options, of_call = list[str](), options_of_call(function)
+        positional = ["--import", ",".join(modules)] if modules else []
+        for name, value in given.items():
+            values = value if is_sequence(value) else [value]
+            objects = [each for each in values if not isinstance(each, str | int | float | Path | None)]
+            untyped += [f"the {type(each).__name__} given as {name}" for each in objects]
+            words = [] if objects else [*map(str, values)]
+            if name in of_call and of_call[name].style.positional:
+                positional = words + positional
+            elif words:
+                options += [flag(name), *words]
+        texts.append(shlex.join(["maze-nca-gym", function.__name__.replace("_", "-"), *positional, *options]))
+    text = " && ".join(texts)
+    return f"# no command can name {', '.join(dict.fromkeys(untyped))}: {text}" if untyped else text
 
 
 def own_modules() -> tuple[str, ...]:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from maze_nca_gym import __version__
-from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
+from maze_nca_gym.support.options import Between, Call, OneOf, Shown, Stored, check, checked, current_call
 
 from ..evaluation.figure_options import FigureFormat, FigureWidth
 from ..runs import DESCRIPTION, RunFolder, check_folder, number_in_environment, recorded, unimportable
 from ..runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
+from ..training.run import train
 from .jobs import IN_RUN, Job
 from .series import Progress, run_all
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ..evaluation.records import SweepResults
     from .specification import Sweep
 
+ONE_ROW = {"preset", "options", "seeds"}
+"""Keys of the sweep that `train --seeds` is."""
 FOLDER = Path("runs/sweep")
 """Default folder of sweeps, each in a folder with the name of its file, or its preset."""
 WRITE_EVERY = 60.0
@@ -91,14 +94,19 @@ def sweep(
         from ..training.reports import find_tensorboard
 
         find_tensorboard()
-    where: dict[str, Any] = {"out": folder, "device": device}
-    if not isinstance(what, Mapping):
-        command = recorded(["sweep", str(what)], {"launcher": launcher, **where})
-    elif launcher == "local" and what.keys() == {"preset", "options", "seeds"} and type(what["seeds"]) is int:
-        command = recorded(["train", name], {"seeds": what["seeds"], **what["options"], **where})
-    else:
-        command = recorded(["sweep"], where, untyped="a sweep that is described in Python")
-    facts = {"command": command, "sweep": found.content}
+    call = current_call().changed(("submit",))
+    is_one_row = call.given.keys() <= {
+        "what",
+        "out",
+        "device",
+        "tensorboard",
+        "format",
+        "figure_width",
+    }  # as of `train`
+    if is_one_row and isinstance(what, Mapping) and what.keys() == ONE_ROW and type(what["seeds"]) is int:
+        given = {"preset": name, "seeds": what["seeds"], **what["options"], **call.given}
+        call = Call(train, {option: value for option, value in given.items() if option != "what"})
+    facts = {"command": recorded(call), "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
     draw_sweep(results, jobs, format, figure_width)

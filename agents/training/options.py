@@ -52,7 +52,10 @@ def options_of_model(model: Any) -> Mapping[str, Option]:
         return _or_none(options_of(ARCHITECTURES[model]))
     from ..policies.weights import MODELS, model_class
 
-    return _or_none(options_of_call(model_class(model), leave_out=GIVEN)) if model in tuple(MODELS) else {}
+    if model not in tuple(MODELS):
+        return {}
+    kind: Any = model_class(model)
+    return _or_none(options_of_call(kind, leave_out=GIVEN))
 
 
 def _or_none(options: Mapping[str, Option]) -> dict[str, Option]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 
 from maze_nca_gym.support.names import printable
-from maze_nca_gym.support.options import differences
+from maze_nca_gym.support.options import current_call, differences
 
 from ..policies.policy import Policy
 from ..policies.weights import load_model
@@ -134,6 +134,7 @@ def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str,
     config, continued, levels = replace(state.config, compile=state.compiled), state.continued, state.config.levels
     base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
     # a run that was continued is made by several commands, one after the other
+    call = current_call()
     parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
     if levels.level_set is not None:
         data = f"the levels of {levels.level_set} alone{', turned and mirrored' if levels.dihedral else ''}"
@@ -145,7 +146,7 @@ def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str,
     start = config.to_json()["start_from"]
     hints = ", with guidance at every tile" if config.loss.guidance else ""
     return {
-        "command": recorded(["train", base], *parts),
+        "command": recorded(*(call._replace(given={"preset": base, **part}) for part in parts)),
         "continued": list(continued),
         "compiled": state.compiled,
         "preset": name,

@@ -25,6 +25,7 @@ import sys
 import types
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, wraps
 from typing import (
@@ -332,8 +333,52 @@ def _note(annotated: Any, kind: type[R]) -> R | None:
     return next((note for note in getattr(annotated, "__metadata__", ()) if isinstance(note, kind)), None)
 
 
+class Call(NamedTuple):
+    """A call of a public function, from which a command is made that does the same.
+
+    Attributes:
+        function: the function.
+        given: what it was given by name, checked; of its `**options` too.
+    """
+
+    function: Callable[..., Any]
+    given: Mapping[str, Any]
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """All options that it has."""
+        further = further_options(self.function)
+        own = options_of_call(self.function)
+        return dict(own) if further is None else {**own, **further.options_of(self.given), **own}
+
+    def changed(self, leave_out: Collection[str] = (), **others: Any) -> Call:
+        """Return the call with what differs from the defaults alone, but for some names.
+
+        Args:
+            leave_out: the names.
+            others: values by name in place of those that were given.
+        """
+        given, found = {**self.given, **others}, dict[str, Any]()
+        for name, option in self.options.items():
+            value = given.get(name)
+            # where its default has words, the default depends on other options
+            is_usual = value == option.default and option.style.default is None and not option.style.positional
+            is_idle = is_usual or option.style.python_only or (value is None and not option.optional)
+            if name in given and not is_idle and name not in leave_out:
+                found[name] = value
+        return self._replace(given=found)
+
+
+_CALL: ContextVar[Call] = ContextVar("_CALL")
+
+
+def current_call() -> Call:
+    """Return the call of the innermost `checked` function that runs."""
+    return _CALL.get()
+
+
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function so that its arguments are checked and converted as its signature says.
+    """Wrap a function so that its arguments are checked and converted as its signature says, and its call recorded.
 
     Raises:
         ValueError: where it is called with a value of another type, or one that is not allowed.
@@ -345,7 +390,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         given, options = signature.bind(*args, **kwargs), options_of_call(call)
         for name in filter(options.__contains__, given.arguments):
             given.arguments[name] = options[name].check(given.arguments[name])
-        return function(*given.args, **given.kwargs)
+        further = given.arguments.get("options", {})
+        values = {**given.arguments, **{name: _stored(value, Any) for name, value in further.items()}}
+        values.pop("options", None)
+        now = _CALL.set(Call(call, values))
+        try:
+            return function(*given.args, **given.kwargs)
+        finally:
+            _CALL.reset(now)
 
     return call
 

@@ -66,7 +66,9 @@ def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
     np.testing.assert_array_equal(path > 0.5, distances(mazes) >= 0)
     described = json.loads((tmp_path / "config.json").read_text())
     assert (described["configuration"]["automaton"], described["exact"]) == ("reach", False)
-    assert described["command"] == "# no command can name the Automaton reach: maze-nca-gym learn-automaton reach"
+    assert (
+        described["command"] == "# no command can name the Automaton given as automaton: maze-nca-gym learn-automaton"
+    )
     spoilt = model
     spoilt.biases[0].data[1] += 1
     assert not certify(spoilt, automaton=REACH).holds

@@ -15,8 +15,6 @@ from maze_nca_gym.support.options import (
     check,
     check_known,
     check_options,
-    differences,
-    flat,
     to_json,
 )
 
@@ -120,10 +118,3 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
     if not isinstance(found, Automaton):
         raise ValueError(f"an automaton is given by name, or as an Automaton, got {found!r}")
     return found if order is None else found.ordered(order)
-
-
-def hint_changes(config: HintConfig, automaton: Automaton | None = None) -> dict[str, Any]:
-    """Return the options that give a configuration, beside its automaton: what differs from the defaults of that."""
-    usual = HintConfig.of(config.automaton if automaton is None else automaton)
-    found = differences(flat(config), flat(usual))
-    return {name: value for name, value in found.items() if name != "automaton"}

@@ -19,6 +19,7 @@ from maze_nca_gym.support.options import (
     Shown,
     Stored,
     checked,
+    current_call,
     flat,
     options_of,
     with_defaults,
@@ -28,7 +29,7 @@ from maze_nca_gym.support.random_streams import rng_for
 from ...policies.guarantees import Guarantees, StepBound
 from ...policies.registry import MODEL_OF_RUN
 from ...runs import ProgressBar, RunFolder, check_folder, recorded
-from .config import HintConfig, find_automaton, hint_changes
+from .config import HintConfig, find_automaton
 
 if TYPE_CHECKING:
     from ...policies.learned import NCA
@@ -117,9 +118,7 @@ def learn_automaton(
         levels = f"{config.n_mazes:,} of {', '.join(config.families)} levels in turn at {sizes}: {each}, and questions"
     run.begin(
         {
-            "command": recorded(
-                ["learn-automaton", config.automaton], hint_changes(config, automaton), untyped=_untyped(given)
-            ),
+            "command": _command(given),
             "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {levels}",
             "device": "cpu",
             "processes": 1,
@@ -209,19 +208,17 @@ def compile_automaton(
     if out is not None:
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
         data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
-        command = recorded(["compile-automaton", name], {}, untyped=_untyped(given))
-        run.begin({"command": command, "data": data, "device": "cpu"})
+        run.begin({"command": _command(given), "data": data, "device": "cpu"})
     _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
     return model, certificate
 
 
-def _untyped(automaton: str | Automaton) -> str:
-    """Return what no command line can name: an automaton that is not registered."""
+def _command(given: str | Automaton) -> str:
+    """Return the command of this call, in which an automaton that is registered has its name."""
     from ..registry import AUTOMATA
 
-    if isinstance(automaton, str) or (automaton.name in AUTOMATA and AUTOMATA[automaton.name] is automaton):
-        return ""
-    return f"the Automaton {automaton.name}"
+    named = given.name if not isinstance(given, str) and AUTOMATA.get(given.name) is given else given
+    return recorded(current_call().changed(("out", "overwrite", "coq", "export_proof"), automaton=named))
 
 
 def _finish(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked
+from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked, current_call
 
 from ...evaluation.figure_options import FigureFormat, FigureWidth
 from ...runs import check_folder, recorded
@@ -70,8 +70,7 @@ def reproduce(
     size, folder = SCALES[scale], Path(out)
     check_folder("--out", folder)
     found = sweep_of(find_rows(which), trials, size)
-    options = {"trials": trials, "scale": scale, "out": folder, "launcher": launcher, "device": device}
-    facts = {"command": recorded(["reproduce", *which], options)}
+    facts = {"command": recorded(current_call().changed(("submit",)))}
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {"scale": scale}, facts, how, on_change)
     draw(results, jobs, size, format, figure_width)
