@@ -28,6 +28,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, wraps
+from pathlib import Path
 from typing import (
     Annotated,
     Any,
@@ -253,7 +254,7 @@ class Option:
             for rule in self.rules if plain is not None else ():
                 if broken := rule.broken_by(self, plain):
                     raise ValueError(broken)
-        if isinstance(stored, (str, Path)) and Path in _kinds(self.accepts or self.type):
+        if isinstance(stored, (str, Path)) and Path in kinds_of(self.accepts or self.type):
             return type(stored)(os.path.expanduser(stored))
         return stored
 
@@ -391,7 +392,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name in filter(options.__contains__, given.arguments):
             given.arguments[name] = options[name].check(given.arguments[name])
         further = given.arguments.get("options", {})
-        values = {**given.arguments, **{name: _stored(value, Any) for name, value in further.items()}}
+        plain = {n: v.tolist() if isinstance(v, (np.ndarray, np.generic)) else v for n, v in further.items()}
+        values = {**given.arguments, **plain}
         values.pop("options", None)
         now = _CALL.set(Call(call, values))
         try:
