@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; by default those of the process.
 
     Returns:
-        The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input, 130 after Ctrl-C.
+        The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input, of which nothing was written,
+        130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["help"]:

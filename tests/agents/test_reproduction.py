@@ -372,6 +372,7 @@ class TestEffects:
     def test_figures_as_published_have_all_effects_and_opposite_ones_none(self):
         found = effects_of(found_as(ROWS, lambda row, column: row.published[column][0]))
         assert {(effect.option, effect.value, effect.base) for effect in found} == set(COMPARISONS)
+        assert all(effect.value != effect.base for effect in found)
         assert all(effect.difference == effect.published for effect in found)
         assert {effect.verdict for effect in found} == {"appears", "unclear"}
         found = effects_of(found_as(ROWS, lambda row, column: -row.published[column][0]))
