@@ -52,6 +52,7 @@ def list_levels(
         json: print JSON, an array with an object for each file or name, and nothing else.
     """
     records: list[dict[str, Any]] = []
+    # the contents of files and names
     for path, levels in [(path, load_levels(path)) for path in files]:
         task = task_of_levels(levels)
         benchmark = BENCHMARK_SETS.get(levels.config.get("name", ""))
@@ -70,6 +71,7 @@ def list_levels(
         if json:
             tell_json(records)
         return 0
+    # all names: as JSON, as one table, or with a table for each kind
     prefabs, packs = {name: prefab(name) for name in list_prefabs()}, {name: load_levels(name) for name in list_packs()}
     sets = {
         name: (f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}", f"{each.side} x {each.side}")
@@ -98,6 +100,7 @@ def list_levels(
         print("Test sets are named by family and size, such as perfect-31; the families are:")
         print(f"{', '.join(FAMILIES)}.")
         return 0
+    # a table for each kind: mazes, packs, benchmark sets, generators
     columns = ("maze", "tiles", "shortest path", "diameter")
     solved = {name: [str(solve(tiles).sum()) for solve in (shortest_path, diameter)] for name, tiles in prefabs.items()}
     Table(columns, [(name, _size(prefabs[name]), *lengths) for name, lengths in solved.items()], columns[1:]).print()
