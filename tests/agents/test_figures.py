@@ -188,13 +188,13 @@ def test_a_strip_draws_what_is_the_same_picture_once(tmp_path, monkeypatch):
     assert [picture.max() for _, picture in drawn] == [0, 200, 0]
 
 
-def test_lines_to_labels_cross_no_label(tmp_path):
+def test_lines_to_labels_cross_no_label(tmp_path):  # for which the first order in which they are placed is not enough
     with figure(tmp_path / "any.png", 9, 4) as drawn:
         (axes,) = panels(drawn, 1, 1)
-        for x, y in (*((4 + i / 5, 1) for i in range(6)), (0, 0), (9, 2)):
+        for x, y in (*((4 + i / 2, 1) for i in range(7)), (0, 0), (9, 2)):
             axes.plot(x, y, "o", markersize=6)
-        label_points(drawn, axes, [f"a solver with the very long name {i}" for i in range(8)])
-    lines = [axes.transAxes.transform(line.get_xydata()) for line in axes.lines[8:] if len(line.get_xydata())]
+        label_points(drawn, axes, [f"a solver with the very long name {i}" for i in range(9)])
+    lines = [axes.transAxes.transform(line.get_xydata()) for line in axes.lines[9:] if len(line.get_xydata())]
     assert lines
     assert not any(text.get_window_extent().count_contains(line) for text in axes.texts for line in lines)
     ends = [mpl.path.Path(line[[20, -1]]) for line in lines]
