@@ -30,6 +30,7 @@ from maze_nca_gym.agents import list_runs, sweep, train
 from maze_nca_gym.agents.evaluation.records import Pooled, Results, SweepRow, find_effects
 from maze_nca_gym.agents.evaluation.statistics import student
 from maze_nca_gym.agents.policies.weights import load_model
+from maze_nca_gym.agents.runs import METRICS, read_metrics
 from maze_nca_gym.agents.sweeps import jobs
 from maze_nca_gym.agents.sweeps import run as sweeps_run
 from maze_nca_gym.agents.sweeps.jobs import Error
@@ -201,6 +202,10 @@ class TestSweep:
         assert {path.name for path in done[0].out.glob("*.png")} == names
         for name in names:
             assert np.asarray(Image.open(done[0].out / name)).std() > 5
+        run = done[0].out / "runs" / as_folder(done[0].rows[0].name) / "seed-5"
+        assert all("complete" in line for line in read_metrics(run / METRICS)), (
+            "the curves have a place for each update"
+        )
 
     def test_the_same_call_repeats_nothing_and_more_seeds_are_added(self, copied, here):
         before = {path: (path.read_bytes(), path.stat().st_ino) for path in copied.glob("results.*")}
