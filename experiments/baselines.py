@@ -140,7 +140,8 @@ def draw(runs: dict[tuple[str, str, int], list[Record]], path: Path) -> None:
                     steps = [point[0] for point in found[0]["curve"]]
                     label = f"{algorithm}, {len(found)} seed{'s' * (len(found) > 1)}"
                     curve(axes, steps, middle, low, high, color=colours[algorithm], label=label)
-            axes.set(title=f"{kind[0]}, {kind[1]} x {kind[1]}", xlabel="steps", ylabel="mean return", ylim=(-0.3, 1.03))
+            axes.set(title=f"{kind[0]}, {kind[1]} x {kind[1]}", xlabel="steps", ylabel="mean return")
+            axes.set_ylim(top=1.03)
             count_axis(axes.xaxis, 4)
             axes.legend(loc="lower right")
 
