@@ -26,6 +26,7 @@ from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Pictur
 from maze_nca_gym.mazes.ghosts import N_TILES, PLACE, SPREAD, STRIDE, distance, has_less, is_free, known, peeling
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import Offset
+from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.tasks import Task
 
 from .automaton import Automaton
@@ -35,8 +36,6 @@ from .theorem import Theorem
 MOST_TIMES, MOST_REASONS, MOST_VALUES, N_SEEDS, LAGS = 8, 6, 8, 6, range(4)
 """Times at which a signal changes, reasons for which it is on, values of a number that are told apart, places of which
 each reason explains one and the best is taken, and iterations by which ghosts that change are looked back."""
-UNSAID = "anything"
-"""How `means` begins for a signal of which nothing is said."""
 
 
 class Atom(NamedTuple):
@@ -47,10 +46,6 @@ class Atom(NamedTuple):
     cost: int
     true: Callable[[Picture, Offset, Number], Truth]
     of_map: bool = False
-
-
-class CannotTell(ValueError):
-    """No conjunction of atoms tells apart a tile where a signal is on and one where it is off; or there is no proof."""
 
 
 def ghosts_for(automaton: Automaton) -> Iterator[Ghosts]:
@@ -71,11 +66,9 @@ def _kinds_read(automaton: Automaton) -> set[tuple[str, int]]:
 def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
     """Yield mazes in which tiles are of given kinds, -1 beyond the edge: others that have been changed.
 
-    A kind that every maze has once, such as the source, is there once; no kind is missing that all have.
+    A kind that every maze has once, such as the source, is there once.
     """
-    rng = np.random.default_rng(seed)
-    counts = np.array([np.bincount(tiles.ravel(), minlength=len(task.kinds)) for tiles in mazes])
-    once = np.flatnonzero((counts == 1).all(axis=0))
+    rng, once = np.random.default_rng(seed), kinds_once(task)
     for tiles in (mazes[i].copy() for i in rng.permutation(len(mazes))):
         (height, width), kinds = tiles.shape, np.array(list(picture.values()))
         for corner in rng.permutation([*np.ndindex(height, width)])[:12]:
@@ -167,15 +160,16 @@ def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: 
 
 
 def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Sequence[Atom]) -> Theorem:
-    """Return a theorem with guessed signals, which are what they are in all of some runs.
+    """Return a theorem with guessed signals, guessed so that it holds in every given run.
 
-    Nothing is said of a signal for which no atoms tell apart where it is on and where it is off; `means` has two such
+    Nothing is said of a signal for which no atoms tell apart where it is on and where it is off; `unsaid` has two such
     tiles. An answer is not guessed.
     """
     shown = automaton.answers[: len(theorem.answers)]
     found = {s: _reasons(automaton, s, runs, atoms) for s in automaton.signals if s not in shown}
     said = {signal: reasons for signal, reasons in found.items() if not isinstance(reasons, str)}
-    means = {s: r if isinstance(r, str) else "; or ".join(map(_in_words, r)) or "never" for s, r in found.items()}
+    unsaid = {signal: why for signal, why in found.items() if isinstance(why, str)}
+    means = {signal: "; or ".join(map(_in_words, reasons)) or "never" for signal, reasons in said.items()}
 
     def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
         def all_of(reason: Iterable[Atom]) -> Truth:
@@ -183,7 +177,7 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
 
         return {s: reduce(or_, map(all_of, reasons), picture.inside(at) & (t < 0)) for s, reasons in said.items()}
 
-    return replace(theorem, signals=signals, means=means)
+    return replace(theorem, signals=signals, means=means, unsaid=unsaid)
 
 
 def _in_words(reason: Iterable[Atom]) -> str:
@@ -217,7 +211,7 @@ def _reasons(
             if not missing.all():
                 i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
                 on_at, off_at = (_placed(automaton, runs, where[each]) for each in (i, j))
-                return f"{UNSAID}: {signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
+                return f"{signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
             # what excludes most of the places that are left to explain goes first, then what is far-fetched
             for place in np.lexsort((-costs, left.sum(axis=0))):
                 if kept[place] and (without := missing - ~off[:, place]).all():
@@ -227,7 +221,7 @@ def _reasons(
         reasons.append(kept)
         left = left[~covered]
         if len(reasons) > MOST_REASONS:
-            return f"{UNSAID}: {signal.name} is on for more than {MOST_REASONS} reasons"
+            return f"{signal.name} is on for more than {MOST_REASONS} reasons"
     for kept in reasons[:]:  # later reasons may cover all of an earlier one
         others = [truths[is_on][:, other].all(axis=1) for other in reasons if other is not kept]
         if others and np.any(others, axis=0).all():

@@ -29,7 +29,7 @@ from maze_nca_gym.support.files import user_path, write_all
 
 from ..policies.guarantees import Verdict
 from .automaton import Automaton
-from .guessing import UNSAID, CannotTell, atoms_of, ghosts_for, guess, mazes_with, run_of
+from .guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
 from .prover import PATIENCE, SAID, STATED, Lemma, Prover
 from .registry import AUTOMATA
 from .theorem import Theorem
@@ -116,13 +116,14 @@ class Proof:
     def words(self) -> str:
         """What is proven, in a sentence that begins with the verdict."""
         n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
+        n_held = sum(bool(lemma.holds) for lemma in self.lemmas)
         bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
         mazes = "on every maze" if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
         said = {
             "right": f"right: shows the answer of the task {self.automaton.task} {bound}, on every maze",
             "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
-            None: "; ".join(self._unproven) or "nothing is proven of what signals are",
+            None: "; ".join(self._unproven(n_held)) or "nothing is proven of what signals are",
         }[self.verdict]
         parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {len(self.lemmas)} lemmas"]
         if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
@@ -154,10 +155,17 @@ class Proof:
         return f"stated, tried on {n_mazes:,} mazes" if n_mazes else "stated"
 
     @property
-    def _unproven(self) -> list[str]:
-        """The claims that are not proven, and why nothing is said of some signals."""
-        unsaid = [words.partition(": ")[2] for words in self.theorem.means.values() if words.startswith(UNSAID)]
-        return [*(f"not proven: {lemma.claim}" for lemma in self.refused), *unsaid]
+    def ghosts(self) -> tuple[str, ...]:
+        """The names of the ghosts in terms of which it says what signals are."""
+        return tuple(self.theorem.ghosts(mazes_to_try(self.automaton.problem)[0][:1]))
+
+    def _unproven(self, n_held: int) -> list[str]:
+        """Return the claims that are not proven, and why nothing is said of some signals."""
+        if not self.refused and not self.theorem.unsaid:
+            return []
+        terms = f"the ghosts {', '.join(self.ghosts)}" if self.ghosts else "no ghosts"
+        near = f"nearest with {terms}: {n_held} of {len(self.lemmas)} lemmas hold"
+        return [near, *(f"not proven: {lemma.claim}" for lemma in self.refused), *self.theorem.unsaid.values()]
 
     def __repr__(self) -> str:
         return f"<Proof of {self.automaton.name}: {self.words}>"
@@ -165,7 +173,8 @@ class Proof:
     def _repr_html_(self) -> str:
         drawings = [self.counterexample, *(lemma.counterexample for lemma in self.refused)]
         drawn = "".join(f"<pre>{escape(each)}</pre>" for each in drawings if each)
-        rows = "".join(f"<tr><td>{escape(s.name)}</td><td>{escape(m)}</td></tr>" for s, m in self.theorem.means.items())
+        said = {**self.theorem.means, **self.theorem.unsaid}
+        rows = "".join(f"<tr><td>{escape(s.name)}</td><td>{escape(m)}</td></tr>" for s, m in said.items())
         return f"<p>{escape(self.automaton.name)}: {escape(self.words)}</p>{drawn}<table>{rows}</table>"
 
     def export(self, folder: str | Path) -> None:
@@ -200,38 +209,32 @@ def prove(automaton: Automaton | str) -> Proof:
         automaton: an automaton, or the name of one.
 
     Returns:
-        The proof. `verdict` says what is proven.
+        The proof. `verdict` says what is proven; where that is nothing, it is the attempt that came nearest.
 
     Raises:
-        ValueError: no automaton; a theorem with more or fewer answers than the automaton; axioms that are not true of a
-            small maze; or a signal that no ghost explains, with two tiles that it does not tell apart.
+        ValueError: no automaton; a theorem with more or fewer answers than the automaton; or axioms that are not true
+            of a small maze.
         ImportError: z3 is not installed.
     """
     from .compiling.config import find_automaton
 
     automaton = find_automaton(automaton)
     task, trials = automaton.problem, tuple(tried(automaton))
-    nothing = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
     if any(trial.wrong is not None for trial in trials):
+        nothing = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
         return Proof(automaton, nothing, (), trials)
 
-    attempts, reasons = list[Proof](), list[str]()
+    attempts = list[Proof]()
     for specified, theorem in _theorems(automaton, task):
-        try:
-            if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
-                _check_axioms(automaton, theorem)
-            lemmas, theorem = _proof_of(automaton, theorem)
-        except CannotTell as error:
-            reasons.append(str(error))
-            continue
+        if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
+            _check_axioms(automaton, theorem)
+        tell = _written if theorem.signals is not None else _guessed
+        lemmas, theorem = tell(automaton, theorem)
         attempts.append(Proof(automaton, theorem, lemmas, trials, specified))
-        if attempts[-1].holds and theorem.signals is not None and not theorem.means:
-            attempts[-1] = replace(attempts[-1], lemmas=(*lemmas, *_untrue(automaton, theorem)))
         if attempts[-1].verdict is not None or theorem.further is not Theorem.further:
             return attempts[-1]
-    if attempts:  # the nearest is the one of which most lemmas hold
-        return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / len(proof.lemmas))
-    raise CannotTell(f"no ghosts explain {automaton.name}: {reasons[0]}")
+    # the nearest is the one of which most lemmas hold
+    return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / (len(proof.lemmas) or 1))
 
 
 def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]]:
@@ -259,7 +262,7 @@ def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]
 def _as_theorem(ghosts: Ghosts) -> Theorem:
     """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated."""
     theorem = ghosts if isinstance(ghosts, Theorem) else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers)
-    theorem = replace(theorem, means={})  # what an author says of signals in words, nothing checks
+    theorem = replace(theorem, means={}, unsaid={})  # what an author says of signals in words, nothing checks
     return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
 
 
@@ -306,20 +309,23 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
             )
 
 
-def _untrue(automaton: Automaton, theorem: Theorem) -> Iterator[Lemma]:
-    """Yield a lemma that is false if a written theorem, whose lemmas hold, is not true of small mazes: then axioms of
-    its author are not."""
-    task, written = automaton.problem, replace(automaton, theorem=theorem)
+def _written(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...], Theorem]:
+    """Return the lemmas of a theorem that says what signals are. If all hold, but it is not true of small mazes, then
+    axioms of its author are not: a lemma that is false says so."""
+    lemmas, task = tuple(Prover(automaton, theorem).lemmas()), automaton.problem
+    written = replace(automaton, theorem=theorem)
     (maze, *_) = small_mazes(task)
     picture = MazePicture(maze[None], theorem.ghosts(maze[None]))
-    if not theorem.answers and not theorem.signals(picture, CENTRE, np.int64(0)):  # type: ignore[misc]
-        return
+    says = theorem.answers or theorem.signals(picture, CENTRE, np.int64(0))  # type: ignore[misc]
+    if not says or not all(lemma.holds for lemma in lemmas):
+        return lemmas, theorem
     some = [maze for tiles in _about(theorem, all_mazes(task)) for maze in tiles[:: 1 + len(tiles) // 20]]
     for maze in (*some, *(maze for (maze,) in _about(theorem, (maze[None] for maze in small_mazes(task))))):
         for signal, t in mistakes(written, maze):
             claim = f"the theorem is true of small mazes: {signal.name} after {t} iterations"
-            yield Lemma(claim, "signal", False, 0.0, counterexample=to_text(maze, letters=task.letters))
-            return
+            drawn = to_text(maze, letters=task.letters)
+            return (*lemmas, Lemma(claim, "signal", False, 0.0, counterexample=drawn)), theorem
+    return lemmas, theorem
 
 
 def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
@@ -330,33 +336,31 @@ def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
             yield about
 
 
-def _proof_of(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...], Theorem]:
-    """Return the lemmas of a theorem, with its signals guessed if it does not say them. Counterexamples become further
-    runs, from which it is guessed again.
+def _guessed(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...], Theorem]:
+    """Return the lemmas of a theorem, with its signals guessed: none if nothing can be said of an answer.
 
-    Raises:
-        CannotTell: nothing can be said of an answer.
+    The first counterexample that some maze is like becomes a further run, from which they are guessed again.
     """
-    if theorem.signals is not None:
-        return tuple(Prover(automaton, theorem).lemmas()), theorem
     task = automaton.problem
     mazes = small_mazes(task)
     atoms = atoms_of(automaton, theorem, mazes[::10])
-    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes]
-    for _ in range(ROUNDS):
-        found = guess(automaton, theorem, runs, atoms)
-        for words in (found.means.get(signal, "") for signal in automaton.answers):
-            if words.startswith(UNSAID):  # else what is proven would say nothing of this answer
-                raise CannotTell(words.partition(": ")[2])
-        lemmas = tuple(Prover(automaton, found).lemmas())
-        pictures = (lemma.kinds for lemma in lemmas if not lemma.holds and lemma.kinds)
-        like = (tiles for kinds in pictures for tiles in mazes_with(kinds, task, mazes))
-        guessed = replace(automaton, theorem=found)
-        wrong = next((tiles for tiles in like if any(mistakes(guessed, tiles))), None)
+    runs, lemmas = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes], list[Lemma]()
+    for left in reversed(range(ROUNDS)):
+        found, wrong = guess(automaton, theorem, runs, atoms), None
+        guessed, lemmas = replace(automaton, theorem=found), []
+        if found.unsaid.keys() & {*automaton.answers}:  # what is proven would say nothing of this answer
+            break
+        for lemma in Prover(automaton, found).lemmas():
+            lemmas.append(lemma)
+            if left and not lemma.holds and lemma.kinds:
+                like = mazes_with(lemma.kinds, task, mazes)
+                wrong = next((tiles for tiles in like if any(mistakes(guessed, tiles))), None)
+            if wrong is not None:
+                break
         if wrong is None:
             break
         runs.append(run_of(automaton, theorem, atoms, wrong))
-    return lemmas, found
+    return tuple(lemmas), found
 
 
 def second_opinion(folder: str | Path) -> dict[str, str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +21,7 @@ from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, moved
 from maze_nca_gym.mazes.ghosts import N_TILES
 from maze_nca_gym.mazes.levels import Kind, Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
-from maze_nca_gym.mazes.small import small_mazes
+from maze_nca_gym.mazes.small import kinds_once, small_mazes
 from maze_nca_gym.mazes.tasks import find_task
 
 from .automaton import NEIGHBOURHOODS, Automaton
@@ -52,8 +53,7 @@ class Lemma:
         axioms: names of the axioms that its proof uses, of those that were at hand; empty if it was not proven.
         counterexample: a picture on which it is false, as text; empty if none was found.
         kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
-        queries: what the solver was asked, in SMT-LIB with its answers as `:status`: whether what is supposed occurs
-            (sat), and whether the contrary of the claim does (unsat). Axioms are `:named`.
+        asked: what writes each of the `queries`.
     """
 
     claim: str
@@ -63,7 +63,13 @@ class Lemma:
     axioms: tuple[str, ...] = ()
     counterexample: str = ""
     kinds: Mapping[Offset, int] = field(default_factory=dict, repr=False)
-    queries: Mapping[str, str] = field(default_factory=dict, repr=False)
+    asked: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False)
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """What the solver was asked, in SMT-LIB with its answers as `:status`: whether what is supposed occurs (sat),
+        and whether the contrary of the claim does (unsat). Axioms are `:named`."""
+        return {what: written() for what, written in self.asked.items()}
 
 
 class _SymbolicPicture:
@@ -141,6 +147,7 @@ class Prover:
         self.t = self.picture.of_map("t")
         self._facts = [self.t >= 0]  # what numbers are, which no axiom needs to say
         self._axioms: list[tuple[str, Truth]] = []
+        self._occurs: dict[tuple[int, ...], tuple[Any, tuple[Truth, ...]]] = {}  # the facts are kept, as ids are reused
         self._suppose(self.picture)
 
     def _suppose(self, picture: _SymbolicPicture) -> None:
@@ -295,27 +302,31 @@ class Prover:
             yield self._lemma("invariant", claim, self.invariant(picture, any_state), inside, *of_other, held)
 
     def _lemma(self, about: About, claim: str, statement: Truth, *given: Truth) -> Lemma:
-        z3, began, queries = self._z3, time.perf_counter(), {}
-
-        def asked(what: str, *facts: Truth) -> tuple[Any, Any]:
-            solver = self._solver(*facts)
-            found = solver.check()
-            queries[what] = self._query(found, *facts)
-            return solver, found
-
-        _, supposed = asked("occurs", *given)
+        z3, began, of_task = self._z3, time.perf_counter(), find_task(self._automaton.task).kinds
+        supposing = (len(self._axioms), len(self._facts), *(fact.get_id() for fact in given))
+        if supposing not in self._occurs:  # most lemmas suppose the same
+            self._occurs[supposing] = self._solver(*given).check(), given
+        supposed, _ = self._occurs[supposing]
+        asked = {"occurs": self._query(supposed, *given)}
         if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
             never = supposed == z3.unsat
             words = "what it supposes never occurs" if never else ""
             seconds = time.perf_counter() - began
-            return Lemma(claim, about, False if never else None, seconds, counterexample=words, queries=queries)
-        solver, found = asked("fails", *given, z3.Not(statement))
-        of_task = find_task(self._automaton.task).kinds
+            return Lemma(claim, about, False if never else None, seconds, counterexample=words, asked=asked)
+        solver = self._solver(*given, z3.Not(statement))
+        found = solver.check()
+        asked["fails"] = self._query(found, *given, z3.Not(statement))
+        if found == z3.sat:  # rather a picture that mazes are like; what is proven does not suppose that
+            seen = [at for name, at in self.picture.made if name == "kind" and at is not None]
+            pairs = product(kinds_once(find_task(self._automaton.task)), combinations(seen, 2))
+            once = [~(self.picture.tile(kind, p) & self.picture.tile(kind, q)) for kind, (p, q) in pairs]
+            likely = self._solver(*given, z3.Not(statement), *once)
+            solver = likely if likely.check() == z3.sat else solver
         kinds, drawn = _draw(self.picture, solver.model(), of_task) if found == z3.sat else ({}, "")
         holds = None if found == z3.unknown else found == z3.unsat
         used = {self._axioms[int(str(each)[1:])][0] for each in solver.unsat_core()} if holds else ()
         near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
-        return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used)), drawn, near, queries)
+        return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used)), drawn, near, asked)
 
     def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()
@@ -326,18 +337,22 @@ class Prover:
             solver.assert_and_track(axiom, f"a{number}")
         return solver
 
-    def _query(self, found: Any, *facts: Truth) -> str:
-        """Return what the solver was asked and answered in SMT-LIB, with the axioms' names."""
-        solver = self._z3.Solver()
-        solver.add(*(axiom for _, axiom in self._axioms), *self._facts, *facts)
-        text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
-        head, *asserted = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n").split(
-            "(assert\n"
-        )
-        for number, (name, _) in enumerate(self._axioms):
-            body, _, rest = asserted[number].rpartition(")")
-            asserted[number] = f" (!{body} :named |{number}: {name}|)){rest}"
-        return "(assert\n".join([head, *asserted])
+    def _query(self, found: Any, *facts: Truth) -> Callable[[], str]:
+        """Return what writes what the solver was asked and answered in SMT-LIB, with the axioms' names."""
+        axioms, known = tuple(self._axioms), tuple(self._facts)
+
+        def written() -> str:
+            solver = self._z3.Solver()
+            solver.add(*(axiom for _, axiom in axioms), *known, *facts)
+            text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
+            text = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n")
+            head, *asserted = text.split("(assert\n")
+            for number, (name, _) in enumerate(axioms):
+                body, _, rest = asserted[number].rpartition(")")
+                asserted[number] = f" (!{body} :named |{number}: {name}|)){rest}"
+            return "(assert\n".join([head, *asserted])
+
+        return written
 
 
 def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tuple[dict[Offset, int], str]:

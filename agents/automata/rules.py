@@ -1,4 +1,4 @@
-"""Rules: the next value of a signal from what a tile and its four neighbours hold, written with `&`, `|` and `~` only.
+"""Rules: the next value of a signal from what a tile and its neighbours hold, written with `&`, `|`, `^` and `~` only.
 
 So the same code runs on maps, on patches of five tiles, or on 64 maps at once, one in each bit of an integer. Called
 with symbols instead of arrays, a rule returns an `Expression`, which shows what the rule reads and can be evaluated
@@ -45,6 +45,7 @@ class TileKind(int):
 
 
 Rule: TypeAlias = Callable[[TileView], Bits]
+BITWISE = (True, False, operator.and_, operator.or_, operator.xor, operator.invert)
 
 
 def any_on(see: TileView, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
@@ -103,11 +104,19 @@ class Expression:
     def __or__(self, other: Expression) -> Expression:
         return self._joined(operator.or_, other)
 
+    def __xor__(self, other: Expression) -> Expression:
+        return self._joined(operator.xor, other)
+
     def __invert__(self) -> Expression:
         return self._joined(operator.invert)
 
     def __bool__(self) -> bool:
         raise TypeError("a rule has neither `if` nor `and`, `or`, `not`")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("a rule compares nothing: see(A) is true where A is on, ~see(A) where it is off")
+
+    __hash__ = object.__hash__
 
     def _joined(self, join: Callable[..., Any], *others: object) -> Expression:
         if not all(isinstance(other, Expression) for other in others):
@@ -163,6 +172,38 @@ class Expression:
         return known[self]
 
 
+class Tape:
+    """Several rules as one list of operations, in which what they have in common is read and computed once.
+
+    Attributes:
+        bitwise: whether each bit of an integer may belong to another map.
+    """
+
+    def __init__(self, rules: Iterable[Expression]) -> None:
+        placed, numbered = dict[Expression, int](), dict[tuple[Any, tuple[Any, ...]], int]()
+
+        def place(part: Expression) -> int:
+            if part not in placed:
+                reads = (isinstance(part.seen, TileKind), (part.seen, part.tap))
+                does = (part.join, tuple(map(place, part.parts))) if part.seen is None else reads
+                placed[part] = numbered.setdefault(does, len(numbered))
+            return placed[part]
+
+        self._results = [place(rule) for rule in rules]
+        self._steps = list(numbered)
+        self.bitwise = all(join in BITWISE for join, _ in self._steps)
+
+    def __call__(self, see: TileView) -> list[Bits]:
+        """Return the value of each rule in a view, `Bits` of the view's shape."""
+        values = list[Bits]()
+        for join, given in self._steps:
+            if isinstance(join, bool):
+                values.append((see.tile if join else see)(*given))
+            else:
+                values.append(join(*[values[i] for i in given]))
+        return [values[i] for i in self._results]
+
+
 class _SymbolicView:
     """A view that returns symbols in place of arrays, for rules with some signals, or any."""
 
@@ -190,7 +231,7 @@ def expression_of(rule: Rule, signals: type[IntEnum] | None = None) -> Expressio
         signals: if given, they are refused where a kind of tile is read.
 
     Raises:
-        TypeError: it uses more than `&`, `|` and `~` on what it sees.
+        TypeError: it uses more than `&`, `|`, `^` and `~` on what it sees.
     """
     if isinstance(rule, Expression):
         return rule

@@ -81,6 +81,7 @@ class Theorem(Ghosts):
         further: (steps) -> further claims, such as what follows once the maze has changed. Each is proven as it stands;
             that together they mean what `shown` says is their author's argument.
         means: what `signals` says of each signal, in words.
+        unsaid: why it says nothing of others: two tiles that no ghost tells apart, in words.
         domain: the mazes of which it is true; None for all.
     """
 
@@ -88,6 +89,7 @@ class Theorem(Ghosts):
     shown: str = ""
     further: Callable[[Steps], Iterable[Claim]] = lambda steps: ()
     means: Mapping[IntEnum, str] = field(default_factory=dict)
+    unsaid: Mapping[IntEnum, str] = field(default_factory=dict)
     domain: Domain | None = None
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.mazes.tasks import Task, find_task
 
 from ..policies.guarantees import StepBound
-from .automaton import Automaton, Signals
+from .automaton import Automaton, MapView, Signals
 
 MOST_ITERATIONS = 600
 """Largest number of iterations for which an automaton is run, over all sizes of mazes, the smallest first."""
@@ -91,24 +91,47 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
 
 
 def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
-    """Run an automaton on (N, H, W) mazes.
+    """Run an automaton on (N, H, W) mazes, on 64 of them at once where its rules are bitwise.
 
     Returns:
         The number of iterations, more than `most` if that was not enough; and what it shows after (N,) iterations, and
         some time later, each (N, K, H, W) bool.
     """
-    answers, view = [int(signal) for signal in automaton.answers], automaton.view(tiles)
-    before = after = view.signals
+    answers, bitwise, times = [int(signal) for signal in automaton.answers], automaton.tape.bitwise, set(due.tolist())
+    kinds = {kind: packed(tiles == kind) if bitwise else tiles == kind for kind in automaton.kinds}
+    of_any = next(iter(kinds.values()))
+    shape = (len(of_any), len(automaton.signals), *tiles.shape[1:])
+    view = MapView(kinds, np.zeros(shape, of_any.dtype))
     at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
+    before = after = view.signals
+
+    def shown() -> Signals:
+        drawn = view.signals[:, answers]
+        return unpacked(drawn, len(tiles)) if bitwise else drawn
+
     for t in range(1, int(due.max()) + LATER + 1):
         if t > most:
             break
         view = view.after(automaton.advance(view))
-        at_due[due == t] = view.signals[due == t][:, answers]
+        if t in times:
+            at_due[due == t] = shown()[due == t]
         before, after = after, view.signals
         # at rest, or in a cycle of two states, as automata with a clock end, that show the same
         same = t > 1 and np.array_equal(before[:, answers], after[:, answers])
         if same and np.array_equal(automaton.advance(view), before):
-            at_due[due > t] = view.signals[due > t][:, answers]
+            at_due[due > t] = shown()[due > t]
             break
-    return t, at_due, view.signals[:, answers]
+    return t, at_due, shown()
+
+
+def packed(bools: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return (N, ...) bool as the bits of (N / 64, ...) uint64; the last one is repeated to fill them."""
+    filled = np.concatenate([bools, np.repeat(bools[-1:], -len(bools) % 64, axis=0)])
+    octets = np.packbits(filled, axis=0).reshape(-1, 8, *bools.shape[1:])
+    return np.ascontiguousarray(np.moveaxis(octets, 1, -1)).view(np.uint64)[..., 0]
+
+
+def unpacked(words: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
+    """Return the n that `packed` has packed, (n, ...) bool."""
+    octets = np.moveaxis(np.ascontiguousarray(words)[..., None].view(np.uint8), -1, 1)
+    return np.unpackbits(octets.reshape(-1, *words.shape[1:]), axis=0, count=n).view(np.bool_)

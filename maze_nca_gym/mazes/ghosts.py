@@ -387,6 +387,14 @@ class _Polarity:
     def __invert__(self) -> _Polarity:
         return _Polarity(self.negative, self.positive)
 
+    def __bool__(self) -> bool:
+        raise TypeError("a rule has neither `if` nor `and`, `or`, `not`")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("a rule compares nothing")
+
+    __hash__ = object.__hash__
+
 
 class _Reader:
     """A view that returns how a rule reads what it sees."""

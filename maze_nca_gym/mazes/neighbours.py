@@ -7,6 +7,7 @@ and to the right). `N4` reads the four neighbours, `N5` those and the tile itsel
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import TypeAlias
 
@@ -25,6 +26,7 @@ _SETS: dict[str, tuple[Offset, ...]] = {
 }
 
 
+@cache
 def offsets(kernel: str) -> tuple[Offset, ...]:
     """Return the tiles that a named kernel reads.
 

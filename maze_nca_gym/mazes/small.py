@@ -49,6 +49,13 @@ def small_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
 
 
 @lru_cache(maxsize=64)
+def kinds_once(task: Task) -> tuple[int, ...]:
+    """Return the kinds of tile that each of `small_mazes` has once, such as the source."""
+    counts = np.array([np.bincount(tiles.ravel(), minlength=task.n_tiles) for tiles in small_mazes(task)])
+    return tuple(np.flatnonzero((counts == 1).all(axis=0)).tolist())
+
+
+@lru_cache(maxsize=64)
 def larger_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
     """Return (N, H, W) levels of a task, larger than `small_mazes`, with and without borders."""
     rng = np.random.default_rng(seed)

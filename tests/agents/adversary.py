@@ -96,7 +96,7 @@ def mutated(rng, automaton):
     root = expression_of(automaton.rules[automaton.signals(signal)])
     nodes = [root]
     for node in nodes:
-        nodes += [part for part in node.parts if part not in nodes]
+        nodes += [part for part in node.parts if not any(part is each for each in nodes)]
     chosen = nodes[rng.integers(len(nodes))]
     if chosen.seen is not None and rng.random() < 0.5:
         other = replace(chosen, tap=str(rng.choice([tap for tap in automaton.taps if tap != chosen.tap])))

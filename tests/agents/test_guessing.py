@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import networkx as nx
@@ -11,7 +12,7 @@ import pytest
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.automata.both import BOTH
 from maze_nca_gym.agents.automata.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
-from maze_nca_gym.agents.automata.guessing import CannotTell, mazes_with
+from maze_nca_gym.agents.automata.guessing import mazes_with
 from maze_nca_gym.agents.automata.healing import HEALING
 from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
@@ -104,10 +105,14 @@ def test_a_theorem_has_as_many_answers_as_its_automaton():
 
 
 def test_what_no_ghost_explains_names_two_tiles():
-    with pytest.raises(CannotTell, match=r"PATH is on at \(\d, \d\) after \d+ iterations in [.#ST/]+ and off at"):
-        prove(replace(FIRST_PASSAGE, theorem=peeling()))
-    with pytest.raises(CannotTell, match="no ghosts explain life"):
-        prove(replace(LIFE, theorem=None))
+    for automaton, terms in [
+        (replace(FIRST_PASSAGE, theorem=peeling()), "the ghosts kept, round"),
+        (replace(LIFE, theorem=None), "no ghosts"),
+    ]:
+        proof = prove(automaton)
+        assert (proof.verdict, proof.lemmas, proof.invariant) == (None, (), False)
+        assert proof.words.startswith(f"nearest with {terms}: 0 of 0 lemmas hold; ")
+        assert re.search(r"PATH is on at \(\d, \d\) after \d+ iterations in [.#ST/]+ and off at", proof.words)
 
 
 def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
@@ -116,7 +121,7 @@ def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
     assert means["FLOOD"] == "from t = 3 + distance; or from t = 1 + distance, until t = 3"
     assert means["ENTER_L"] == "enters_L, from t = 3 + 2 length - distance"
     assert means["MOVES"] == "from t = 1"
-    assert means["SCOUT"].startswith("anything: SCOUT is on at ")
+    assert proof.theorem.unsaid[BOTH.signals["SCOUT"]].startswith("SCOUT is on at ")
     # the path is right, whatever the walker does; that there is one walker is not proven
     assert [lemma.claim for lemma in proof.refused] == ["the invariant holds"]
     assert proof.lemmas[-1].claim == "without ends it does what the diameter's automaton does"
@@ -165,9 +170,9 @@ def is_refused(automaton):
     """Return whether there is no proof, and a maze or a picture that shows why, or two tiles."""
     try:
         proof = prove(automaton)
-    except ValueError as error:  # two tiles, or signals that never settle
-        return "which no ghost tells apart" in str(error) or "still change" in str(error)
-    drawn = proof.counterexample or proof.refused
+    except ValueError as error:  # signals that never settle
+        return "still change" in str(error)
+    drawn = proof.counterexample or proof.refused or "which no ghost tells apart" in proof.words
     return bool(drawn) and all(lemma.counterexample or lemma.holds is None for lemma in proof.refused)
 
 

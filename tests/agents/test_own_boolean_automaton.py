@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,9 +124,26 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"rules": {Signal.PATH: REACH.rules[Signal.PATH]}}, "the rule of WET in reach is missing"),
     (ruled(WET=lambda see: see(Signal.PATH)), "the rule of WET in reach reads PATH, which is an output"),
     (ruled(WET=lambda see: see(Signal.WET, "UU")), "the rule of WET in reach reads 'UU', but may read U, L, C, R, D"),
-    (ruled(WET=lambda see: True), r"the rule of WET in reach must be made of what it sees with &, \| and ~: .* True"),
+    (
+        ruled(WET=lambda see: True),
+        r"rule of WET in reach must be made of what it sees with &, \|, \^ and ~: .* True",
+    ),
     (ruled(WET=lambda see: see(Signal.WET) & True), "the rule of WET in reach must be made of what it sees"),
     (ruled(WET=lambda see: see(Signal.WET) or see(Signal.WET, "U")), "a rule has neither `if` nor `and`, `or`, `not`"),
+    (
+        ruled(WET=lambda see: see(Signal.WET) if see(Signal.WET) else see(Signal.WET, "U")),
+        "WET in reach .* neither `if`",
+    ),
+    (ruled(WET=lambda see: see(Signal.WET) == 1), "the rule of WET in reach .* a rule compares nothing"),
+    (
+        ruled(WET=lambda see: see(Signal.WET, "U") if see(Signal.WET) != 1 else see(Signal.WET)),
+        "a rule compares nothing",
+    ),
+    ({"signals": IntEnum("Alike", ["PATH", "WET", "Wet"], start=0)}, "WET and Wet of reach would share channel wet"),
+    (
+        {"signals": IntEnum("Alike", ["PATH", "WET", "WET_LOW"], start=0)},
+        "WET and WET_LOW of reach would share",
+    ),
     (ruled(WET=lambda see: see(SHORTEST_PATH.signals(3))), "the rule of WET in reach reads <PathSignal.NEAR_L: 3>"),
     (
         {"task": "diameter"},
@@ -142,6 +160,16 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"signals": ["PATH", "WET"]}, "signals must be of type "),
     ({"theorem": "reached"}, r"theorem must be of type Ghosts \| None, got 'reached'"),
 ]
+
+
+def test_either_but_not_both_is_compiled_too() -> None:
+    def odd(see: Any) -> Any:
+        return see.tile(Tile.SOURCE) ^ see(Signal.WET, "U") ^ see(Signal.WET, "L")
+
+    odd_number = replace(REACH, rules={**REACH.rules, Signal.WET: odd})
+    model, certificate = compile_automaton(odd_number)
+    assert certificate.holds
+    assert certify(model, automaton=odd_number).holds
 
 
 @for_each(("wrong", "message"), WRONG)

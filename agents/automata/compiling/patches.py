@@ -90,8 +90,7 @@ class PatchView:
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
     """Return the next signals of the centres of (P, taps) patches by the rules, (P, S) bool."""
-    view = PatchView(automaton, patches)
-    return np.stack([automaton.rules[signal](view) for signal in automaton.signals], axis=1)
+    return np.stack(automaton.tape(PatchView(automaton, patches)), axis=1)
 
 
 def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:

@@ -254,7 +254,8 @@ def _finish(
     model.guarantees = Guarantees(exact, bound, also=also if exact else {}, basis=basis, verdict=verdict)
     if run is not None:
         save_model(model, run.path / MODEL_OF_RUN)
-        means = {} if proof is None else {signal.name: meaning for signal, meaning in proof.theorem.means.items()}
+        said = {} if proof is None else {**proof.theorem.means, **proof.theorem.unsaid}
+        means = {signal.name: words for signal, words in said.items()}
         found = {
             "verdict": verdict,
             "automaton": words,
@@ -271,5 +272,5 @@ def _is_right(automaton: Automaton, task: str, bound: StepBound) -> bool:
 
     try:
         return prove(replace(automaton, task=task, bound=bound, also={}, theorem=None)).verdict == "right"
-    except ValueError:  # it reads kinds of tile that this task does not have, or no ghost explains it
+    except ValueError:  # it reads kinds of tile that this task does not have
         return False
