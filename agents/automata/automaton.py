@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
@@ -67,6 +68,10 @@ class Automaton:
         in_order: order of directions -> the automaton in that order; None if it has one order only.
         learning: options of `compiling.config.HintConfig` with which networks learn it, as far as they differ from the
             defaults.
+        slows: an automaton that it does the same as, more slowly: after `pace` times t iterations it holds what that
+            one holds after t. `compiling.helpers` makes such, and `prove` checks them.
+        pace: the number of its iterations that take the place of one.
+        helpers: its signals that the other does not have, each with its rule in words.
 
     Raises:
         ValueError: a value of another type, or signals, rules and groups that do not fit together; the message names
@@ -89,6 +94,9 @@ class Automaton:
     settles: bool = True
     in_order: Callable[[str], Automaton] | None = None
     learning: Mapping[str, Any] = field(default_factory=dict)
+    slows: Automaton | None = None
+    pace: int = 1
+    helpers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -333,6 +341,11 @@ class MapView:
         ((down, right),) = offsets(tap)
         height, width = self.signals.shape[-2:]
         return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
+
+
+def scaled(bound: StepBound, factor: Fraction) -> StepBound:
+    """Return a bound times a factor."""
+    return StepBound(**{name: float(Fraction(value) * factor) for name, value in asdict(bound).items()})
 
 
 def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], reads_path: bool = False) -> Expression:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from fractions import Fraction
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from maze_nca_gym.mazes.tasks import Task, check_specification
 from maze_nca_gym.support.files import user_path, write_all
 
 from ..policies.guarantees import Verdict
-from .automaton import Automaton
+from .automaton import Automaton, scaled
 from .guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
 from .prover import PATIENCE, SAID, STATED, Lemma, Prover
 from .registry import AUTOMATA
@@ -42,6 +43,10 @@ N_STEPS = 20
 ARGUED = ("diameter", "both", "shortest-path-asynchronous")
 """Automata of this package whose invariant or bound is argued in their module, and tested on all mazes of up to 3 x 4
 tiles, or for the last of 2 x 3 under every schedule."""
+
+
+NOTHING = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
+"""The theorem that says nothing."""
 
 
 def is_argued(automaton: Automaton) -> bool:
@@ -130,6 +135,9 @@ class Proof:
             parts.append(f"PATH is on {self.theorem.means[self.automaton.signals(0)]}")
         if self.verdict != "right":
             parts += [trial.words for trial in self.trials]
+        if self.automaton.slows is not None:
+            pace = f"it takes {self.automaton.pace} iterations for each of the rules as given"
+            parts.append(f"{pace}, with {len(self.automaton.helpers)} helper signals")
         if self.automaton.bound is not None and self.verdict != "right":
             parts.append(f"its bound is {self.basis}")
         if self.stated:
@@ -219,10 +227,11 @@ def prove(automaton: Automaton | str) -> Proof:
     from .compiling.config import find_automaton
 
     automaton = find_automaton(automaton)
+    if automaton.slows is not None:
+        return _slowed(automaton, automaton.slows)
     task, trials = automaton.problem, tuple(tried(automaton))
     if any(trial.wrong is not None for trial in trials):
-        nothing = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
-        return Proof(automaton, nothing, (), trials)
+        return Proof(automaton, NOTHING, (), trials)
 
     attempts = list[Proof]()
     for specified, theorem in _theorems(automaton, task):
@@ -235,6 +244,19 @@ def prove(automaton: Automaton | str) -> Proof:
             return attempts[-1]
     # the nearest is the one of which most lemmas hold
     return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / (len(proof.lemmas) or 1))
+
+
+def _slowed(automaton: Automaton, other: Automaton) -> Proof:
+    """Return the proof of an automaton that does the same as another, more slowly: that of the other, and that it does.
+    Its bound is that of the other times its pace."""
+    less, theorem = Fraction(1, automaton.pace), other.theorem if automaton.task == other.task else None
+    bound = None if automaton.bound is None else scaled(automaton.bound, less)
+    also = {name: scaled(each, less) for name, each in automaton.also.items()}
+    proof = prove(replace(other, task=automaton.task, bound=bound, also=also, theorem=theorem))
+    if proof.verdict in (None, "refuted"):
+        return replace(proof, automaton=automaton)
+    lemmas = tuple(Prover(automaton, NOTHING).slowed(other, automaton.pace))
+    return replace(proof, automaton=automaton, lemmas=(*proof.lemmas, *lemmas), trials=tuple(tried(automaton)))
 
 
 def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]]:

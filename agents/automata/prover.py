@@ -22,7 +22,6 @@ from maze_nca_gym.mazes.ghosts import N_TILES
 from maze_nca_gym.mazes.levels import Kind, Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
 from maze_nca_gym.mazes.small import kinds_once, small_mazes
-from maze_nca_gym.mazes.tasks import find_task
 
 from .automaton import NEIGHBOURHOODS, Automaton
 from .rules import Rule
@@ -233,7 +232,7 @@ class Prover:
             there = [self._said(picture, at, t)[signal] == now[signal] for at in self._places]
             alike = [z3.Implies(picture.inside(at), same) for at, same in zip(self._places, there, strict=True)]
             yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
-            with_source = all((maze == Tile.SOURCE).any() for maze in small_mazes(find_task(self._automaton.task)))
+            with_source = all((maze == Tile.SOURCE).any() for maze in small_mazes(self._automaton.problem))
             some = picture.tile(Tile.SOURCE) if with_source else inside
             switched = z3.Implies(said, rules[signal](see))
             yield self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
@@ -265,6 +264,24 @@ class Prover:
             yield from self._invariant_lemmas(held if now else None)
         for words, given, then in theorem.further(self):
             yield self._lemma("claim", words, z3.And(*then), inside, *given)
+
+    def slowed(self, original: Automaton, pace: int) -> Iterator[Lemma]:
+        """Yield the lemmas of which it follows that, after t iterations, tiles hold what they hold after t / pace ones
+        of another automaton, rounded down: that they hold nothing for a while, and what the other's rules say of what
+        they held so many iterations before, whatever that was."""
+        z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
+        before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
+        see = _See(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
+        begun: State = lambda at: off  # noqa: E731
+        after, shown = before, list[Truth]()
+        for number in range(pace):
+            begun, after = self.after(picture, begun), self.after(picture, after)
+            shown += [begun(CENTRE)[signals[s.name]] for s in original.signals] if number + 1 < pace else []
+        claim = f"no signal of {original.name} is on in the first {pace} iterations"
+        yield self._lemma("signal", claim, z3.Not(z3.Or(*shown)), inside)
+        for signal, rule in original.rules.items():
+            claim = f"{signal.name} is what its rule says of {pace} iterations before"
+            yield self._lemma("signal", claim, after(CENTRE)[signals[signal.name]] == rule(see), inside)
 
     def _answers(self) -> Iterator[tuple[Truth, Truth]]:
         """Yield of each answer whether the tile is part of it, and whether it is due after the next iteration."""
@@ -302,7 +319,7 @@ class Prover:
             yield self._lemma("invariant", claim, self.invariant(picture, any_state), inside, *of_other, held)
 
     def _lemma(self, about: About, claim: str, statement: Truth, *given: Truth) -> Lemma:
-        z3, began, of_task = self._z3, time.perf_counter(), find_task(self._automaton.task).kinds
+        z3, began, of_task = self._z3, time.perf_counter(), self._automaton.problem.kinds
         supposing = (len(self._axioms), len(self._facts), *(fact.get_id() for fact in given))
         if supposing not in self._occurs:  # most lemmas suppose the same
             self._occurs[supposing] = self._solver(*given).check(), given
@@ -318,7 +335,7 @@ class Prover:
         asked["fails"] = self._query(found, *given, z3.Not(statement))
         if found == z3.sat:  # rather a picture that mazes are like; what is proven does not suppose that
             seen = [at for name, at in self.picture.made if name == "kind" and at is not None]
-            pairs = product(kinds_once(find_task(self._automaton.task)), combinations(seen, 2))
+            pairs = product(kinds_once(self._automaton.problem), combinations(seen, 2))
             once = [~(self.picture.tile(kind, p) & self.picture.tile(kind, q)) for kind, (p, q) in pairs]
             likely = self._solver(*given, z3.Not(statement), *once)
             solver = likely if likely.check() == z3.sat else solver

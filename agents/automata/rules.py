@@ -118,6 +118,22 @@ class Expression:
 
     __hash__ = object.__hash__
 
+    @cached_property
+    def operands(self) -> tuple[Expression, ...]:
+        """What it joins by its operator, however many, none of which has the same operator."""
+        found = (part.operands if part.join is self.join else (part,) for part in self.parts)
+        return tuple(each for some in found for each in some)
+
+    def words(self, kinds: Sequence[str]) -> str:
+        """Return it as rules are written, with the names of signals and of kinds of tile."""
+        if self.seen is not None:
+            name = kinds[self.seen] if isinstance(self.seen, TileKind) else self.seen.name
+            return name if self.tap == "C" else f"{name} at {self.tap}"
+        parts = self.parts if self.join is operator.invert else self.operands
+        said = [part.words(kinds) if len(part.parts) < 2 else f"({part.words(kinds)})" for part in parts]
+        marks = {operator.and_: " & ", operator.or_: " | ", operator.xor: " ^ "}
+        return f"~{said[0]}" if self.join is operator.invert else marks.get(self.join, ", ").join(said)
+
     def _joined(self, join: Callable[..., Any], *others: object) -> Expression:
         if not all(isinstance(other, Expression) for other in others):
             return NotImplemented

@@ -20,6 +20,7 @@ from maze_nca_gym.agents.automata import AUTOMATA, Automaton
 from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
 from maze_nca_gym.agents.automata.both import BOTH
 from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.helpers import helped
 from maze_nca_gym.agents.automata.compiling.linear import separated
 from maze_nca_gym.agents.automata.compiling.run import learn_automaton
 from maze_nca_gym.agents.automata.diameter import DIAMETER
@@ -222,6 +223,36 @@ def many(see):
     )
 
 
+def either(see):
+    return alternatives(see) ^ (see(Signal.BIT, "R") & see.tile(Tile.EMPTY, "U"))
+
+
+@for_each(
+    ("automaton", "pace"),
+    [
+        (of(parity, path=parity), 2),
+        (of(many, neighbourhood=9), 2),
+        (of(alternatives, settles=False), 2),
+        (of(either, settles=False), 4),
+    ],
+)
+def test_parts_of_a_rule_get_signals_and_all_is_slower(automaton, pace):
+    slow = helped(automaton)
+    assert (slow.pace, slow.slows) == (pace, automaton)
+    model, certificate = compile_automaton(automaton)
+    assert certificate.holds
+    assert [words.partition(" = ")[0] for words in certificate.helpers] == [*slow.helpers]
+    tiles = mazes(automaton)
+    held, slowly = automaton.view(tiles).signals, slow.view(tiles).signals
+    for t in range(8 * pace):
+        held = automaton.step(tiles, held) if t and t % pace == 0 else held
+        np.testing.assert_array_equal(slowly[:, : len(automaton.signals)], held)
+        slowly = slow.step(tiles, slowly)
+    with torch.no_grad():
+        drawn = rollout(model, torch.from_numpy(one_hot(tiles, n_tiles=2)), 7 * pace)[:, 0] > 0.5
+    np.testing.assert_array_equal(drawn, held[:, 0])
+
+
 def blinks(see):
     return ~see(Signal.BIT) & ~see.tile(Tile.WALL)
 
@@ -234,12 +265,12 @@ def walks(see):
 @for_each(
     "make, message",
     [
-        (lambda: of(parity, path=parity), "the rule of PATH in tried is no weighted sum of what it reads"),
+        (lambda: of(parity, path=parity, heals=True), "the rule of PATH in tried is no weighted sum of what it reads"),
         (
-            lambda: of(many, neighbourhood=9),
+            lambda: of(many, neighbourhood=9, heals=True),
             "in tried is no threshold of a sum, and tells 1,562,500 patches apart; at most",
         ),
-        (lambda: of(alternatives), "the rule of BIT in tried is no alternating sum of 12 thresholds or fewer"),
+        (lambda: of(alternatives, heals=True), "BIT in tried is no alternating sum of 12 thresholds or fewer"),
         (
             lambda: of(lambda see: see(Tile.WALL)),
             "the rule of BIT in tried reads <Tile.WALL: 1>, which is none of its signals; see.tile reads kinds",

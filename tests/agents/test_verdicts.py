@@ -113,6 +113,44 @@ def test_a_bound_is_proven_or_stated(change, verdict):
     assert bool(proof.counterexample) == (verdict == "refuted")
 
 
+class Slow(IntEnum):
+    PATH, WET, NEXT, SHOWN = range(4)
+
+
+def slow_flood() -> Automaton:
+    """Return `REACHABLE` at half speed."""
+    rules = {
+        Slow.PATH: lambda see: see(Slow.SHOWN),
+        Slow.WET: lambda see: see(Slow.NEXT),
+        Slow.NEXT: flood,
+        Slow.SHOWN: lambda see: see(Slow.WET),
+    }
+    return Automaton("slow", "shortest-path", Slow, rules, slows=REACHABLE, pace=2)
+
+
+def flood(see):
+    return see.tile(Tile.SOURCE) | ((see(Slow.WET) | around(see, Slow.WET)) & ~see.tile(Tile.WALL))
+
+
+def early(see):
+    return see(Slow.NEXT) | see.tile(Tile.SOURCE)
+
+
+def test_a_slow_copy_must_be_one():
+    assert prove(slow_flood()).verdict == "described"
+    assert "it takes 2 iterations for each of the rules as given" in prove(slow_flood()).words
+    rules = slow_flood().rules
+    for wrong in (
+        {"pace": 3},
+        {"rules": {**rules, Slow.WET: early}},
+        {"rules": {**rules, Slow.SHOWN: lambda see: see(Slow.NEXT)}},
+        {"rules": {**rules, Slow.NEXT: lambda see: flood(see) & ~see.tile(Tile.TARGET)}},
+    ):
+        proof = prove(replace(slow_flood(), **wrong))
+        assert (proof.verdict, proof.holds) == (None, False)
+        assert any("iterations" in lemma.claim for lemma in proof.refused)
+
+
 def test_a_wrong_answer_with_a_bound_stays_refused_whatever_explains_it():
     everything = {**SHORTEST_PATH.rules, PathSignal.PATH: lambda see: see(PathSignal.FLOOD)}
     for theorem in (None, distance(Tile.TARGET), canonical_path()):

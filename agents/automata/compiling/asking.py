@@ -9,7 +9,6 @@ answer is an example, and sums are found again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from enum import IntEnum
 
 import numpy as np
@@ -52,7 +51,7 @@ def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tile
             sums[signal] = found
         model = network_of(automaton, sums, automaton.answers)
         certificate = certify(model, automaton=automaton)
-        log({"update": number, "round": number, "questions": n_asked, **asdict(certificate)})
+        log({"update": number, "round": number, "questions": n_asked, **certificate.numbers})
         if certificate.holds:
             break
         questions = counterexamples(automaton, model, 1)[: config.n_questions - n_asked]

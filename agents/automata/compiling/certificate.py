@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -51,6 +51,7 @@ from ...policies.policy import Policy
 from ..automaton import Automaton
 from ..registry import automata_of
 from .bounds import PATH_TOLERANCE, POOLED, Network
+from .helpers import helped
 from .linear import separated
 from .patches import Codes, distinct, kinds_of, signals_of
 
@@ -76,6 +77,7 @@ class Certificate:
         tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
         assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
         exact: whether all these numbers are exact: float64 has rounded none of the sums of which they are the extremes.
+        helpers: the signals that `helpers.helped` has added to the automaton, each with its rule.
     """
 
     n_patches: int
@@ -89,6 +91,7 @@ class Certificate:
     tolerance: float
     assumed: bool
     exact: bool
+    helpers: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -101,10 +104,16 @@ class Certificate:
             and self.pooled_error <= POOLED * self.tolerance
         )
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """All that it states but the helpers."""
+        return {name: value for name, value in asdict(self).items() if name != "helpers"}
+
     def __repr__(self) -> str:
         said = "holds" if self.holds else "does not hold"
         condition = ", if the automaton's invariant does" if self.assumed else ""
-        return f"<Certificate: {said}{condition}; {self.n_patches:,} kinds of patch>"
+        added = f"; with {', '.join(self.helpers)}" if self.helpers else ""
+        return f"<Certificate: {said}{condition}; {self.n_patches:,} kinds of patch{added}>"
 
 
 def automaton_of(policy: Policy) -> Automaton:
@@ -184,8 +193,8 @@ def _has_channels(automaton: Automaton, model: Policy) -> bool:
 
 
 def _with_channels(automaton: Automaton, model: Policy) -> Automaton:
-    """Return an automaton, or if a network does not have its channels, the one with its signals split."""
-    return automaton if _has_channels(automaton, model) else separated(automaton)
+    """Return an automaton, or if a network does not have its channels, the one with helpers and its signals split."""
+    return automaton if _has_channels(automaton, model) else separated(helped(automaton))
 
 
 def _certificate(network: Network) -> Certificate:
@@ -214,6 +223,7 @@ def _certificate(network: Network) -> Certificate:
         tolerance=network.tolerance,
         assumed=network.assumed,
         exact=network.exact,
+        helpers=tuple(f"{name} = {rule}" for name, rule in automaton.helpers.items()),
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -91,7 +91,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Cert
         n_done += part.n_updates
         part = replace(config, n_updates=config.n_updates_again, learning_rate=config.learning_rate / 2)
         certificate = certify(model, automaton=automaton)
-        log({"update": n_done, "round": number, **asdict(certificate)})
+        log({"update": n_done, "round": number, **certificate.numbers})
         if certificate.holds or number > config.n_rounds:
             break
         wrong = distinct(automaton, [wrong, counterexamples(automaton, model, config.n_worst)])

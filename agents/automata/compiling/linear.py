@@ -7,7 +7,7 @@ alternating sum is the signal. The Game of Life's LIVE, for example, becomes "th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache, partial, reduce
@@ -156,6 +156,22 @@ def _separate_many(cases: Cases, most: float) -> Sum | None:
         picked = np.union1d(picked, wrong[np.argsort(-excess[wrong])[:N_PICKED]])
 
 
+def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
+    """Return the signals that a network cannot follow even if they are split, each with the complaint."""
+    found = dict[IntEnum, ValueError]()
+    for signal in automaton.signals:
+        single = signal not in automaton.paired
+        try:
+            if sum_of(automaton, signal, exactly=single) is not None:
+                continue
+            if single:
+                raise no_sum(automaton, signal)
+            nested(automaton, signal)
+        except ValueError as error:
+            found[signal] = error
+    return found
+
+
 @cache
 def separated(automaton: Automaton) -> Automaton:
     """Return an automaton that does the same, in which every signal that no single sum decides is split into several.
@@ -166,11 +182,7 @@ def separated(automaton: Automaton) -> Automaton:
     Raises:
         ValueError: a signal would have to be split into more than `MOST_PARTS`, or its rule has too many cases.
     """
-    split = {
-        signal: list(_nested(automaton, signal, cases_of(automaton, automaton.rules[signal])))
-        for signal in automaton.paired
-        if sum_of(automaton, signal) is None
-    }
+    split = {signal: nested(automaton, signal) for signal in automaton.paired if sum_of(automaton, signal) is None}
     if not split:
         return automaton
     names = {
@@ -182,13 +194,13 @@ def separated(automaton: Automaton) -> Automaton:
     new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
 
     def of_sum(found: Sum, see: TileView) -> Bits:
-        whole = _Joined(new, see)
+        whole = Joined(new, see)
         seen = (whole.tile(leaf, tap) if isinstance(leaf, TileKind) else whole(leaf, tap) for leaf, tap in found.leaves)
         terms = [(float(weight), bits) for weight, bits in zip(found.weights, seen, strict=True) if weight]
         return threshold(terms, 0.5 - found.bias)
 
     def as_before(rule: Rule, see: TileView) -> Bits:
-        return rule(_Joined(new, see))
+        return rule(Joined(new, see))
 
     rules: dict[IntEnum, Rule] = {}
     for signal, parts in new.items():
@@ -205,6 +217,8 @@ def separated(automaton: Automaton) -> Automaton:
         parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
         invariant=None if automaton.invariant is None else partial(as_before, automaton.invariant),
         theorem=None,  # it is about the signals before
+        slows=None,
+        pace=1,
     )
 
 
@@ -231,8 +245,14 @@ def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
     )
 
 
-def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum]:
-    """Yield sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule."""
+@cache
+def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
+    """Return sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule.
+
+    Raises:
+        ValueError: they would be more than `MOST_PARTS`, or the rule has too many cases.
+    """
+    cases, sums = cases_of(automaton, automaton.rules[signal]), list[Sum]()
     if len(cases.on) > MOST_SPLIT:
         raise ValueError(
             f"the rule of {signal.name} in {automaton.name} is no threshold of a sum, and tells {len(cases.on):,} "
@@ -260,17 +280,17 @@ def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum
         exact = separate(cases._replace(on=inside))
         if exact is None or (inside == within).all():
             break
-        yield exact
+        sums.append(exact)
         left, within = inside & ~left, inside
         if not left.any():
-            return
+            return tuple(sums)
     raise ValueError(
         f"the rule of {signal.name} in {automaton.name} is no alternating sum of {MOST_PARTS} thresholds or fewer: "
         "compute it in two iterations, with a signal for each of its parts"
     )
 
 
-class _Joined:
+class Joined:
     """A view in which the parts of a signal are seen as one."""
 
     def __init__(self, new: Mapping[IntEnum, tuple[IntEnum, ...]], see: TileView) -> None:
@@ -278,6 +298,7 @@ class _Joined:
         self.tile = see.tile
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """Return a signal of the automaton before, `Bits` of the view's shape."""
         parts = [self._see(part, tap) for part in self._new[signal]]
         if len(parts) == 1:
             return parts[0]

@@ -73,7 +73,9 @@ def learn_automaton(
     With n_mazes it learns from so few mazes, by linear programs, and then asks: what follows from a patch on which the
     certificate finds the network wrong? The rules answer. One maze and some fifty questions suffice for shortest-path.
 
-    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`). Where that
+    does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
+    names these signals.
 
     >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
 
@@ -94,6 +96,7 @@ def learn_automaton(
     """
     from ...rollouts.pytorch import learning_on
     from .asking import ask
+    from .helpers import helped
     from .learning import learn
     from .linear import separated
     from .patches import few_to_watch
@@ -103,6 +106,7 @@ def learn_automaton(
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
     given, automaton = automaton, find_automaton(automaton, options.get("order"))
+    automaton = helped(automaton)
     split = separated(automaton)
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
     # what the run says of its work and of its levels
@@ -165,7 +169,9 @@ def compile_automaton(
     They are nearly always whole numbers, with which float32 makes no errors. It takes seconds. A certificate proves
     that the weights do the same as the automaton on every maze.
 
-    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`). Where that
+    does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
+    names these signals.
 
     >>> model, certificate = compile_automaton("shortest-path")
 
@@ -191,6 +197,7 @@ def compile_automaton(
         OSError: a file could not be written.
     """
     from .exact import compile_weights
+    from .helpers import helped
     from .kernel import write_followed
     from .linear import separated
 
@@ -200,6 +207,7 @@ def compile_automaton(
     given, automaton = automaton, find_automaton(automaton, order)
     name = given if isinstance(given, str) else given.name
     name = name if order is None else with_order(name, order)
+    automaton = helped(automaton)
     split = separated(automaton)
     model, certificate = compile_weights(split)
     if coq is not None:
