@@ -131,7 +131,7 @@ class Expression:
             return name if self.tap == "C" else f"{name} at {self.tap}"
         parts = self.parts if self.join is operator.invert else self.operands
         said = [part.words(kinds) if len(part.parts) < 2 else f"({part.words(kinds)})" for part in parts]
-        marks = {operator.and_: " & ", operator.or_: " | ", operator.xor: " ^ "}
+        marks: dict[Any, str] = {operator.and_: " & ", operator.or_: " | ", operator.xor: " ^ "}
         return f"~{said[0]}" if self.join is operator.invert else marks.get(self.join, ", ").join(said)
 
     def _joined(self, join: Callable[..., Any], *others: object) -> Expression:

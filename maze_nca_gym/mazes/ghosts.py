@@ -334,6 +334,7 @@ class Fixpoint:
                 found |= {
                     f"{name} is on for a reason": implies(on, (stage >= 0) & rule(_Seen(picture, at, stage))),
                     f"{name} comes on in time": implies(comes, on & (stage <= t)),
+                    f"{name} does not come on before": implies(on & (stage >= 1), ~rule(_Seen(picture, at, stage - 1))),
                     f"{name} has no stage where it is off": implies(picture.inside(at) & ~on, stage == -1),
                     f"stages of {name} are fewer than tiles": implies(on, stage <= most),
                 }
