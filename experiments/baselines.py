@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tyro
 import yaml
 
 from maze_nca_gym.agents import evaluate
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
 from maze_nca_gym.agents.evaluation.statistics import bootstrap, interquartile_mean
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
+from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.tables import Table
 
@@ -147,7 +147,7 @@ def draw(runs: dict[tuple[str, str, int], list[Record]], path: Path) -> None:
 
 
 def main() -> None:
-    arguments = tyro.cli(Arguments, description=__doc__)
+    arguments = run_script(Arguments, __doc__)
     calls, keys = {}, []
     for algorithm, size, family, seed in product(
         arguments.algorithms, arguments.sizes, arguments.families, arguments.seeds
