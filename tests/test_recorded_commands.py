@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -185,25 +187,6 @@ def test_the_command_of_a_call_makes_the_same_run(function, options):
         assert path.read_bytes() == Path("again", path.name).read_bytes(), path.name
 
 
-def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
-    import mine_to_record  # noqa: F401
-
-    train("fast", out="run", threads=1, model="Mine", **TINY)
-    evolve("run/model.safetensors", out="first", n=4, rounds=1, n_offspring=2, size=6)
-    command = recorded_in("first")["command"]
-    forget()
-    assert main([*shlex.split(command)[1:], "--out", "again"]) == 0
-    assert "--import mine_to_record" in command
-    forget()
-    capsys.readouterr()
-    solve = ["solve", "run/model.safetensors", "--size", "5", "--n", "2", "--picture", "none"]
-    assert main(solve) == 2
-    assert "Mine" in capsys.readouterr().err
-    for command in (solve, ["policies", "show", "run/model.safetensors"]):
-        forget()
-        assert main([*command, "--import", "mine_to_record"]) == 0
-
-
 HELPER = """
 from dataclasses import replace
 from maze_nca_gym.agents.automata import register_automaton
@@ -223,6 +206,58 @@ def helped(monkeypatch, forgotten):
     yield "mine_by_helper"
     for name in ("mine_by_helper", "helper_of_mine"):
         sys.modules.pop(name, None)
+
+
+OWN = [
+    (
+        train,
+        {**TINY, "preset": "fast", "threads": 1, "model": "Mine", "task": "mine", "n_hidden": 16},
+        "mine_to_record",
+    ),
+    (compile_automaton, {"automaton": "mine"}, "mine_by_helper"),
+    (learn_automaton, {"automaton": "mine", "n_updates": 8, "n_rounds": 0}, "mine_by_helper"),
+    (evolve, {**EVOLUTION, "policies": "mine_to_evolve:made"}, "mine_to_evolve"),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "module"),
+    [
+        pytest.param(*call, marks=pytest.mark.slow if i else ())
+        for i, call in enumerate([*OWN, *((*call, None) for call in CALLS)])
+    ],
+)
+def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, module, own_module, helped):
+    Path("mine_to_evolve.py").write_text("from maze_nca_gym.agents.policies.handcoded import ShortestPathNCA as made\n")
+    if module:
+        import_module(module)
+    function(**options, out="first")
+    command = recorded_in("first")["command"]
+    words = [sys.executable, "-m", "maze_nca_gym", *shlex.split(command)[1:], "--out", "again"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode < 2, done.stderr
+    assert recorded_in("again")["command"] == command
+    for path in [*Path("first").glob("*.safetensors"), *Path("first").glob("*.npz")]:
+        assert path.read_bytes() == Path("again", path.name).read_bytes(), path.name
+
+
+def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
+    import mine_to_record  # noqa: F401
+
+    train("fast", out="run", threads=1, model="Mine", **TINY)
+    evolve("run/model.safetensors", out="first", n=4, rounds=1, n_offspring=2, size=6)
+    command = recorded_in("first")["command"]
+    forget()
+    assert main([*shlex.split(command)[1:], "--out", "again"]) == 0
+    assert "--import mine_to_record" in command
+    forget()
+    capsys.readouterr()
+    solve = ["solve", "run/model.safetensors", "--size", "5", "--n", "2", "--picture", "none"]
+    assert main(solve) == 2
+    assert "Mine" in capsys.readouterr().err
+    for command in (solve, ["policies", "show", "run/model.safetensors"]):
+        forget()
+        assert main([*command, "--import", "mine_to_record"]) == 0
 
 
 @pytest.mark.parametrize("command", ["compile-automaton", "learn-automaton"])
