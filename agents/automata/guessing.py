@@ -88,7 +88,7 @@ def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles]
 
 
 def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
-    """Return all that may be said of a tile at a time, and the contraries, but for times; the mazes are any."""
+    """Return every fact that a guess may use about a tile at a time, and its contrary unless it is about times."""
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles[None]) for tiles in mazes]
     read = sorted(_kinds_read(automaton) | {("C", kind) for kind in automaton.kinds})

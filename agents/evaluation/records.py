@@ -84,7 +84,7 @@ class Results(Tabular, Sequence[R]):
     """Results of a command, row by row.
 
     Attributes:
-        rows: the rows.
+        rows: one for each policy, variant or published result.
     """
 
     rows: Sequence[R]

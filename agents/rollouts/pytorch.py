@@ -125,7 +125,7 @@ class _GrowthLimit:
         return seen
 
     def note(self, state: Tensor) -> None:
-        """Have the whole gradient of a (B, C, H, W) state, from the next one and from losses, set the next limit."""
+        """Let the whole gradient of a (B, C, H, W) state, that of losses included, set the next limit."""
 
         def longest(gradient: Tensor) -> None:
             self._longest = self.growth * self._lengths(gradient, state)

@@ -101,7 +101,7 @@ class Symmetrised(Policy):
 
     @property
     def default_steps(self) -> int:
-        """The given policy's."""
+        """Number of weights of the policy that runs in eight orientations."""
         return self.policy.default_steps
 
     @property

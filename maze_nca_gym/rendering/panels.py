@@ -192,7 +192,7 @@ def name_lines(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def caption_of(names: tuple[str, ...]) -> Caption:
-    """Return the room that names and bounds need above each of their heat maps."""
+    """Return the height and width that names and bounds above heat maps need."""
     lines = [name_lines(name) for name in names]
     widest = max(text_width(line, NAME_SIZE) for parts in lines for line in parts)
     width = max(min(widest, _BROADEST), text_width(_BOUNDS, BOUNDS_SIZE))

@@ -78,7 +78,7 @@ def _slowed(
     rules = dict[str, Callable[[type[IntEnum], TileView], Bits]]()
 
     def delay_by(number: int, name: str, rule: Expression) -> None:
-        """Give a signal the rule to be, so many iterations later, what a rule is."""
+        """Make a signal follow a rule with a delay of so many iterations."""
         source[name], read = rule, list[str]()
         for part in _operands(rule) if rule in cut and number == delay(rule) else (rule,) if number else ():
             if (part, number) not in helpers:

@@ -204,7 +204,7 @@ def paper_tables() -> dict[str, tuple[SweepRow, ...]]:
 
 
 def find_rows(words: Iterable[str]) -> list[SweepRow]:
-    """Return the rows that words name, in the order of the tables, each once.
+    """Return the rows with the given names, in the order of the tables, each once.
 
     Args:
         words: "all", the number of a table such as "3", or a row such as "3.2".
@@ -255,7 +255,7 @@ def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
 
 
 def sweep_of(rows: Sequence[SweepRow], trials: int, scale: PaperScale) -> Sweep:
-    """Return what rows need: those of equal configurations share their runs. Trials have the seeds from 0 on."""
+    """Return the sweep with the runs of some rows. Rows of equal configuration share their runs; seeds count from 0."""
     whole = {row.name: configurations(row) for row in rows}
     configs = {name: scale.shrink(config) for own in whole.values() for name, config in own.items()}
     named = tuple(
