@@ -130,6 +130,12 @@ class Automaton:
             raise ValueError(f"{self.pooled.name} of {self.name} is pooled, so it must be among `everywhere`")
         if self.neighbourhood not in NEIGHBOURHOODS:
             raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
+        other = self.slows
+        if other is not None and (self.pace < 1 or self.everywhere or self.heals or other.everywhere or other.heals):
+            raise ValueError(
+                f"{self.name} slows {other.name}, so its pace must be 1 or more, and neither may heal or have signals "
+                "that are the same everywhere"
+            )
         if self.bound is not None and not self.settles:
             raise ValueError(f"{self.name} has a bound, so it must settle")
         unknown = [each for each in self.rules if not isinstance(each, self.signals)]

@@ -282,6 +282,9 @@ class Prover:
         for signal, rule in original.rules.items():
             claim = f"{signal.name} is what its rule says of {pace} iterations before"
             yield self._lemma("signal", claim, after(CENTRE)[signals[signal.name]] == rule(see), inside)
+        if self._automaton.invariant is not None and original.invariant is not None:
+            claim = f"the invariant is that of {original.name}"
+            yield self._lemma("invariant", claim, self.invariant(picture, before) == original.invariant(see), inside)
 
     def _answers(self) -> Iterator[tuple[Truth, Truth]]:
         """Yield of each answer whether the tile is part of it, and whether it is due after the next iteration."""

@@ -151,6 +151,20 @@ def test_a_slow_copy_must_be_one():
         assert any("iterations" in lemma.claim for lemma in proof.refused)
 
 
+def test_a_slow_copy_states_no_more_than_is_proven_of_it():
+    wet = {"invariant": lambda see: see(Slow.WET)}
+    plain = replace(slow_flood(), slows=replace(REACHABLE, invariant=None))
+    assert prove(replace(plain, **wet)).verdict == "described"
+    assert not prove(replace(plain, **wet)).invariant
+    assert not prove(replace(slow_flood(), **wet)).invariant, "the other's invariant is another one"
+    dry = lambda see: ~(see(Slow.WET) & see.tile(Tile.WALL)) & (~see(Slow.PATH) | see(Slow.WET))  # noqa: E731
+    assert prove(replace(slow_flood(), invariant=dry)).invariant
+    healing = replace(REACHABLE, heals=True)
+    for change in ({"heals": True}, {"pace": 0}, {"slows": healing}, {"everywhere": (Slow.WET,)}):
+        with pytest.raises(ValueError, match="slow slows reachable, so"):
+            replace(slow_flood(), parts=(), **change)
+
+
 def test_a_wrong_answer_with_a_bound_stays_refused_whatever_explains_it():
     everything = {**SHORTEST_PATH.rules, PathSignal.PATH: lambda see: see(PathSignal.FLOOD)}
     for theorem in (None, distance(Tile.TARGET), canonical_path()):
