@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,6 +14,9 @@ from typing import Any
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
 os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch: mazes are too small for more threads to pay, and
 # those of several workers would wait for one another
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells have it for what they run in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path.append(str(Path(__file__).parents[1]))  # benchmarks, experiments and tools are not in the package
 

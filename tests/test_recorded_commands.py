@@ -227,7 +227,7 @@ OWN = [
         for i, call in enumerate([*OWN, *((*call, None) for call in CALLS)])
     ],
 )
-def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, module, own_module, helped):
+def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, module, helped, own_module):
     Path("mine_to_evolve.py").write_text("from maze_nca_gym.agents.policies.handcoded import ShortestPathNCA as made\n")
     if module:
         import_module(module)

@@ -167,7 +167,7 @@ def test_a_leaderboard_of_few_rows_is_a_small_picture_with_room_for_what_there_i
     entries = [SimpleNamespace(weights=n, supervision="answers", searches=False) for n in weights]
     rows = [(SimpleNamespace(name=f"n{i}", entry=each, is_ours=True), 100.0) for i, each in enumerate(entries)]
     path = tmp_path / "any.png"
-    drawn = drawn_by(monkeypatch, leaderboard_figures, leaderboard_figures.draw, {"a set": rows}, path)
+    drawn = drawn_by(monkeypatch, leaderboard_figures, leaderboard_figures.draw_board, {"a set": rows}, path)
     (axes,) = drawn.axes
     assert {text.get_text() for text in axes.get_xticklabels()} == ticks
     assert drawn.get_figheight() < 3

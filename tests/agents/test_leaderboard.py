@@ -233,7 +233,7 @@ class TestPredictions:
             read_predictions(tmp_path / "large.csv", SMALL)
 
     def test_all_files_are_read_before_anything_is_measured(self, tmp_path, small, monkeypatch):
-        monkeypatch.setattr(entrants, "measure", None)
+        monkeypatch.setattr(entrants, "measure_scores", None)
         (tmp_path / "bad.csv").write_text("1,2", encoding="utf-8")
         with pytest.raises(ValueError, match=r"bad\.csv has no predictions for small-9"):
             bench("small-9", policies=["shortest-path-bfs", str(tmp_path / "bad.csv")])
@@ -438,7 +438,7 @@ class TestBoard:
         file = tmp_path / "leaderboard.json"
         good = json.loads(file.read_text(encoding="utf-8"))
         (row,) = good["rows"]
-        monkeypatch.setattr(entrants, "measure", None)
+        monkeypatch.setattr(entrants, "measure_scores", None)
         fine = {(name, "null") for name in ("weights", "n_steps", "seconds")}
         damaged = [
             {**row, name: value}
@@ -469,14 +469,14 @@ class TestBoard:
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
     def test_rows_are_saved_as_they_come(self, tmp_path, small, monkeypatch):
-        measure = entrants.measure
+        measure = entrants.measure_scores
 
         def interrupted(benchmark, *arguments):
             if benchmark.name == "dt-net-9":
                 raise KeyboardInterrupt
             return measure(benchmark, *arguments)
 
-        monkeypatch.setattr(entrants, "measure", interrupted)
+        monkeypatch.setattr(entrants, "measure_scores", interrupted)
         with pytest.raises(KeyboardInterrupt):
             bench(["small-9", "dt-net-9"], policies="shortest-path-bfs", n=2, out=tmp_path)
         assert [(row.set, row.n) for row in Board.load(tmp_path).rows] == [("small-9", 2)]
@@ -544,7 +544,7 @@ class TestBoard:
     @for_each("names", [["small-9"], ["small-9", "maze-unique-30"]])
     def test_the_picture_has_panels_of_fair_comparisons_or_of_all_sets(self, tmp_path, small, monkeypatch, names):
         drawn = []
-        monkeypatch.setattr(figures, "draw", lambda sets, path, width: drawn.append(sets) or path)
+        monkeypatch.setattr(figures, "draw_board", lambda sets, path, width: drawn.append(sets) or path)
         bench(names, policies=["shortest-path-bfs", "nca-shortest-path-small"], n=2).draw(tmp_path / "b.svg")
         (sets,) = drawn
         assert list(sets) == (

@@ -127,7 +127,8 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
             for steps in ((0.5,), (0.5, 0.5, 1.0), (0.0, 1.0), (float("nan"), 1.0))
         ),
         ({"n_iterations": None}, "n_iterations must be a number unless there is a pool"),
-        ({"state_limit": 0.3}, "state_limit must be a number above 0.5, at most 16,777,216, or None, got 0.3"),
+        ({"state_limit": 0.3}, "state_limit must be a finite number above 0.5, got 0.3"),
+        ({"state_limit": 1e9}, "state_limit must be a number above 0.5, at most 16,777,216, or None, got 1000000000.0"),
         ({"model": "GCN", "cut_corners": None, "state_limit": 3}, "a model of class GCN has no option state_limit"),
         ({"model": "MLP", "sizes": (8, 9)}, r"class MLP is built for one size, got sizes \(8, 9\)"),
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
