@@ -11,7 +11,8 @@ import pytest
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata.compiling.config import HintConfig
-from maze_nca_gym.cli import main
+from maze_nca_gym.agents.automata.compiling.kernel import Checked
+from maze_nca_gym.cli import automata, main
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -90,3 +91,14 @@ def test_a_compiled_automaton_says_what_its_signals_mean_and_exports_its_proof(c
     assert described["signals"] == {"PATH": "from t = 2 + distance", "WET": "from t = 1 + distance"}
     assert described["certificate"]["exact"]
     assert len(list((tmp_path / "proof").glob("*.smt2"))) == 14
+
+
+@pytest.mark.parametrize("axioms", [(), ("classic", "choice")])
+def test_what_coq_has_checked_is_a_table_and_an_axiom_is_a_failure(axioms, monkeypatch, capsys):
+    found = Checked({"Main.tight": axioms}, {"Main": 1.5}, axioms)
+    monkeypatch.setattr(automata, "check_proofs", lambda **options: found)
+    assert main(["check-proofs"]) == bool(axioms)
+    out, err = capsys.readouterr()
+    shown = ", ".join(axioms) or "no axioms"
+    assert re.search(f"Main.tight . {shown} .*\n.*\nMain 1.5 s\ncoqchk, all files: {shown}\n", out)
+    assert ("a theorem stands on axioms" in err) == bool(axioms)

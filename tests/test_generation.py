@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import networkx as nx
@@ -279,6 +280,17 @@ def test_hopeless_random_mazes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "FUTILE", 50)
     with pytest.raises(ValueError, match=r"none of \d+ mazes of size 1 x 9999 with wall_probability=1\.0 was solvable"):
         generate(rng(), 1, (1, 9999), wall_probability=1.0)
+
+
+def test_hopeless_caves_are_drawn_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(generation, "CHUNK", 1000)
+    monkeypatch.setattr(
+        generation, "kernels", SimpleNamespace(keep_largest_component=lambda levels: drawn.append(levels.size))
+    )
+    with pytest.raises(ValueError, match=r"none of \d+ caves of size 10 x 10 .* has two tiles"):
+        generate(rng(), 1, 10, "caves", wall_probability=1.0)
+    assert max(drawn) == 1000
 
 
 def test_sizes_of_which_hardly_any_level_is_solvable(monkeypatch: pytest.MonkeyPatch) -> None:

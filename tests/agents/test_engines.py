@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 from rollout_samples import assert_near, gradients, mazes, network, noise
+from tables import for_each
 from torch import Tensor
 
-from maze_nca_gym.agents.policies.policy import Policy
+from maze_nca_gym.agents.policies.policy import EngineHints, Policy
 from maze_nca_gym.agents.policies.program import Program
-from maze_nca_gym.agents.rollouts import engines, rollout
+from maze_nca_gym.agents.rollouts import engines, rollout, threads
 from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
 
 
@@ -38,6 +39,21 @@ def test_a_policy_of_ones_own_goes_through_the_same_list():
         expected = rollout(policy, maze, [2, 5])
     assert_near(states, expected, 1e-5)
     assert_near(gradients(policy, states), gradients(policy, expected), 1e-4)
+
+
+@for_each("gains", [True, False])
+def test_only_iterations_that_gain_from_threads_run_on_several(gains):
+    class Watched(Halves):
+        engine_hints = EngineHints(gains_from_threads=gains)
+
+        def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+            seen.append(torch.get_num_threads())
+            return super().update(maze, state, step)
+
+    seen: list[int] = []
+    with engines.preferring(engines.STEPPING), threads(3), torch.no_grad():
+        rollout(Watched(), mazes(1, 3, 3), 2)
+    assert seen == [3 if gains else 1] * 2
 
 
 def test_an_engine_of_ones_own_joins_the_list():

@@ -17,7 +17,7 @@ from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.pretrained import cards, load_pretrained
-from maze_nca_gym.agents.rollouts.iterating import finished
+from maze_nca_gym.agents.rollouts.iterating import finished, iterate
 from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.families import test_levels
@@ -98,6 +98,7 @@ class TestFinished:
                 parameter.zero_()
         assert not self.finished_after(model, 3)
         assert self.finished_after(model, 5)
+        assert len([*iterate(model, self.maze, 20, until_finished=True)]) == 1 + 5 + 2
 
     def test_rounding_does_not_keep_what_is_proven_from_finishing(self):
         policy = Trembles()

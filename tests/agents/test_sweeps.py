@@ -429,7 +429,7 @@ class TestListing:
             ({"result.json": '{"figures": [1]}'}, "its figures must have names"),
             ({"result.json": '{"figures": {"m": "1"}}'}, "is no result of a run"),
             ({"result.json": '{"figures": {"m": true}}'}, "a score that is no number: True"),
-            ({"result.json": '{"figures": {"m": NaN}}'}, "its figures must be finite numbers"),
+            ({"result.json": '{"figures": {"m": 1, "n": NaN}}'}, "its figures must be finite numbers"),
             ({"result.json": f'{{"figures": {{"m": 1{"0" * 400}}}}}'}, "is no result of a run"),
         ],
     )

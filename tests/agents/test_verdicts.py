@@ -25,7 +25,7 @@ from maze_nca_gym.agents.policies.learned.nca import NCA
 from maze_nca_gym.mazes.facts import Ghosts
 from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, is_free, reached
 from maze_nca_gym.mazes.levels import Tile
-from maze_nca_gym.mazes.small import all_mazes, mazes_to_try
+from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
 from maze_nca_gym.mazes.tasks import check_specification, find_task, register_task
 from tests.own_tasks import own_tasks
@@ -299,6 +299,7 @@ def test_all_small_mazes_are_all():
     assert shapes[1, 2] == 2
     assert all(len(np.unique(tiles.reshape(len(tiles), -1), axis=0)) == len(tiles) for tiles in all_mazes(TASK))
     assert max(tiles.shape[1] for tiles in mazes_to_try(TASK)) == 14
+    assert {bool((tiles[0] == Tile.WALL).all()) for tiles in small_mazes(TASK)} == {True, False}  # with a border or not
 
 
 def flood_task(free):

@@ -166,5 +166,6 @@ def test_a_panel_leads_every_pixel_to_its_tile_and_a_box_holds_its_pixels_alone(
     panel, pixels = Panel(top=10, left=20, rows=2, cols=3, cell=4), list(product(range(30), range(40)))
     inside = {(row, col) for row in range(10, 18) for col in range(20, 32)}
     assert {pixel for pixel in pixels if panel.box.holds(*pixel)} == inside
+    assert panel.box.grown(1) == Box(9, 19, 10, 14)
     for row, col in pixels:
         assert panel.tile_at(row, col) == (((row - 10) // 4, (col - 20) // 4) if (row, col) in inside else None)
