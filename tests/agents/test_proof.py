@@ -42,6 +42,7 @@ from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.facts import at_least, broken_axioms
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, parse
+from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents.expected_theorems import expected
@@ -108,6 +109,8 @@ def test_no_dead_end_is_on_the_path():
 def test_the_automaton_is_proven_right_on_every_maze(automaton):
     proof = proof_of(automaton)
     assert proof.holds, [(lemma.claim, lemma.counterexample) for lemma in proof.refused]
+    right = ("shortest-path", "shortest-path-healing", "both")
+    assert (proof.verdict == "right") == (split_order(automaton.name)[0] in right)
     # every rule has its lemma, but for the diameter's, of which only the invariant is proven
     claims = " ".join(lemma.claim for lemma in proof.lemmas)
     assert all(signal.name in claims for signal in automaton.signals) != automaton.name.startswith("diameter")
