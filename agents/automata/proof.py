@@ -31,7 +31,7 @@ from maze_nca_gym.support.files import user_path, write_all
 from ..policies.guarantees import Verdict
 from .automaton import Automaton, scaled
 from .guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
-from .prover import PATIENCE, SAID, STATED, Lemma, Prover
+from .prover import PATIENCE, SAID, STATED, Lemma, Prover, fresh_context
 from .registry import AUTOMATA
 from .theorem import Theorem
 from .trial import Trial, tried
@@ -227,8 +227,12 @@ def prove(automaton: Automaton | str) -> Proof:
     from .compiling.config import find_automaton
 
     automaton = find_automaton(automaton)
-    if automaton.slows is not None:
-        return _slowed(automaton, automaton.slows)
+    with fresh_context():
+        return _proof_of(automaton) if automaton.slows is None else _slowed(automaton, automaton.slows)
+
+
+def _proof_of(automaton: Automaton) -> Proof:
+    """Return the proof of an automaton that does not slow another, see `prove`."""
     task, trials = automaton.problem, tuple(tried(automaton))
     if any(trial.wrong is not None for trial in trials):
         return Proof(automaton, NOTHING, (), trials)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
@@ -362,7 +363,7 @@ class Prover:
         axioms, known = tuple(self._axioms), tuple(self._facts)
 
         def written() -> str:
-            solver = self._z3.Solver()
+            solver = self._z3.Solver(ctx=self.t.ctx)
             solver.add(*(axiom for _, axiom in axioms), *known, *facts)
             text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
             text = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n")
@@ -373,6 +374,21 @@ class Prover:
             return "(assert\n".join([head, *asserted])
 
         return written
+
+
+@contextmanager
+def fresh_context() -> Iterator[None]:
+    """Have z3 know nothing of earlier proofs within the block, so that its models, and guesses from them, do not depend
+    on these."""
+    z3 = sys.modules.get("z3")
+    if z3 is None:  # it has been asked nothing yet
+        yield
+        return
+    before, z3.z3._main_ctx = z3.z3._main_ctx, None
+    try:
+        yield
+    finally:
+        z3.z3._main_ctx = before
 
 
 def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tuple[dict[Offset, int], str]:
