@@ -13,7 +13,7 @@ from test_play import PAGE, needs_chromium, needs_node, serve
 
 from maze_nca_gym.mazes import parse
 
-PARTS = ("parts", "levels", "rules", "automaton", "booleans", "answers", "notation", "trial")
+PARTS = ("parts", "levels", "automaton", "booleans", "answers", "notation", "trial")
 EXAMPLES = {
     "flood": (10552, "right: shows the answer of the task my-reach within 2 A + 4 iterations, on every maze"),
     "even moves": (10552, "right: shows the answer of the task my-even within 3 A + 4 iterations, on every maze"),
@@ -37,6 +37,10 @@ MISTAKES = {
     "PATH = A\nA = A\nA = A": "line 3: A has a rule already; join both by |",
     "PATH = A\nA = A\n  | B": "line 3: there is no signal B; there are PATH, A",
     "PATH = ~": "line 1: the rule of PATH ends too early",
+    "WET = tile(SOURCE)": "line 1: there is no rule of PATH, which is the answer; write PATH = WET",
+    "PATH = WET\nWET = WET\nWET_LOW = WET": "line 3: WET_LOW and WET would share a channel of the network",
+    "PATH = A1\n"
+    + "\n".join(f"A{i} = A{i}" for i in range(56)): "line 57: an automaton of this page has at most 56 signals",
     "PATH = A $ A\nA = A": "line 1: “$” has no meaning here",
     "PATH = A | PATH\nA = A": "line 1: PATH is the answer, which no rule reads",
 }

@@ -84,7 +84,8 @@
   }
 
   function share() {
-    location.hash = new URLSearchParams({ rules: find("rules").value, task: find("task").value, level: levels.encode(state.automaton.level) });
+    const parts = new URLSearchParams({ rules: find("rules").value, task: find("task").value, level: levels.encode(state.automaton.level) });
+    history.replaceState(null, "", `#${parts}`);
     copy(location.href, "The link to these rules is copied.", "The address of this page is now the link to these rules.");
   }
 
@@ -237,7 +238,6 @@
   function openLink() {
     const parts = new URLSearchParams(location.hash.slice(1)), rules = parts.get("rules"), task = parts.get("task"), level = parts.get("level");
     if (task !== null && !Object.hasOwn(trial.TASKS, task)) throw new Error(`this page has no task called “${task}”; it has ${Object.keys(trial.TASKS).join(", ")}`);
-    if (rules !== null && rules === find("rules").value) return;
     const [usual, flood] = EXAMPLES.flood;
     find("rules").value = rules === null ? flood : rules;
     find("task").value = task || usual;

@@ -16,7 +16,8 @@ globalThis.MazePlay.part(() => {
   const TILES = [["EMPTY", levels.EMPTY], ["WALL", levels.WALL], ["SOURCE", levels.SOURCE], ["TARGET", levels.TARGET]];
   const KINDS = Object.fromEntries(TILES), WORDS = [...Object.keys(TOWARDS), "around", "tile"];
   const OF_PYTHON = { not: "write ~, not “not”", and: "write &, not “and”", or: "write |, not “or”", if: "rules have no “if”: write (a & b) | (~a & c)", else: "rules have no “else”: write (a & b) | (~a & c)" };
-  const MOST_SIGNALS = 64, MOST_LETTERS = 10000;
+  const MOST_SIGNALS = 56, MOST_LETTERS = 10000;
+  const baseOf = (name) => name.replace(/_(LOW|HIGH)$/, ""); // a network has the channels wet_low and wet_high of WET
   const TOKEN = /\s*(?:([A-Za-z_]\w*)|(\d+)|([()|^&~,])|(\S))/y;
 
   class RuleError extends Error {
@@ -38,10 +39,13 @@ globalThis.MazePlay.part(() => {
       if (!parts) throw new RuleError(i + 1, "a rule is NAME = …, such as WET = tile(SOURCE) | around(WET)");
       const [, name, rest] = parts;
       if (!/^[A-Z][A-Z0-9_]*$/.test(name)) throw new RuleError(i + 1, `the name of a signal has capitals, as ${name.toUpperCase().replace(/^[^A-Z]+/, "") || "WET"} has, not ${name}`);
+      const near = rules.find((rule) => rule.name !== name && (baseOf(rule.name) === name || baseOf(name) === rule.name));
+      if (near) throw new RuleError(i + 1, `${name} and ${near.name} would share a channel of the network; rename one`);
       if (rules.some((rule) => rule.name === name)) throw new RuleError(i + 1, `${name} has a rule already; join both by |`);
       rules.push({ name, line: i + 1, parts: [{ text: rest, line: i + 1 }] });
     });
     if (!rules.length) throw new RuleError(1, "there is no rule yet; write one such as PATH = tile(SOURCE)");
+    if (!rules.some(({ name }) => name === "PATH")) throw new RuleError(1, `there is no rule of PATH, which is the answer; write PATH = ${rules[0].name}`);
     if (rules.length > MOST_SIGNALS) throw new RuleError(rules[MOST_SIGNALS].line, `an automaton of this page has at most ${MOST_SIGNALS} signals`);
     return rules;
   }
@@ -110,7 +114,7 @@ globalThis.MazePlay.part(() => {
         return tree;
       }
       if (!names.includes(token.word)) { at--; return fail(`there is no signal ${token.word}${Object.hasOwn(KINDS, token.word) ? `; a kind of tile is tile(${token.word})` : `; there are ${names.join(", ")}`}`); }
-      if (token.word === names[0]) { at--; return fail(`${token.word} is the answer, which no rule reads; give it to another signal, and let ${token.word} be a copy of that`); }
+      if (token.word === "PATH") { at--; return fail("PATH is the answer, which no rule reads; give it to another signal, and let PATH be a copy of that"); }
       return ["see", token.word];
     }
 
@@ -144,11 +148,11 @@ globalThis.MazePlay.part(() => {
     return add([kind, inner(a), inner(b)]);
   }
 
-  /** Return the automaton of a text, as a policy of the page; a text with a mistake throws a RuleError that has its line. PATH is the answer, or
-   * the first signal where there is none of that name. */
+  /** Return the automaton of a text, as a policy of the page; a text with a mistake throws a RuleError that has its line. PATH, the answer,
+   * comes first. */
   function read(text) {
-    const rules = rulesOf(text), first = Math.max(0, rules.findIndex(({ name }) => name === "PATH"));
-    rules.unshift(...rules.splice(first, 1));
+    const rules = rulesOf(text);
+    rules.unshift(...rules.splice(rules.findIndex(({ name }) => name === "PATH"), 1));
     const names = rules.map(({ name }) => name), trees = rules.map((rule) => parseRule(rule, names));
     const nodes = [], known = new Map(), roots = trees.map((tree) => nodesOf(tree, names, nodes, known));
     const kinds = ["empty", "wall", "source", "target"].map((name, i) => ({ name, letter: ".#ST"[i], colour: "#000000" }));
