@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,11 @@ class DeadEnds(Policy):
         walls = maze[:, 1:2]
         cross = torch.tensor([[[[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]]])
         return (torch.conv2d(walls, cross, padding=1) == 3).float() * (1 - walls)
+
+
+def test_a_copy_of_a_task_is_itself_whatever_is_registered() -> None:
+    task = replace(SHORTEST_PATH, name="registered-by-nobody")
+    assert copy.deepcopy([task])[0] is task
 
 
 def test_accuracy_of_an_empty_answer_is_that_of_an_answer_of_one_tile() -> None:

@@ -98,6 +98,9 @@ class Task:
         """Pickle its name: functions of your own may be none that can be pickled."""
         return find_task, (self.name,)
 
+    def __deepcopy__(self, memo: object) -> Task:
+        return self  # it never changes; another may be registered by its name
+
     def __repr__(self) -> str:
         kinds = ", ".join(kind.name for kind in self.kinds)
         return f"Task({self.name}: {', '.join(self.answers)} in mazes of {kinds})"
