@@ -55,6 +55,14 @@ def stands(see):
     return reduce(or_, (see(f"SLIDES_{to}") & ~free(see, to) for to in MOVES), see.tile(SOURCE))
 
 
+def clear(see):
+    return reduce(and_, (~see.tile(WALL, tap) for tap in MOVES), on_map(see) & ~see.tile(WALL))
+
+
+def core(see):
+    return reduce(and_, (see("CLEAR", tap) | ~on_map(see, tap) for tap in MOVES), see("CLEAR"))
+
+
 def burn_mark(rng, tiles):
     return np.where((tiles == Tile.EMPTY) & (rng.random(tiles.shape) < 0.2), np.uint8(WATER), tiles)
 
@@ -86,6 +94,7 @@ WORLDS = {
     ),
     "king": ({"WET": lambda see: see.tile(SOURCE) | (any_of(see, "WET", KING) & free(see))}, {}, 9),
     "wave": ({"WET": lambda see: see.tile(SOURCE) | (any_of(see, "WET") & free(see))}, {}, 5),
+    "core": ({"CORE": core, "CLEAR": clear}, {"may_be_empty": True}, 5),
     "ice": ({"STANDS": stands, **{f"SLIDES_{to}": partial(slides, to) for to in MOVES}}, {}, 5),
 }
 """Rules by name, what a task has besides, and the neighbourhood."""
@@ -156,6 +165,10 @@ def excitable():
 
 def searched(world, maze):
     """Return the answer on an (H, W) maze by a search of its own."""
+    if world == "core":  # no wall within two moves
+        walls, (height, width) = np.pad(maze == WALL, 2), maze.shape
+        near = [(a, b) for a in range(-2, 3) for b in range(-2, 3) if abs(a) + abs(b) <= 2]
+        return ~np.any([walls[2 + a : 2 + a + height, 2 + b : 2 + b + width] for a, b in near], axis=0)
 
     def enters(at, to):
         return 0 <= at[0] + to[0] < maze.shape[0] and 0 <= at[1] + to[1] < maze.shape[1]
@@ -232,3 +245,8 @@ def test_a_wrong_rule_of_a_world_is_refuted(forgotten):
     one = {**right.rules, even: lambda see: see(even) | any_of(see, even) | right.rules[even](see)}
     wrong = Automaton("wrong", "parity", right.signals, one, bound=right.bound)
     assert prove(wrong).verdict == "refuted"
+
+
+def test_a_proof_does_not_depend_on_what_was_proven_before(forgotten):
+    register_task(task_of("core"))
+    assert {prove(automaton_of("core")).verdict for _ in range(5)} == {"right"}
