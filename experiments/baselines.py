@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import cycle, product
 from pathlib import Path
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 import yaml
+from scipy.stats import trim_mean
 
 from maze_nca_gym.agents import evaluate
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
-from maze_nca_gym.agents.evaluation.statistics import bootstrap, interquartile_mean
+from maze_nca_gym.agents.evaluation.statistics import bootstrap
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.support.names import unknown_name
@@ -37,6 +39,7 @@ ALGORITHMS = {
     "recurrent-ppo": "sb3_contrib:RecurrentPPO",
 }
 """Name of a file of hyperparameters -> module and class of the algorithm."""
+interquartile_mean = partial(trim_mean, proportiontocut=0.25, axis=-1)  # Agarwal et al., 2021, arXiv:2108.13264
 REFERENCES = {"supervised": "nca-shortest-path-small", "proven": "shortest-path-bfs"}
 """How a policy came about -> its name."""
 N_TEST = 512

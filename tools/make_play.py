@@ -65,7 +65,7 @@ S = PathSignal
 
 
 def path_theorem(path: CanonicalPath) -> Theorem:
-    """Return what the article says of a path's signals, of which rules that are wrong are refused."""
+    """Return the theorem of the article about a path's signals, by which `prove` refuses sabotaged rules."""
 
     def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
         flood, order = flooded(picture, at, t), path.order

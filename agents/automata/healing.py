@@ -203,7 +203,7 @@ def _after_reset(steps: Steps) -> Iterator[Claim]:
 
 
 def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
-    """Yield why, on a maze that stays, the path is right at last if no check fails, wherever it is at first."""
+    """Yield lemmas: once the maze stays the same and no check fails, the path becomes right from any such state."""
     maze, t = steps.picture, steps.t
     since, farthest, length = maze.of_map("since"), maze.of_map("farthest"), maze.of_map(LENGTH)
     held, on_path = good(maze, t, OFF), maze.true(ON_PATH, CENTRE)

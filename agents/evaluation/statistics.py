@@ -105,13 +105,6 @@ def student(values: ArrayLike) -> tuple[float, float] | None:
     return float(sample.mean()) - spread, float(sample.mean()) + spread
 
 
-def interquartile_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the means of (..., N) values without the lowest and the highest quarter, (...); N // 4 are left out at
-    either end (Agarwal et al., 2021, arXiv:2108.13264)."""
-    n = values.shape[-1] // 4
-    return np.sort(values, axis=-1)[..., n : values.shape[-1] - n].mean(axis=-1)
-
-
 def bootstrap(
     rng: np.random.Generator,
     values: ArrayLike,

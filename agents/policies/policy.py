@@ -360,7 +360,7 @@ def facts(policy: Policy) -> dict[str, str]:
 
 
 def cost_note(policy: Policy) -> str:
-    """Return in words the passes of its network that a policy makes in one iteration."""
+    """Return in words how many passes of its network a policy makes in one iteration."""
     return f"one iteration is {policy.engine_hints.passes} passes of its network, the best of which it chooses"
 
 

@@ -115,7 +115,7 @@ class Measures:
         return f"Measured on the first {self.n:,} levels of {named}."
 
     def names(self, policy: Policy) -> list[str]:
-        """Return the names of all that can be measured of a policy: some read one size only, or one task."""
+        """Return the names of all measures that a policy allows; some policies read one size only, or have one task."""
 
         def reads(size: int) -> bool:
             enough = policy.max_steps is None or self.steps is None or self.steps <= policy.max_steps

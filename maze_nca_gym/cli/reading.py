@@ -197,7 +197,8 @@ def show_help(
     words = [_called(option) for option in options.values() if option.style.positional]
     usage = " ".join(["usage:", prog, "[-h] [OPTIONS]", *words])
     print("\n\n".join([usage, *map(filled, about.split("\n\n"))]))
-    print("\n".join(["", "Examples:", *(f"  {example}" for example in examples)]))
+    if examples:
+        print("\n".join(["", "Examples:", *(f"  {example}" for example in examples)]))
     for heading, lines in sections.items():
         if lines:
             print("\n".join(["", heading, *lines]))
@@ -237,7 +238,7 @@ def run_script(script: Callable[..., T], about: str | None, words: Sequence[str]
     """
     options, prog, words = options_of_call(script), Path(sys.argv[0]).name, sys.argv[1:] if words is None else words
     if {"-h", "--help"} & {*words}:
-        show_help(options, prog, about or "", [prog], (script,))
+        show_help(options, prog, about or "", (), (script,))
     try:
         return script(**read_values(options, words, prog))
     except ValueError as error:
