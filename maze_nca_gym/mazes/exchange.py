@@ -247,6 +247,9 @@ def load_npy(path: str | Path) -> LevelSet:
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no array of levels"):
+        with user_path(path).open("rb") as file:
+            if file.read(6) != b"\x93NUMPY":  # NumPy would take it for a pickle, and say how to load one
+                raise ValueError("numpy.save did not write it")
         # mapped, since a small file can claim an array that is larger than the memory
         return _read(np.array(np.load(user_path(path), mmap_mode="r", allow_pickle=False)), path)
 
