@@ -262,9 +262,16 @@ def walks(see):
     return start | see(Signal.BIT, "L")
 
 
+def named_like_a_helper():
+    signals = IntEnum("Named", ["PATH", "BIT_PART_1"], start=0)
+    rules = [lambda see: see.tile(Tile.WALL, "U") ^ see.tile(Tile.WALL, "D"), lambda see: see.tile(Tile.WALL)]
+    return Automaton("tried", "diameter", signals, dict(zip(signals, rules, strict=True)))
+
+
 @for_each(
     "make, message",
     [
+        (named_like_a_helper, "BIT_PART_1 of tried is named like a helper signal, and helpers are needed"),
         (lambda: of(parity, path=parity, heals=True), "the rule of PATH in tried is no weighted sum of what it reads"),
         (
             lambda: of(many, neighbourhood=9, heals=True),

@@ -33,7 +33,7 @@ def helped(automaton: Automaton) -> Automaton:
 
     Raises:
         ValueError: a rule that has no such parts, or an automaton that restarts or has signals that are the same
-            everywhere; the message names the signal.
+            everywhere, or signals named like helpers; the message names the signal.
     """
     known = dict[tuple[Expression, bool], Expression]()
     plain = {signal: _plain(expression_of(rule), True, known) for signal, rule in automaton.rules.items()}
@@ -42,6 +42,8 @@ def helped(automaton: Automaton) -> Automaton:
         (error, *_) = wrong.values()
         if automaton.heals or automaton.everywhere or automaton.slows is not None:
             raise error
+        if taken := [signal.name for signal in automaton.signals if PART in signal.name]:
+            raise ValueError(f"{taken[0]} of {automaton.name} is named like a helper signal, and helpers are needed")
         for signal, why in wrong.items():
             if signal in made.answers and not copied:
                 continue
