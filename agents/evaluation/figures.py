@@ -14,19 +14,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from .cells import Result
-from .drawing import (
-    COLOURS,
-    GREY,
-    INK,
-    bar_places,
-    count_axis,
-    curve,
-    figure,
-    fraction_axis,
-    legend,
-    panels,
-    size_axis,
-)
+from .drawing import COLOURS, GREY, INK, bar_places, count_axis, curve, figure, fraction_axis, legend, panels, size_axis
 from .figure_options import FigureWidth
 from .metrics import Point
 from .stability import LONGER, Stability

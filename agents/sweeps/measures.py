@@ -13,15 +13,7 @@ from maze_nca_gym.mazes.families import FAMILIES, most_levels, test_levels, vali
 from maze_nca_gym.mazes.levels import LevelSet
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
-from maze_nca_gym.support.options import (
-    Between,
-    OneOf,
-    check,
-    check_known,
-    check_options,
-    options_of,
-    to_json,
-)
+from maze_nca_gym.support.options import Between, OneOf, check, check_known, check_options, options_of, to_json
 
 from ..evaluation.leaderboard.answers import SCORES
 from ..evaluation.leaderboard.rows import MAIN, UNSTATED, scores_on

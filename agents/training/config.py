@@ -37,15 +37,7 @@ from maze_nca_gym.support.options import (
 from maze_nca_gym.support.random_streams import torch_rng_for
 
 from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
-from .options import (
-    MODEL_OPTIONS,
-    LevelsConfig,
-    LossConfig,
-    ModelConfig,
-    OptimiserConfig,
-    PoolConfig,
-    options_of_model,
-)
+from .options import MODEL_OPTIONS, LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig, options_of_model
 from .presets import PRESETS
 
 if TYPE_CHECKING:

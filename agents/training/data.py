@@ -12,12 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import held_out
-from maze_nca_gym.mazes.families import (
-    FAMILIES,
-    is_reserved,
-    most_levels,
-    validation_levels,
-)
+from maze_nca_gym.mazes.families import FAMILIES, is_reserved, most_levels, validation_levels
 from maze_nca_gym.mazes.levels import Tiles, level_hashes, orientations
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.scoring import lengths_of

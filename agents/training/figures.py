@@ -17,16 +17,7 @@ from maze_nca_gym.mazes.families import validation_levels
 from maze_nca_gym.mazes.scoring import lengths_of, score
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
 
-from ..evaluation.drawing import (
-    BLUE,
-    GREEN,
-    GREY,
-    VERMILION,
-    count_axis,
-    curve,
-    figure,
-    fraction_axis,
-)
+from ..evaluation.drawing import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, fraction_axis
 from ..policies.policy import Policy
 from ..rollouts import Batch, default_steps, encode, iterate, path_of
 from ..runs import Line

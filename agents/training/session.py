@@ -17,15 +17,7 @@ from maze_nca_gym.support.options import current_call, differences
 from ..policies.policy import Policy
 from ..policies.weights import load_model
 from ..rollouts.pytorch import learning_on
-from ..runs import (
-    CHECKPOINT,
-    Line,
-    RunFolder,
-    asked_to_stop,
-    duration,
-    number_in_environment,
-    recorded,
-)
+from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, duration, number_in_environment, recorded
 from .compiling import check_compile, compile_if_faster
 from .config import TrainingConfig, preset
 from .data import LevelStream, validation_batch

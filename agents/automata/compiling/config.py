@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from maze_nca_gym.mazes.families import FAMILIES, LEAST_SIZE
 from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order, with_order
 from maze_nca_gym.support.names import unknown_name
-from maze_nca_gym.support.options import (
-    Above,
-    Between,
-    OneOf,
-    check,
-    check_known,
-    check_options,
-    to_json,
-)
+from maze_nca_gym.support.options import Above, Between, OneOf, check, check_known, check_options, to_json
 
 from ...policies.registry import import_own
 

@@ -31,16 +31,7 @@ from .certificate import Certificate, certify, counterexamples
 from .config import HintConfig
 from .exact import network_of
 from .linear import Leaf, Sum
-from .patches import (
-    Codes,
-    distinct,
-    kinds_of,
-    labels,
-    levels_to_watch,
-    patches_seen,
-    recombine,
-    signals_of,
-)
+from .patches import Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
 
 SCALES = tuple(2**power for power in range(9))
 """Numbers by which sums are multiplied before their weights are rounded."""

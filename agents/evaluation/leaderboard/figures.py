@@ -10,18 +10,7 @@ from typing import Any
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ..drawing import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    figure,
-    label_points,
-    legend,
-    panels,
-)
+from ..drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, figure, label_points, legend, panels
 from ..figure_options import WIDTHS, FigureWidth
 from .rows import SUPERVISIONS, Standing
 
