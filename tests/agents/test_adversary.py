@@ -15,8 +15,8 @@ from maze_nca_gym.mazes.tasks import find_task
 from tests.agents import adversary
 
 FAMILIES = [*adversary.families()]
-SLOW = ("wrong late", "hides a kind", "no answer", "all that is flooded")
-"""Families that the slow test alone tries; of whose kind another one shows a kind too."""
+SLOW = ("wrong late", "hides a kind", "no answer", "all that is flooded", "a bound too small", "rules of another order")
+"""Families that the slow test alone tries: another one is of their kind, or a change in `test_verdicts` is."""
 LATER = 1_100
 """Number of iterations after which all counters of the adversary are full."""
 
@@ -58,8 +58,8 @@ def test_the_evaluator_finds_the_shortest_path_right():
 def test_some_wrong_automata_get_no_verdict_that_says_more():
     some = {family: (family, automaton) for family, automaton in FAMILIES if family not in SLOW}
     found = check(some.values())
-    # what is said to be the same everywhere changes no run, and rules of another order find a path as short
-    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") >= len(some) - 3
+    # what is said to be the same everywhere changes no run
+    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") >= len(some) - 2
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache
@@ -121,7 +122,7 @@ def test_every_signal_is_that_of_the_automaton_at_every_iteration(automaton: Aut
 
 
 def test_a_wrong_weight_is_refused(automaton: Automaton) -> None:
-    model, _ = compile_automaton(automaton)
+    model = deepcopy(compiled(automaton))
     model.biases[0].data[-1] += 1
     assert not certify(model, automaton=automaton).holds
 
@@ -169,8 +170,8 @@ def test_every_door(
 def test_registered_it_is_found_by_its_channels(automaton: Automaton) -> None:
     own = register_automaton(replace(automaton, name="own-world"))
     try:
-        model, certificate = compile_automaton("own-world")
-        assert certify(model) == certificate
+        model = compiled(automaton)
+        assert certify(model) == certify(model, automaton=own)
         assert own.kinds == range(find_task(automaton.task).n_tiles)
     finally:
         AUTOMATA.remove("own-world")
