@@ -328,6 +328,16 @@ def test_modules_of_the_core_load_no_heavy_library_and_imports_are_silent() -> N
     assert HEAVY.isdisjoint(run_python("-W", "error", "-c", code).split())
 
 
+def test_updates_by_adam_load_no_compiler() -> None:
+    code = (
+        "import sys, torch; from maze_nca_gym.agents.training.optimisers import make_adam\n"
+        "x = torch.ones(3).requires_grad_(); adam = make_adam([x], 0.1); x.sum().backward()\n"
+        "adam.step(); adam.zero_grad(); adam.load_state_dict(adam.state_dict())\n"
+        "print(x.detach().mean().item() < 0.95, x.grad, 'torch._dynamo' in sys.modules)"
+    )
+    assert run_python("-c", code).split() == ["True", "None", "False"]
+
+
 def test_agents_folder_refuses_to_be_a_top_level_package() -> None:
     spec = importlib.util.spec_from_file_location("agents", ROOT / "agents" / "__init__.py")
     assert spec is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from inspect import unwrap
 from typing import NamedTuple
 
 import torch
@@ -111,10 +112,19 @@ def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Ten
     return matrix
 
 
+class PlainAdam(Adam):
+    """PyTorch's Adam without the wrappers that guard its methods from `torch.compile`: they import the compiler, which
+    takes two seconds, and no update here is compiled."""
+
+    add_param_group, zero_grad = unwrap(Adam.add_param_group), unwrap(Adam.zero_grad)
+    state_dict, load_state_dict = unwrap(Adam.state_dict), unwrap(Adam.load_state_dict)
+    step = torch.no_grad()(unwrap(Adam.step))
+
+
 def make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
     """Return Adam for (...) float parameters. On a GPU the step count stays there, so that no step waits for it."""
     parameters = list(parameters)
-    return Adam(parameters, lr=lr, capturable=parameters[0].is_cuda)
+    return PlainAdam(parameters, lr=lr, capturable=parameters[0].is_cuda)
 
 
 OPTIMISERS = {
