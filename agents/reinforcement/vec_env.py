@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import gymnasium as gym
 import numpy as np
@@ -14,8 +14,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 from maze_nca_gym.envs.path_arrays import PathArray
 from maze_nca_gym.envs.wrappers import PathAction
 from maze_nca_gym.envs.wrappers.path_action import path_spaces, paths_of
-from maze_nca_gym.mazes.levels import GLYPHS, read_tiles, stack_levels
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.levels import read_tiles, stack_levels
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]] | NDArray[np.float32]
 Infos: TypeAlias = list[dict[str, Any]]
@@ -80,8 +79,7 @@ class PathVecEnv(VecEnv):
             raise ValueError(f"{wanted}, got {given[0]}" + ("" if other is None else f" and {other}"))
         options: dict[str, Any] = {name: [each[name] for each in given] for name in names}
         if "level" in options:
-            task = getattr(self.observation_space, "task", None)
-            letters = GLYPHS if task is None else find_task(task).letters
+            letters = cast(Any, self.env.unwrapped).source.task.letters
             options["level"] = stack_levels([read_tiles(level, letters) for level in options["level"]])
         observation, infos = self.env.reset(seed=seeds, options=options or None)
         self._reset_seeds()

@@ -19,7 +19,6 @@ from torch import Tensor
 from maze_nca_gym.mazes.benchmark_sets import held_out
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.mazes.population.members import measure_levels
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.random_streams import rng_for
 from maze_nca_gym.support.transfer import read_back
 
@@ -129,9 +128,9 @@ class EvolvingLevels:
 
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
     """Return the regret of (B, H, W) paths and whether they are complete, (B, 2) float64: `members.measure_levels`."""
-    judge = find_task(config.task).judge
     paths = read_back(path.detach().float())
-    return torch.from_numpy(np.stack(measure_levels(config.measure, batch.tiles, paths, batch.target, judge), axis=1))
+    measured = measure_levels(config.measure, batch.tiles, paths, batch.target, config.problem.judge)
+    return torch.from_numpy(np.stack(measured, axis=1))
 
 
 @torch.no_grad()

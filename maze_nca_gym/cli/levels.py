@@ -21,7 +21,7 @@ from maze_nca_gym.mazes.loading import levels_path, list_packs, load_levels, pac
 from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.solvers import diameter, shortest_path
-from maze_nca_gym.mazes.tasks import find_task, task_of_levels
+from maze_nca_gym.mazes.tasks import task_of_levels
 from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import Between, Shown, check, flag
 from maze_nca_gym.support.tables import Table
@@ -155,7 +155,7 @@ def show_levels(
         population = load_population(source)
         line = population.lineage.ancestors(int(population.members["id"][index[0]]))  # the oldest first
         ancestors = np.stack([population.lineage.tiles(record.id) for record in line])
-        solutions = find_task(population.config.task).solve_all(ancestors)
+        solutions = population.config.problem.solve_all(ancestors)
         rows = []
         for record, length in zip(line, lengths_of(solutions).tolist(), strict=True):
             n_edits = 0 if record.edits is None else len(record.edits)

@@ -107,12 +107,12 @@ def test_levels(family: str, size: int, task: str | Task, n: int | None = None) 
         ValueError: an unknown family or task, a size that the generator cannot fill, or another number of levels than
             the set has.
     """
-    return named_set("test", family, FAMILIES.find(family), size, find_task(task), n)
+    return named_set("test", family, FAMILIES.find(family), size, task, n)
 
 
 def validation_levels(family: str, size: int, task: str | Task, n: int | None = None) -> LevelSet:
     """Return the same as `test_levels`, from the validation set of that name: for choices during training."""
-    return named_set("validation", family, FAMILIES.find(family), size, find_task(task), n)
+    return named_set("validation", family, FAMILIES.find(family), size, task, n)
 
 
 test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every function of such a name for a test
@@ -136,12 +136,13 @@ def _chunk_length(size: int) -> int:
     return max(4, min(CHUNK, CHUNK_TILES // (rows * cols)) // 4 * 4)
 
 
-def named_set(kind: str, called: str, family: Family, size: int, task: Task, n: int | None = None) -> LevelSet:
+def named_set(kind: str, called: str, family: Family, size: int, task: str | Task, n: int | None = None) -> LevelSet:
     """Return the first `n` levels of the "test" or "validation" set of a family that is called so.
 
     Raises:
         ValueError: a size that the generator cannot fill, or another number of levels than the set has.
     """
+    task = find_task(task)
     if not is_integer(size, 2):
         raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
     name = f"{called}-{size}"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.mazes.population.selection import PRIORITISATIONS
-from maze_nca_gym.mazes.tasks import TASKS
+from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
 from maze_nca_gym.support.options import Above, Between, Further, OneOf, Option, check_options, options_of
 
 EVICTIONS = ("fitness", "replay-weight")
@@ -62,6 +62,11 @@ class PopulationConfig:
     def __post_init__(self) -> None:
         check_options(self)
         find_mutation(self.mutation, self.mutation_options)
+
+    @property
+    def problem(self) -> Task:
+        """The task of the levels."""
+        return find_task(self.task)
 
     @property
     def measure(self) -> str:

@@ -19,7 +19,6 @@ from maze_nca_gym.mazes.population.lineage import FRESH, NUMBERS, Lineage, Recor
 from maze_nca_gym.mazes.population.members import MEMBER, Candidates, as_measurements, learnability, statistics
 from maze_nca_gym.mazes.population.selection import PRIORITISATIONS, Floats, by_staleness
 from maze_nca_gym.mazes.population.storage import ARRAYS, FORMAT, KIND, STORED, check_stored
-from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.support.names import check_count, unknown_name
@@ -45,7 +44,7 @@ class LevelPopulation:
         self.clock = 0
         self.n_replacements = 0
         self.lineage = Lineage()
-        self._task = find_task(self.config.task)
+        self._task = self.config.problem
         self._task.check_one_channel("its levels cannot evolve")
         self._next_id = 0
         self._n = 0  # members; the arrays below have room for more
