@@ -23,6 +23,7 @@ from ..rollouts import Batch, default_steps, encode, iterate, path_of
 from ..runs import Line
 from .config import TrainingConfig
 from .data import concatenate, validation_batch, with_solutions
+from .losses import counted_iterations
 
 OWN_STYLE = {"axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
@@ -73,9 +74,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         plot(valid, "valid_loss", VERMILION, "")
         loss.set_ylabel("training loss,\nsmoothed")
         valid.set_ylabel("validation loss,\nlast iteration")
-        for axes in (
-            axes for axes in (loss, valid) if axes.dataLim.minposy < math.inf
-        ):  # else there are no powers of it
+        for axes in (each for each in (loss, valid) if each.dataLim.minposy < math.inf):  # else it has no powers of ten
             axes.set_yscale("log")
             least, most = axes.get_ylim()
             of_powers = LogLocator(subs=(1, 2, 5) if most < CLOSE * least else (1,))
@@ -157,7 +156,7 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
     rows, task = _rows(config), policy.problem
     tiles, target = rows.tiles, rows.target
     n_steps = default_steps(policy, target)
-    steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
+    steps = counted_iterations(MOMENTS, n_steps)
     paths = [path_of(policy, state) for state in iterate(policy, encode(policy, tiles), steps)]
     scores = [score(tiles, drawn, target, task.judge) for drawn in paths]
     cell, frames = max(3, PICTURE // tiles.shape[1]), []

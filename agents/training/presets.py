@@ -39,12 +39,7 @@ def published_recipe(model: str) -> dict[str, Any]:
 _PAPER: dict[str, Any] = {**published_recipe("NCA"), "n_channels": 128, "n_iterations": 64, "cut_corners": True}
 _PAPER_DIAMETER: dict[str, Any] = dict(_PAPER, task="diameter", cut_corners=False, max_pool=True)
 
-_PAPER_EVOLUTION: dict[str, Any] = {
-    "evolve": True,
-    "evolve_absolute": True,
-    "evolve_every": 10,
-    "evolve_below": 0.01,
-}
+_PAPER_EVOLUTION: dict[str, Any] = {"evolve": True, "evolve_absolute": True, "evolve_every": 10, "evolve_below": 0.01}
 
 _FAST: dict[str, Any] = {
     "n_channels": 32,
