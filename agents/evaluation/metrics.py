@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.mazes.scoring import Scores, lengths_of, minibatch_accuracies
 from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.support.options import check
 
 from ..policies.policy import Policy
 from ..rollouts import (
@@ -139,8 +140,7 @@ def measure(
     check_steps(policy, n_steps)
     steps = curve_steps(n_steps) if steps is None else steps
     marks = sorted({*steps, n_steps})
-    if marks[0] < 1 or marks[-1] > n_steps:
-        raise ValueError(f"steps must be from 1 to n_steps, {n_steps}, got {list(steps)}")
+    check(marks[0] >= 1 and marks[-1] == n_steps, f"steps must be from 1 to n_steps, {n_steps}, got {list(steps)}")
     tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(target.shape, np.bool_)
     n_used = 0
     for members in batches(tiles, batch):
@@ -163,11 +163,7 @@ def measure(
 
 
 def path_kinds(
-    task: Task,
-    tiles: Tiles,
-    path: NDArray[np.bool_],
-    target: NDArray[np.bool_],
-    optimal: NDArray[np.bool_],
+    task: Task, tiles: Tiles, path: NDArray[np.bool_], target: NDArray[np.bool_], optimal: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return the kind of every path, (N,) int64, as its index in `KINDS`.
 

@@ -100,8 +100,7 @@ def evaluate(
         kinds = list(dict.fromkeys(families))
         inner = list(dict.fromkeys([sizes] if isinstance(sizes, int) else sizes))
         chosen: dict[str, Any] = {"families": kinds, "sizes": inner}
-        if not kinds or not inner:
-            raise ValueError("families and sizes must name at least one each")
+        check(bool(kinds and inner), "families and sizes must name at least one each")
         counts = {size: min(n or DEFAULT_N, most_levels(size)) for size in inner}
         sets = [test_levels(kind, size, task, counts[size]) for kind in kinds for size in inner]
     else:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
 from maze_nca_gym.mazes.benchmark_sets.tokens import PATH, WALL
 from maze_nca_gym.support.files import read_text, user_path, validated_read
+from maze_nca_gym.support.options import check
 
 SUFFIXES = (".csv", ".npy")
 """Suffixes of files of predictions."""
@@ -44,22 +45,16 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
 
 
 def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
-    most = n * n_tokens * TOKEN_BYTES
-    if path.stat().st_size > most:
-        raise ValueError(
-            f"it has {path.stat().st_size:,} bytes, and {n:,} mazes of {n_tokens:,} tokens at most {most:,}"
-        )
+    n_bytes, most = path.stat().st_size, n * n_tokens * TOKEN_BYTES
+    check(n_bytes <= most, f"it has {n_bytes:,} bytes, and {n:,} mazes of {n_tokens:,} tokens at most {most:,}")
     lines = read_text(path).splitlines()
     tokens = np.empty((n, n_tokens), np.uint8)
-    if len(lines) != n:
-        raise ValueError(f"it must have {n:,} lines, one for each maze, and has {len(lines):,}")
+    check(len(lines) == n, f"it must have {n:,} lines, one for each maze, and has {len(lines):,}")
     for number, line in enumerate(lines, 1):
         words = line.split(",")
-        if len(words) != n_tokens:
-            raise ValueError(f"line {number}: a maze has {n_tokens:,} tokens, got {len(words):,}")
+        check(len(words) == n_tokens, f"line {number}: a maze has {n_tokens:,} tokens, got {len(words):,}")
         wrong = next((word for word in words if word.strip() not in _TOKENS), None)
-        if wrong is not None:
-            raise ValueError(f"line {number}: a token is a number from {WALL} to {PATH}, got {wrong!r}")
+        check(wrong is None, f"line {number}: a token is a number from {WALL} to {PATH}, got {wrong!r}")
         tokens[number - 1] = [int(word) for word in words]
     return tokens
 
@@ -71,10 +66,10 @@ def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
         raise
     except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
         raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
-    if array.dtype.kind not in "iu" or array.ndim not in (2, 3):
-        raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {array.shape}")
-    if (len(array), prod(array.shape[1:])) != (n, n_tokens):
-        raise ValueError(f"it must have {n:,} mazes of {n_tokens:,} tokens, got shape {array.shape}")
+    is_table, shape = array.dtype.kind in "iu" and array.ndim in (2, 3), array.shape
+    check(is_table, f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {shape}")
+    wanted = f"it must have {n:,} mazes of {n_tokens:,} tokens"
+    check((len(array), prod(shape[1:])) == (n, n_tokens), f"{wanted}, got shape {shape}")
     tokens = array.reshape(n, n_tokens)
     wrong = (tokens < WALL) | (tokens > PATH)
     if wrong.any():

@@ -87,19 +87,17 @@ def bench(
     from .entrants import find_entrants, mazes_alike, measure_scores, row_of
     from .predictions import read_predictions
 
-    if plot and out is None:
-        raise ValueError("plot needs a folder for the picture: --out FOLDER")
+    check(out is not None or not plot, "plot needs a folder for the picture: --out FOLDER")
     check(plot or (format == "png" and figure_width is None), "format and figure_width are for the figure of plot")
     if out is not None:
         check_folder("--out", Path(out))
         if (Path(out) / BOARD).exists():
             Board.load(out)  # raises ValueError before the work begins
     chosen = [BENCHMARK_SETS[name] for name in dict.fromkeys(sets)]
-    if not chosen:
-        raise ValueError("name at least one benchmark set")
+    check(bool(chosen), "name at least one benchmark set")
     if data is not None:
-        if all(benchmark.read is None for benchmark in chosen):
-            raise ValueError(f"--data is for a set that does not ship, and none of {', '.join(sets)} is one")
+        is_read = any(benchmark.read is not None for benchmark in chosen)
+        check(is_read, f"--data is for a set that does not ship, and none of {', '.join(sets)} is one")
         chosen = [benchmark.from_files(data) for benchmark in chosen]
     entrants, learned_from = find_entrants(policies)
     models = on_device({name: what for name, what in entrants.items() if isinstance(what, Policy)}, device)
