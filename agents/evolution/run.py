@@ -164,12 +164,7 @@ def evolve(
             "seed": seed,
             "batch": batch,
             "picture_every": picture_every,
-            "levels": {
-                "generator": generator,
-                "size": words,
-                **dict.fromkeys(generator_options({})),
-                **of_generator,
-            },
+            "levels": {"generator": generator, "size": words, **dict.fromkeys(generator_options({})), **of_generator},
             "parents": schedule.parents,
             "population": asdict(config),
         }

@@ -128,8 +128,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         use_sde: bool = False,
     ) -> None:
-        if use_sde:
-            raise ValueError("use_sde must be False: this policy's noise does not depend on the state")
+        check(not use_sde, "use_sde must be False: this policy's noise does not depend on the state")
         n_tiles = _shapes(observation_space)[0][0]
         task = getattr(observation_space, "task", None) if task is None else task
         if start_from is None:

@@ -14,6 +14,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
+from maze_nca_gym.support.options import check
+
 from ..evaluation.drawing import COLOURS, GREY, count_axis, curve, figure, panels
 from ..policies.learned.base import check_between
 
@@ -51,8 +53,7 @@ class LearningCurve(BaseCallback):
     """
 
     def __init__(self, envs: Mapping[str, VecEnv], seed: int, every: int, n_episodes: int = 512) -> None:
-        if not envs:
-            raise ValueError("envs must name at least one kind of held-out mazes")
+        check(bool(envs), "envs must name at least one kind of held-out mazes")
         check_between("every", every, 1, most=2**62)
         check_between("n_episodes", n_episodes, 1)
         super().__init__()

@@ -26,6 +26,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Protocol
 
+from maze_nca_gym.support.options import check
+
 from .stopping import has_stopped
 from .worker import begin
 
@@ -141,12 +143,7 @@ class SubmititExecutor:
     """Jobs of submitit, on this machine or as job arrays on a SLURM cluster."""
 
     def __init__(
-        self,
-        folder: Path,
-        cluster: str,
-        n_at_once: int,
-        options: Mapping[str, int | str],
-        gpus: Sequence[str] = (),
+        self, folder: Path, cluster: str, n_at_once: int, options: Mapping[str, int | str], gpus: Sequence[str] = ()
     ) -> None:
         """Check the options; nothing is written or submitted yet.
 
@@ -428,6 +425,5 @@ def make_executor(
     """
     if EXECUTORS[name]:
         return SubmititExecutor(folder, EXECUTORS[name], n_at_once, options, gpus)
-    if options:
-        raise ValueError(f"the launcher local takes no options, got {', '.join(options)}: use submitit or slurm")
+    check(not options, f"the launcher local takes no options, got {', '.join(options)}: use submitit or slurm")
     return LocalExecutor(n_at_once, gpus)

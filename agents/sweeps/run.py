@@ -95,14 +95,8 @@ def sweep(
 
         find_tensorboard()
     call = current_call().changed(("submit",))
-    is_one_row = call.given.keys() <= {
-        "what",
-        "out",
-        "device",
-        "tensorboard",
-        "format",
-        "figure_width",
-    }  # as of `train`
+    # the options that `train` has too
+    is_one_row = call.given.keys() <= {"what", "out", "device", "tensorboard", "format", "figure_width"}
     if is_one_row and isinstance(what, Mapping) and what.keys() == ONE_ROW and type(what["seeds"]) is int:
         given = {"preset": name, "seeds": what["seeds"], **what["options"], **call.given}
         call = Call(train, {option: value for option, value in given.items() if option != "what"})
@@ -140,8 +134,8 @@ class Launch(NamedTuple):
             if match is None:
                 raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
             parameters[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
-        if number_in_environment("WORLD_SIZE") > 1:
-            raise ValueError("a sweep starts processes of its own: start it without torchrun")
+        is_alone = number_in_environment("WORLD_SIZE") < 2
+        check(is_alone, "a sweep starts processes of its own: start it without torchrun")
         device = None if self.launcher == "slurm" else find_workers(self.device).device
         gpus: list[str] = []  # values of `VISIBLE_GPUS`, one for each GPU of this machine over which runs are spread
         if device is not None and device.type == "cuda":

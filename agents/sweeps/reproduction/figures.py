@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -50,10 +50,7 @@ def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: 
     return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
 
 
-BEHAVIOURS: Mapping[
-    str,
-    tuple[str, tuple[bool, ...], Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64]], int | None]],
-] = {
+BEHAVIOURS = {
     "mlp": ("1.3", (False,), usual),
     "gcn": ("1.2", (False,), usual),
     "nca": ("1.5", (False,), longest_right),

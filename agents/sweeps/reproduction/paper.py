@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from maze_nca_gym.mazes.families import most_levels, test_levels
 from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.options import check
 
 from ...evaluation.records import WEIGHTS, SweepRow, factor_of
 from ..specification import Sweep
@@ -223,8 +224,7 @@ def find_rows(words: Iterable[str]) -> list[SweepRow]:
             [tables[number][int(place) - 1]] if dot else [row for n in tables for row in tables[n] if word in (ALL, n)]
         )
         found.update(row.name for row in wanted)
-    if not found:
-        raise ValueError(f"name at least one table: {ALL}, 1 to {len(tables)}, or a row such as 3.2")
+    check(bool(found), f"name at least one table: {ALL}, 1 to {len(tables)}, or a row such as 3.2")
     return [row for rows in tables.values() for row in rows if row.name in found]
 
 
