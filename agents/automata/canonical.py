@@ -78,7 +78,7 @@ class CanonicalPath:
 
     @property
     def rules(self) -> dict[IntEnum, Rule]:
-        """The rules of all these signals."""
+        """The rules of the signals that flood the maze, enter tiles and draw the path."""
         flood, order, passes = self.flood, self.order, self.passes or self.flooded
 
         def kept(see: TileView, bits: Bits) -> Bits:
@@ -108,8 +108,8 @@ class CanonicalPath:
         """Return what holds at a tile, `Bits`, because there is one path and distances fall along it.
 
         The path enters from one side at most, after the flood, and never from a nearer tile. It never returns to its
-        start. No neighbour is nearer to the end than the end itself, except while what is left of another flood is
-        about to be wiped.
+        start. No neighbour is nearer to the end than the end itself, except in the remains of another flood, just
+        before they are wiped.
         """
         entered = any_on(see, self.enter)
         backwards = (

@@ -24,7 +24,7 @@ State: TypeAlias = Callable[[Offset], Mapping[IntEnum, Truth]]
 
 
 class Steps(Protocol):
-    """What the claims of further steps of a proof are made of."""
+    """The mazes, states and claims that an author uses to state further steps of a proof."""
 
     @property
     def picture(self) -> Picture:

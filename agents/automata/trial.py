@@ -25,7 +25,7 @@ LATER = 8
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of trying an automaton on small mazes.
+    """The result of running an automaton on small mazes.
 
     Attributes:
         task: the name of the task.
@@ -56,7 +56,7 @@ class Trial:
 
 
 def tried(automaton: Automaton) -> list[Trial]:
-    """Run an automaton on small and some larger solvable mazes of each task of which it states a bound."""
+    """Run an automaton on small and some larger solvable mazes of each task for which it states a bound."""
     bounds = {automaton.task: automaton.bound, **automaton.also}
     return [_tried(automaton, find_task(name), bound) for name, bound in bounds.items() if bound is not None]
 
@@ -125,7 +125,7 @@ def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) 
 
 
 def packed(bools: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return (N, ...) bool as the bits of (N / 64, ...) uint64; the last one is repeated to fill them."""
+    """Return (N, ...) bools as the bits of (N / 64, ...) uint64; the last row is repeated to fill the last of these."""
     filled = np.concatenate([bools, np.repeat(bools[-1:], -len(bools) % 64, axis=0)])
     octets = np.packbits(filled, axis=0).reshape(-1, 8, *bools.shape[1:])
     return np.ascontiguousarray(np.moveaxis(octets, 1, -1)).view(np.uint64)[..., 0]

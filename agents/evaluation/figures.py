@@ -29,7 +29,7 @@ FIGURES = ("iterations", "sizes", "stability")
 
 
 def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width: FigureWidth = None) -> list[Path]:
-    """Write the figures for which there are results into a folder, with their width in print; return their paths."""
+    """Write every figure that the results have data for into a folder, at a width in print; return the paths."""
     several_sizes = len({result.size for result in results}) > 1
     disturbed = any(result.stability is not None for result in results)
     wanted = zip(FIGURES, (draw_iterations, draw_sizes, draw_stability), (True, several_sizes, disturbed), strict=True)

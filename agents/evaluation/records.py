@@ -221,7 +221,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class SweepRow:
-    """A row: what runs, and what was measured of it.
+    """A row of a sweep's table: which runs it shows, and their measurements.
 
     Attributes:
         name: name of the row.
@@ -252,7 +252,7 @@ class SweepRow:
 
     @property
     def state(self) -> str:
-        """How many runs are finished, and the kinds of errors that ended others: "2 of 3, Diverged"."""
+        """The number of finished runs, and the kinds of errors that ended the others: "2 of 3, Diverged"."""
         kinds = dict.fromkeys(failure.error.partition(":")[0] for failure in self.failures)
         return ", ".join([f"{len(self.found)} of {self.n_runs}", *kinds])
 
@@ -269,7 +269,7 @@ class SweepRow:
 
     @property
     def cells(self) -> dict[str, Pooled]:
-        """All measurements."""
+        """Measurement -> its values over seeds."""
         return {name: self.cell(name) for name in self.measures}
 
     @property

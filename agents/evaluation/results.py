@@ -57,8 +57,7 @@ class EvaluationResults(Results[Result]):
         }
 
     def save_numbers(self, folder: str | Path) -> list[Path]:
-        """Write `results.json` and `results.csv`; the figures of an earlier evaluation, which would mislead, are
-        deleted.
+        """Write `results.json` and `results.csv`, and delete the figures of an earlier evaluation, which would mislead.
 
         Raises:
             OSError: a file could not be written.

@@ -58,12 +58,12 @@ def evaluate(
             perfect-31. In Python also a set or (N, H, W) tiles.
         families: families of levels, separated by commas or spaces; sparse is random with 20 to 50 % walls.
         sizes: inner sizes of the levels, separated by commas or spaces.
-        n: largest number of levels of each set, always the first ones; by default 128 of a test set, and all of those
-            in --levels. 8192 takes whole test sets, which have fewer levels beyond size 32.
+        n: largest number of levels of each set, always the first ones; by default 128 of a test set, and all levels
+            of --levels. 8192 takes whole test sets, which have fewer levels beyond size 32.
         steps: number of iterations on a level, by default the policy's usual number, in proportion to size and longest
             solution.
         find_iterations: first find that number, on validation levels of the families: the fewest iterations with which
-            at most 0.1 % fewer paths are optimal than with the best number. Model files keep it, and policies.
+            at most 0.1 % fewer paths are optimal than with the best number. Policies and their model files store it.
         stability: also test stability: 10 times the iterations, corrupted states and edited mazes, on the first 256
             levels (fewer of large ones). It takes some 15 times as long as the other measurements of as many levels.
         batch: number of levels that run at once, by default 256, or fewer if they are large.

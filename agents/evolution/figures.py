@@ -32,7 +32,7 @@ GAP = 12
 def draw_evolution(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, title: str) -> None:
     """Write the files `CURVES`, statistics against rounds, and `HARDEST`, the hardest levels after some of the rounds.
 
-    There the path of the first policy is blue, and the exact solution outlined in orange.
+    In the animation the first policy's path is blue, and the exact solution is outlined in orange.
 
     Args:
         run: the folder, with a line for each round.

@@ -118,7 +118,7 @@ class Guarantees:
 
     @property
     def precise(self) -> bool:
-        """Whether it holds for exact arithmetic only, so that engines must not round more than float32 does."""
+        """Whether the guarantee needs exact arithmetic; engines must then not round more than float32 does."""
         return self.exact or self.verdict is not None
 
     def asked(self, task: str) -> Guarantees:

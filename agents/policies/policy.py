@@ -297,7 +297,7 @@ class Policy(nn.Module):
 
 
 def asked(policy: Policy, task: str) -> Policy:
-    """Return a policy as one for another task, with the same weights, not copied.
+    """Return a policy for another task that shares the weights of this one.
 
     It keeps the guarantees that it has for that task (`Guarantees.also`).
 

@@ -264,7 +264,7 @@ def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options
 def named_policies(
     policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
 ) -> dict[str, Policy]:
-    """Return policies by name, each once; a policy without a name gets that of its class.
+    """Return policies by name, each once; a policy without a name gets the name of its class.
 
     >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
 

@@ -52,11 +52,11 @@ def _flipped(orientation: int) -> list[int]:
 
 
 class Symmetrised(Policy):
-    """A policy run on eight orientations of each maze, of which channel 0 shows the best drawing that is valid.
+    """A policy run on eight orientations of each maze; channel 0 shows the best valid path of the eight.
 
     The state holds the eight states of the given policy, each turned back to the maze's own orientation. One iteration
-    makes one of the given policy on each, so it costs eight times as much. Then channel 0 becomes the path of one of
-    them, by the task's `rank`, which never sees the solution:
+    runs the given policy once on each, so it costs eight times as much. Then channel 0 becomes the path of one of
+    the eight, chosen by the task's `rank`, which never sees the solution:
 
     - shortest path: the shortest of the lines of free tiles that join source and target;
     - diameter: the longest of the paths that are shortest between their own ends. One breadth-first search between

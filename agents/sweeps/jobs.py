@@ -116,7 +116,7 @@ class Job:
         return found if found["measure"] == self.measure.to_json() else None
 
     def latest_metrics(self) -> Line | None:
-        """Return the latest metrics of the run, those of its last validation among them; None before the first."""
+        """Return the latest metrics of the run, including its last validation's; None before the first line."""
         latest: dict[str, float] = {}
         with suppress(FileNotFoundError), (self.folder / METRICS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))

@@ -27,7 +27,7 @@ NAMES: dict[bool | str, str] = {False: "plain PyTorch", True: "torch.compile", "
 
 
 def ways_of(workers: Workers) -> list[Literal[True, "graphs"]]:
-    """Return the ways to make updates faster where workers run; nobody has recorded graphs in several processes."""
+    """Return the values of `compile` to try on these workers: CUDA graphs need a single process on a CUDA GPU."""
     return [True, "graphs"] if workers.device.type == "cuda" and workers.size == 1 else [True]
 
 

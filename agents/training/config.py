@@ -196,7 +196,7 @@ class TrainingConfig:
 
     @property
     def n_shown(self) -> int:
-        """Number of leading channels that the loss reads: the answer's, and those of the guidance if it counts."""
+        """Number of leading channels that the loss reads: the answer's, and also the guidance's if it has a weight."""
         return len(self.problem.answers) + len(self.guided)
 
     @property

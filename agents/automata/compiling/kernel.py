@@ -138,8 +138,8 @@ def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: 
 
 
 def package_file() -> str:
-    """Return the printed file with the rules of the canonical shortest path and the network compiled from them, in all
-    orders, and the network that learned them."""
+    """Return the text of the Coq file that ships: the rules of the canonical shortest path and the networks compiled
+    from them, for every order of directions, and the network that learned these rules."""
     from ...policies.learned.nca import NCA
     from ...policies.registry import load
     from ..shortest_path import SHORTEST_PATH as AUTOMATON

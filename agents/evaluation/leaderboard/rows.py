@@ -224,7 +224,7 @@ class Standing:
 
 def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Standing]:
     """Return a line for each policy, training and published solver of one set, best first by the set's main score;
-    those without it come last."""
+    lines without that score come last."""
 
     def training(entry: Entry) -> str:
         search = f"search: {entry.search}" if entry.search else "no search"

@@ -27,7 +27,7 @@ from .weight_table import Weight, WeightTable
 
 
 class TwoFloodChannel(IntEnum):
-    """The state channels with two floods.
+    """State channels of the automaton that floods the maze from both ends.
 
     `FLOOD_S` and `FLOOD_T` have reached the tile from source and target, and `AGE` counts the steps of both since then.
     `PATH_*` marks that the path enters the tile from the neighbour in that direction.

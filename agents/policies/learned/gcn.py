@@ -84,6 +84,6 @@ class GCN(GraphPolicy):
         return layer(x, graphs.edge_index)
 
     def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
-        """Do the same at all tiles: (B, C, H, W) floats -> (B, C, H, W)."""
+        """Apply the layer to maps, every tile a node: (B, C, H, W) floats -> (B, C, H, W)."""
         scale = maps.degrees.to(y.dtype).rsqrt() if self.normalise_edges else 1
         return (around(y * scale) * maps.there).sum(dim=-1) * scale

@@ -122,7 +122,7 @@ class GraphPolicy(LearnedPolicy):
     no ReLU, and the next one reads negative values as zeros, as in `NCA`. A layer computes in the dtype of its weights.
 
     Args:
-        n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: as of `LearnedPolicy`.
+        n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: see `LearnedPolicy`.
         traversable_edges_only: nodes are the tiles that are no walls, not all tiles.
         make_layer: (T + C, C) -> a layer from as many to as many features of a node. It adds no self-loops: the graph
             has them.

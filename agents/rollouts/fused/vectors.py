@@ -91,7 +91,7 @@ class Code:
         return self.builder.shuffle_vector(single, empty, lanes)
 
     def load_as(self, kind: Any, address: Value) -> Value:
-        """Return the vector of some kind at an address."""
+        """Return the vector of the given type that is stored at an address."""
         return self.builder.load(self.builder.inttoptr(address, kind.as_pointer()), align=4)
 
     def store_as(self, vector: Value, address: Value) -> None:

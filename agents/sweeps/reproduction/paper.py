@@ -188,7 +188,7 @@ def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int
 
 @cache
 def paper_tables() -> dict[str, tuple[SweepRow, ...]]:
-    """Return the rows of each table by its number; of an option with a list of values, a row pools runs with each."""
+    """Return the rows of each table by its number. A row whose option is a list pools runs with each of its values."""
     text = (resources.files(__package__) / "tables.json").read_text(encoding="utf-8")
     tables: dict[str, tuple[SweepRow, ...]] = {}
     for table in json.loads(text)["tables"]:
