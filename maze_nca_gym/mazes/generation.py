@@ -175,13 +175,7 @@ def loops(
 
 
 def rooms(
-    rng: np.random.Generator,
-    n: int,
-    size: Size,
-    *,
-    largest_room: int = 5,
-    border: bool = True,
-    endpoints: bool = True,
+    rng: np.random.Generator, n: int, size: Size, *, largest_room: int = 5, border: bool = True, endpoints: bool = True
 ) -> Tiles:
     """Divide levels recursively into rooms, with one door in each dividing wall.
 

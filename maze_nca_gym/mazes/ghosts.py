@@ -177,6 +177,12 @@ def _distances(starts: Fact, taps: Sequence[str], free: Fact, weights: Mapping[i
     passable = free(picture, CENTRE)
     found = np.where(starts(picture, CENTRE) & passable, 0, far)
     step = np.select([tiles == kind for kind in weights], list(weights.values()), 1) if weights else np.ones_like(found)
+    return _settled(found, taps, passable, far, step)
+
+
+def _settled(found: NDArray[Any], taps: Sequence[str], passable: Any, far: int, step: Any) -> NDArray[Any]:
+    """Return (N, H, W) numbers that no neighbour lessens any more by its own and a step, -1 where they are not below
+    `far`."""
     while True:
         through = [shifted(np.minimum(found + step, far), offsets(tap)[0], beyond=far) for tap in taps]
         less = np.where(passable, np.minimum(found, np.min(through, axis=0)), far)
@@ -572,13 +578,8 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         passable, most = free(MazePicture(tiles, {}), CENTRE), tiles[0].size
-        found = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most)
-        while True:  # all that are joined take the least number among them
-            near = [shifted(found, offsets(tap)[0], beyond=most) for tap in taps]
-            less = np.where(passable, np.minimum(found, np.min(near, axis=0)), most)
-            if (less == found).all():
-                return {COMPONENT: np.where(passable, found, -1)}
-            found = less
+        own = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most)
+        return {COMPONENT: _settled(own, taps, passable, most, 0)}  # all that are joined take the least number of them
 
     return _known(axioms, ghosts)
 

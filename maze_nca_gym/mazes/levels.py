@@ -109,12 +109,10 @@ def parse(text: str, letters: str = GLYPHS) -> Tiles:
         ValueError: no row, rows of unequal length, or an unknown character.
     """
     rows = [row.rstrip("\r\n") for row in text.strip("\n").splitlines()]
-    while rows and not rows[0].strip():
-        rows = rows[1:]
-    while rows and not rows[-1].strip():
-        rows = rows[:-1]
-    if not rows:
+    drawn = [i for i, row in enumerate(rows) if row.strip()]
+    if not drawn:
         raise ValueError("the level has no rows")
+    rows = rows[drawn[0] : drawn[-1] + 1]
     indent = min(len(row) - len(row.lstrip(" ")) for row in rows)
     rows = [row[indent:] for row in rows]
     widths = {len(row) for row in rows}
