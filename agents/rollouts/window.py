@@ -19,13 +19,7 @@ _ASK_EVERY = 8
 
 @threads(1)
 def open_window(
-    policy: Policy,
-    *,
-    name: str,
-    fps: float,
-    seed: int,
-    policies: Mapping[str, Callable[[], Policy]],
-    **options: Any,
+    policy: Policy, *, name: str, fps: float, seed: int, policies: Mapping[str, Callable[[], Policy]], **options: Any
 ) -> None:
     """Show a policy in a window until the user closes it; a solved level stays until another is asked for.
 

@@ -84,13 +84,7 @@ class HandcodedNCA(Policy):
     engine_hints = EngineHints(gains_from_threads=False)
 
     def __init__(
-        self,
-        task: str,
-        n_tiles: int,
-        table: WeightTable,
-        bound: StepBound | None = None,
-        *,
-        basis: str = "stated",
+        self, task: str, n_tiles: int, table: WeightTable, bound: StepBound | None = None, *, basis: str = "stated"
     ) -> None:
         name = type(self).__name__
         if type(self).activate is HandcodedNCA.activate:

@@ -35,17 +35,7 @@ def _write_either(code: Code, low: Value, write: Callable[[Any], None]) -> None:
                 write(kind)
 
 
-def _add_convolution(
-    code: Code,
-    sums: list[list[Value]],
-    places: list[Value],
-    x: Value,
-    weights: Value,
-    taps: Value,
-    n_taps: Value,
-    depth: Value,
-    kind: Any,
-) -> None:
+def _add_convolution(code: Code, sums, places, x, weights, taps, n_taps, depth, kind) -> None:
     """Add a convolution at some places to their sums: inputs at the taps times weights, (taps, depth, vectors)."""
     step, build = len(sums[0]) * LANES, code.builder
     halved = code.integer(int(kind == PAIRS))
@@ -64,21 +54,7 @@ def _add_convolution(
             build.store(code.forward(here, code.integer(UNROLLED * step)), weight)
 
 
-def _write_step(
-    width: int,
-    code: Code,
-    share: Value,
-    out: Value,
-    places: Value,
-    least: Value,
-    most: Value,
-    x: Value,
-    weights: Value,
-    taps: Value,
-    n_taps: Value,
-    depth: Value,
-    low: Value,
-) -> None:
+def _write_step(width, code: Code, share, out, places, least, most, x, weights, taps, n_taps, depth, low) -> None:
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
     # Sums begin with the share of the inputs, which saves a pass over the map to add it.
     sums = code.variables([[code.load(code.forward(share, spot), v * LANES) for v in range(width)] for spot in spots])
@@ -90,20 +66,7 @@ def _write_step(
             code.store(state, code.forward(out, spot), v * LANES)
 
 
-def _write_step_back(
-    width: int,
-    code: Code,
-    state: Value,
-    out: Value,
-    places: Value,
-    most: Value,
-    gradient: Value,
-    weights: Value,
-    taps: Value,
-    n_taps: Value,
-    depth: Value,
-    low: Value,
-) -> None:
+def _write_step_back(width, code: Code, state, out, places, most, gradient, weights, taps, n_taps, depth, low) -> None:
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
     sums = code.variables([[ZERO] * width for _ in spots])
     _write_either(code, low, partial(_add_convolution, code, sums, spots, gradient, weights, taps, n_taps, depth))
@@ -115,18 +78,7 @@ def _write_step_back(
             code.store(passed, code.forward(out, spot), v * LANES)
 
 
-def _write_weigh(
-    width: int,
-    code: Code,
-    x: Value,
-    gradient: Value,
-    out: Value,
-    channels: Value,
-    rows: Value,
-    places: Value,
-    n_places: Value,
-    low: Value,
-) -> None:
+def _write_weigh(width, code: Code, x, gradient, out, channels, rows, places, n_places, low) -> None:
     starts = [code.forward(x, code.load_integer(rows, code.integer(row))) for row in range(HEIGHT)]
     outs = [code.forward(out, code.builder.mul(channels, code.integer(row))) for row in range(HEIGHT)]
     # Sums continue those of earlier chunks, steps and mazes of the group, so the order of additions is fixed.
@@ -184,9 +136,7 @@ def _write_highest(code: Code, x: Value, n: Value) -> Value:
     return code.largest(code.builder.load(highest))
 
 
-def _write_share_out(
-    code: Code, whole: Value, n_more: Value, highest: Value, x: Value, n: Value, gradient: Value
-) -> Value:
+def _write_share_out(code: Code, whole, n_more, highest, x, n, gradient) -> Value:
     build, n_equal, spread = code.builder, code.variable(n_more), code.spread(highest)
     with _vectors(code, x, n, math.nan) as (_, numbers):
         # Lanes beyond the n-th float hold NaN, which equals nothing.

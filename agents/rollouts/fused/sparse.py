@@ -58,9 +58,7 @@ def _write_compress(code: Code, x: Value, place: Value, channels: Value, entries
     return build.ashr(build.sub(build.load(end), entries), code.integer(3))
 
 
-def _write_join(
-    code: Code, entries: Value, starts: Value, tile: Value, taps: Value, n_taps: Value, channels: Value, joined: Value
-) -> Value:
+def _write_join(code: Code, entries, starts, tile, taps, n_taps, channels, joined) -> Value:
     """Copy the entries of all tiles that a tile reads; return their number.
 
     In the copies a channel becomes the row of weights to multiply: tap * channels + channel.
@@ -106,19 +104,7 @@ def _gather(code: Code, sums: list[Value], weights: Value, channels: Value, x: V
         code.add_products([sums], [number], [code.load(row, first) for first in firsts])
 
 
-def _write_step(
-    n_widths: int,
-    code: Code,
-    share: Value,
-    out: Value,
-    least: Value,
-    most: Value,
-    weights: Value,
-    channels: Value,
-    x: Value,
-    joined: Value,
-    n: Value,
-) -> None:
+def _write_step(n_widths, code: Code, share, out, least, most, weights, channels, x, joined, n) -> None:
     sums = code.variables([[code.load(share, first) for first in _firsts(n_widths)]])[0]
     _gather(code, sums, weights, channels, x, joined, n)
     bounds = code.spread(least), code.spread(most)
@@ -126,18 +112,7 @@ def _write_step(
         code.store(code.between(code.builder.load(total), *bounds), out, first)
 
 
-def _write_step_back(
-    n_widths: int,
-    code: Code,
-    state: Value,
-    out: Value,
-    most: Value,
-    weights: Value,
-    channels: Value,
-    gradient: Value,
-    joined: Value,
-    n: Value,
-) -> None:
+def _write_step_back(n_widths, code: Code, state, out, most, weights, channels, gradient, joined, n) -> None:
     sums = code.variables([[ZERO for _ in _firsts(n_widths)]])[0]
     _gather(code, sums, weights, channels, gradient, joined, n)
     bound = code.spread(most)
@@ -146,9 +121,7 @@ def _write_step_back(
         code.store(code.where_between(value, ZERO, bound, code.builder.load(total)), out, first)
 
 
-def _write_weigh(
-    n_widths: int, code: Code, x: Value, gradient: Value, taps: Value, out: Value, step: Value, places: Value, n: Value
-) -> None:
+def _write_weigh(n_widths, code: Code, x, gradient, taps, out, step, places, n) -> None:
     firsts = _firsts(n_widths)
     build, numbers = code.builder, [code.integer(tap) for tap in range(TAPS)]
     outs = [code.forward(out, build.mul(step, tap)) for tap in numbers]

@@ -167,10 +167,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
     """
 
     def __init__(
-        self,
-        env: VectorEnv[Any, Any, Any],
-        population: LevelPopulation | str | Path | None = None,
-        **options: Any,
+        self, env: VectorEnv[Any, Any, Any], population: LevelPopulation | str | Path | None = None, **options: Any
     ) -> None:
         """Check every argument, then take over the choice of the environments' levels.
 
