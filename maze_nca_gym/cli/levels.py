@@ -16,7 +16,7 @@ from maze_nca_gym.cli.output import print_level, tell, tell_json
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.generation import GENERATORS, generator_defaults
-from maze_nca_gym.mazes.levels import Tiles, list_prefabs, prefab
+from maze_nca_gym.mazes.levels import list_prefabs, prefab
 from maze_nca_gym.mazes.loading import levels_path, list_packs, load_levels, pack_file
 from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.scoring import lengths_of
@@ -64,7 +64,11 @@ def list_levels(
             about = {"task": task.name, "solution_length": length, "configuration": levels.config}
             records.append({"name": path, **shape, **about})
             continue
-        facts = {"file": str(path), "number of levels": f"{len(levels):,}", "tiles": _size(levels.tiles)}
+        facts = {
+            "file": str(path),
+            "number of levels": f"{len(levels):,}",
+            "tiles": " x ".join(map(str, levels.tiles[0].shape)),
+        }
         facts[task.name] = f"{lengths.min()} to {lengths.max()} tiles, {lengths.mean():.1f} on average"
         Table.of_facts({**facts, **{name: str(value) for name, value in levels.config.items()}}).print()
     if files:
@@ -73,29 +77,23 @@ def list_levels(
         return 0
     # all names: as JSON, as one table, or with a table for each kind
     prefabs, packs = {name: prefab(name) for name in list_prefabs()}, {name: load_levels(name) for name in list_packs()}
-    sets = {
-        name: (f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}", f"{each.side} x {each.side}")
-        for name, each in BENCHMARK_SETS.items()
-    }
+    listed: list[tuple[Any, ...]] = [
+        *((name, "maze", 1, *tiles.shape) for name, tiles in prefabs.items()),
+        *((name, "pack of evolved levels", *pack.tiles.shape) for name, pack in packs.items()),
+        *((name, "benchmark set", s.n * s.stream, s.side, s.side) for name, s in BENCHMARK_SETS.items()),
+        *((name, "generator", None, None, None) for name in GENERATORS),
+    ]
     if json:
-        shapes = {name: ("maze", 1, *tiles.shape) for name, tiles in prefabs.items()}
-        shapes |= {name: ("pack of evolved levels", *pack.tiles.shape) for name, pack in packs.items()}
-        shapes |= {
-            n: ("benchmark set", each.n * each.stream, each.side, each.side) for n, each in BENCHMARK_SETS.items()
-        }
-        shapes |= dict.fromkeys(GENERATORS, ("generator", None, None, None))
-        keys = ("name", "kind", "levels", "rows", "columns")
-        tell_json(dict(zip(keys, (name, *shape), strict=True)) for name, shape in shapes.items())
+        tell_json(dict(zip(("name", "kind", "levels", "rows", "columns"), row, strict=True)) for row in listed)
         return 0
+    streams = {name: f"{each.n:,} x {each.stream}" for name, each in BENCHMARK_SETS.items() if each.stream > 1}
+    sizes = {
+        name: (streams.get(name, f"{n:,}"), f"{height} x {width}") if n else ("any", "any")
+        for name, _, n, height, width in listed
+    }
     if not details:
         columns = ("name", "kind", "levels", "tiles")
-        rows: list[tuple[str, ...]] = [
-            *((name, "maze", "1", _size(tiles)) for name, tiles in prefabs.items()),
-            *((name, "pack of evolved levels", f"{len(pack):,}", _size(pack.tiles)) for name, pack in packs.items()),
-            *((name, "benchmark set", *size) for name, size in sets.items()),
-            *((name, "generator", "any", "any") for name in GENERATORS),
-        ]
-        Table(columns, rows, numbers=columns[2:]).print()
+        Table(columns, [(name, kind, *sizes[name]) for name, kind, *_ in listed], numbers=columns[2:]).print()
         print("--details describes each; `levels show NAME` draws levels.")
         print("Test sets are named by family and size, such as perfect-31; the families are:")
         print(f"{', '.join(FAMILIES)}.")
@@ -103,16 +101,16 @@ def list_levels(
     # a table for each kind: mazes, packs, benchmark sets, generators
     columns = ("maze", "tiles", "shortest path", "diameter")
     solved = {name: [str(solve(tiles).sum()) for solve in (shortest_path, diameter)] for name, tiles in prefabs.items()}
-    Table(columns, [(name, _size(prefabs[name]), *lengths) for name, lengths in solved.items()], columns[1:]).print()
-    rows = []
+    Table(columns, [(name, sizes[name][1], *lengths) for name, lengths in solved.items()], columns[1:]).print()
+    rows: list[tuple[str, ...]] = []
     for name, pack in packs.items():
         config = pack.config
         against = ", ".join(f"{each['policy']}, {each['iterations']} iterations" for each in config["policies"])
         figures = (f"{config['before'][figure]:.3g} to {config['after'][figure]:.3g}" for figure in _FIGURES)
-        rows.append((name, f"{len(pack):,}", _size(pack.tiles), against, *figures))
+        rows.append((name, *sizes[name], against, *figures))
     numbers = ("levels", "tiles", *_FIGURES)
     Table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers).print()
-    rows = [(name, *size, BENCHMARK_SETS[name].stands_for) for name, size in sets.items()]
+    rows = [(name, *sizes[name], each.stands_for) for name, each in BENCHMARK_SETS.items()]
     Table(("benchmark set", "levels", "tiles", "what they are"), rows, numbers=("levels", "tiles")).print()
     rows = []
     for name, generator in GENERATORS.items():
@@ -182,12 +180,6 @@ def show_levels(
         print(printable(f"{source}, level {number} of {len(levels):,}"), file=sys.stderr)
         print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
     return 0
-
-
-def _size(tiles: Tiles) -> str:
-    """Return the size of the levels, borders included."""
-    height, width = tiles.shape[-2:]
-    return f"{height} x {width}"
 
 
 def load_population(source: str) -> LevelPopulation:
