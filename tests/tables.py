@@ -35,6 +35,12 @@ def for_each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Cal
     return decorate
 
 
+def refused(message: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Check that a call raises a `ValueError` whose message matches a regular expression."""
+    with pytest.raises(ValueError, match=message):
+        call(*arguments, **options)
+
+
 def some_and_all(names: str, some: Iterable[Any], all_of_them: Iterable[Any]) -> Any:
     """Run a test for a few rows in every run of the tests, and for all of them in the slow ones, one case each."""
     rows = {"some": list(some), "all": list(all_of_them)}

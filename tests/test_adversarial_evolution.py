@@ -13,7 +13,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.wrappers import AdversarialEvolution, PathAction, VectorAdversarialEvolution
@@ -167,8 +167,7 @@ class TestSeeds:
         for each in (env, untouched):
             play(each, 30)
             each.reset()
-        with pytest.raises(ValueError, match=r"a seed must be|unknown|has no option maze"):
-            env.reset(**arguments)
+        refused(r"a seed must be|unknown|has no option maze", env.reset, **arguments)
         finish(env, 0.04)
         finish(untouched, 0.04)
         assert data_equivalence(play(env, 20, seed=None), play(untouched, 20, seed=None), exact=True)
@@ -363,8 +362,7 @@ class TestPopulations:
     )
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
         env, untouched = bare(), bare()
-        with pytest.raises(ValueError, match=message):
-            AdversarialEvolution(env, **options)
+        refused(message, AdversarialEvolution, env, **options)
         assert data_equivalence(env.reset(seed=0), untouched.reset(seed=0), exact=True)
 
     def test_files_that_are_none(self, tmp_path: Path) -> None:
@@ -374,8 +372,7 @@ class TestPopulations:
         with pytest.raises(ValueError, match=r"population must be a LevelPopulation, or the path .*, got int"):
             AdversarialEvolution(bare(), 3)  # type: ignore[arg-type]
         (tmp_path / "bad.npz").write_bytes(b"bad")
-        with pytest.raises(ValueError, match="not a readable population file"):
-            AdversarialEvolution(bare(), tmp_path / "bad.npz")
+        refused("not a readable population file", AdversarialEvolution, bare(), tmp_path / "bad.npz")
 
     @for_each("wrapper", [AdversarialEvolution, VectorAdversarialEvolution, PathAction])
     @for_each(
@@ -387,8 +384,7 @@ class TestPopulations:
         ],
     )
     def test_what_is_no_environment_of_ours(self, wrapper: Any, env: Any) -> None:
-        with pytest.raises(ValueError, match=f"{wrapper.__name__} wraps the .*environments of maze_nca_gym, not"):
-            wrapper(env)
+        refused(f"{wrapper.__name__} wraps the .*environments of maze_nca_gym, not", wrapper, env)
 
 
 @for_each(("task", "longest"), [("shortest-path", 6), ("diameter", 11)])

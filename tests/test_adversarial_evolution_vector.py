@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 from simulated_gpu import SimulatedGpu
 from simulated_gpu import gpu as gpu
-from tables import for_each
+from tables import for_each, refused
 from test_adversarial_evolution import SMALL, arrays_of
 
 from maze_nca_gym.envs.vector import MazeVectorEnv
@@ -223,5 +223,4 @@ class TestContract:
         ],
     )
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            make(2, **options)
+        refused(message, make, 2, **options)

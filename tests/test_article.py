@@ -1,7 +1,5 @@
 """The article docs/article: it is whole and small, its figures do what the package does, its numbers are measured."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

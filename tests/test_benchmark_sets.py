@@ -1,7 +1,5 @@
 """Benchmark sets: their levels never change, have the properties of their definitions, and are kept from training."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from functools import cache
@@ -12,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from oracles import first_path_of_search, grid_graph, is_tree, place_of
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.benchmark_sets import (
@@ -137,14 +135,12 @@ class TestAllSets:
     @for_each("n", [0, 1001, True, "3"])
     def test_another_number_of_levels_is_explained(self, n):
         message = f"the set maze-hard-30-redrawn has 1,000 instances: n must be from 1 to 1000, got {n!r}"
-        with pytest.raises(ValueError, match=message):
-            find_benchmark_set("maze-hard-30-redrawn").levels(n)
+        refused(message, find_benchmark_set("maze-hard-30-redrawn").levels, n)
 
     def test_unknown_names_are_explained(self):
         with pytest.raises(ValueError, match=r"unknown benchmark set 'maze-hard'\. Did you .* Known: maze-unique-30"):
             find_benchmark_set("maze-hard")
-        with pytest.raises(ValueError, match=r"neither a file, a known name nor .*Did you mean 'maze-hard-30'"):
-            load_levels("maze-hard-31")
+        refused(r"neither a file, a known name nor .*Did you mean 'maze-hard-30'", load_levels, "maze-hard-31")
 
     def test_two_of_the_sets_are_for_training(self):
         assert set(PINNED) - set(list_benchmark_sets()) == {"maze-unique-train-30", "maze-hard-train-30-redrawn"}
@@ -234,8 +230,7 @@ class TestOriginal:
             (lambda: path.write_bytes(b"\x93NUMPY"), rf"{file} is not of .*: it is no array"),
         ):
             damage()
-            with pytest.raises(ValueError, match=message):
-                original.read_original("test", folder)
+            refused(message, original.read_original, "test", folder)
         path.unlink()
         missing = FileNotFoundError if file == original.LABELS else ValueError
         with pytest.raises(missing, match=f"{file}"):
@@ -250,10 +245,7 @@ class TestOriginal:
     @for_each(("name", "split"), FROM_FILES.items())
     def test_levels_without_files_are_refused(self, name, split, tmp_path):
         for read in (load_levels, lambda name: find_benchmark_set(name).levels()):
-            with pytest.raises(
-                ValueError, match=f"the mazes of {name} do not ship: bench --data FOLDER reads test.csv"
-            ):
-                read(name)
+            refused(f"the mazes of {name} do not ship: bench --data FOLDER reads test.csv", read, name)
         with pytest.raises(ValueError, match=f"has neither {split}.csv nor {split}/all__inputs.npy: give a folder"):
             find_benchmark_set(name).from_files(tmp_path)
 

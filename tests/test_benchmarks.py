@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tables import for_each
+from tables import for_each, refused
 
 from benchmarks import automata, graphs, machine, making, plainly, report, timing, training
 from benchmarks.job import Effort, Job, Peer, Work
@@ -192,16 +192,14 @@ def test_results_are_kept(tmp_path):
     assert kept(path, sides_of, 4) == {"sides": [4, 4]}
     for other in ('{"sides": [3', '{"sides": [3, 3]}', "[]"):
         path.write_text(other)
-        with pytest.raises(ValueError, match=r"result\.json is not a result"):
-            kept(path, sides_of, 4)
+        refused(r"result\.json is not a result", kept, path, sides_of, 4)
 
 
 def test_extrapolation_chooses_sets():
     chosen = extrapolation.sets_of(extrapolation.Arguments(families=("loops", "random"), largest=32, share=0.001))
     assert chosen == [("loops", 16, 1), ("loops", 31, 1), ("random", 16, 1), ("random", 32, 1)]
     for wrong in ({"families": ("round",)}, {"share": 0.0}, {"share": 2.0}, {"largest": 3}):
-        with pytest.raises(ValueError, match=r"families must be of|no set is as small"):
-            extrapolation.sets_of(extrapolation.Arguments(**wrong))
+        refused(r"families must be of|no set is as small", extrapolation.sets_of, extrapolation.Arguments(**wrong))
 
 
 def test_fresh_levels_are_of_no_named_set_and_depend_on_the_seed():

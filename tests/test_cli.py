@@ -561,9 +561,7 @@ def test_help_lists_the_commands(words: tuple[str, ...], capsys: pytest.CaptureF
     assert "needs a command before --foo; --help lists all" in capsys.readouterr().err
 
 
-def test_every_command_has_examples_and_help_in_the_words_of_a_command_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_command_has_examples_and_help_in_the_words_of_a_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     for name, command in commands():
         assert main([*name.split(), "--help"]) == main(["help", *name.split()]) == 0
         text, _, again = capsys.readouterr().out.partition(f"usage: maze-nca-gym {name} ")[2].partition("usage: ")

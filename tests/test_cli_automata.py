@@ -1,7 +1,5 @@
 """`maze-nca-gym learn-automaton`: a run, its files, its complaints."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """`maze-nca-gym evaluate`, in-process as `main([...])`."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -3,8 +3,6 @@
 What an option alone refuses is in test_options.py.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_lines import files
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policies.learned import MLP, NCA
@@ -31,10 +29,7 @@ MODULES = {
         "fails: ModuleNotFoundError: No module named 'nowhere_at_all' (",
     ),
     "that_raises": ("raise KeyError('a key')\n", "that_raises, which fails: KeyError: 'a key' ("),
-    "that_is_refused": (
-        "from maze_nca_gym.mazes import Kind\n\nKind('Mud', 'm', '#aa8855')\n",
-        "got 'Mud' (",
-    ),
+    "that_is_refused": ("from maze_nca_gym.mazes import Kind\n\nKind('Mud', 'm', '#aa8855')\n", "got 'Mud' ("),
     "that_exits": ("import sys\nsys.exit('usage')\n", "that_exits, which fails: SystemExit: usage ("),
     "..": (None, "--import must name a module such as my_module or my_package.my_module, got '..'"),
     "a-file.py": (None, "--import must name a module such as my_module or my_package.my_module, got 'a-file.py'"),
@@ -78,21 +73,18 @@ def test_where_nothing_can_be_written_is_said_before_the_work(command, capsys):
 
 def test_a_module_is_found_that_is_younger_than_what_python_has_seen_of_its_folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match="there is no module 'just_written'"):
-        load("just_written:A")
+    refused("there is no module 'just_written'", load, "just_written:A")
     seen = tmp_path.stat()
     (tmp_path / "just_written.py").write_text("A = 3\n")
     os.utime(tmp_path, ns=(seen.st_atime_ns, seen.st_mtime_ns))  # as where a clock is too coarse to tell them apart
-    with pytest.raises(ValueError, match="has no 'B'"):
-        load("just_written:B")
+    refused("has no 'B'", load, "just_written:B")
 
 
 def test_the_module_of_a_policy_that_fails():
     Path("policy_with_a_typo.py").write_text("class Policy(:\n")
     sys.path.insert(0, ".")
     try:
-        with pytest.raises(ValueError, match=r"the policy policy_with_a_typo:A needs the module .* fails: SyntaxError"):
-            load("policy_with_a_typo:A")
+        refused(r"the policy policy_with_a_typo:A needs the module .* fails: SyntaxError", load, "policy_with_a_typo:A")
     finally:
         sys.path.remove(".")
 
@@ -117,8 +109,7 @@ def test_a_drawing_is_levels_in_one_line_too(drawing):
     ],
 )
 def test_what_is_no_drawing(drawing, message):
-    with pytest.raises(ValueError, match=message):
-        load_levels(drawing)
+    refused(message, load_levels, drawing)
 
 
 WRONG = {
@@ -242,8 +233,7 @@ class TestWhatAPolicyMayBe:
         with torch.no_grad():
             path = save_model(Unregistered(4, 4, n_iterations=2), "own")
         MODELS.remove("Unregistered")
-        with pytest.raises(ValueError, match=r"of class 'Unregistered'; .* registers it \(--import MODULE\)"):
-            load_model(path)
+        refused(r"of class 'Unregistered'; .* registers it \(--import MODULE\)", load_model, path)
 
 
 @for_each(

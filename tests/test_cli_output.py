@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents.runs import check_folder, write_json
 from maze_nca_gym.cli import levels, main
@@ -49,8 +49,7 @@ def test_what_is_no_folder(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "link").unlink(missing_ok=True)
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     if not name.startswith("/proc") or Path("/proc/self").exists():
-        with pytest.raises(ValueError, match=f"--out must be {message}"):
-            check_folder("--out", tmp_path / name)
+        refused(f"--out must be {message}", check_folder, "--out", tmp_path / name)
     assert sorted(os.listdir(tmp_path)) == ["file", "link"]
 
 

@@ -1,7 +1,5 @@
 """`maze-nca-gym train`: a run from its first update to its model, whatever interrupts it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

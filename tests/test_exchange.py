@@ -12,7 +12,7 @@ from hypothesis import given
 from numpy.typing import NDArray
 from oracles import levels_with_endpoints
 from PIL import Image
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.benchmark_sets.tokens import read_csv, to_tokens
@@ -90,8 +90,7 @@ class TestForms:
         ],
     )
     def test_what_cannot_be_represented(self, read: Any, given: Any, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            read(given)
+        refused(message, read, given)
 
 
 class Endless:
@@ -132,8 +131,7 @@ class Endless:
     ],
 )
 def test_junk_is_no_maze_of_maze_dataset(junk: Any) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        from_maze_dataset(junk)
+    refused(r".", from_maze_dataset, junk)
 
 
 def package(name: str) -> Any:
@@ -272,8 +270,7 @@ class TestFiles:
     )
     def test_errors_name_file_and_line(self, file: str, content: str, message: str, tmp_path: Path) -> None:
         (tmp_path / file).write_text(content)
-        with pytest.raises(ValueError, match=message):
-            load_levels(tmp_path / file)
+        refused(message, load_levels, tmp_path / file)
 
     @for_each("side", [1, 3])
     @for_each("mode", ["RGB", "RGBA"])
@@ -302,8 +299,7 @@ class TestFiles:
             "object.npy": "object.npy is no array of levels",
             "claim.npy": "claim.npy is no array of levels",
         }.items():
-            with pytest.raises(ValueError, match=message):
-                load_levels(tmp_path / file)
+            refused(message, load_levels, tmp_path / file)
 
     @for_each(
         ("drawing", "message"),
@@ -314,6 +310,5 @@ class TestFiles:
         ],
     )
     def test_what_a_csv_file_cannot_hold(self, drawing: str, message: str, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match=message):
-            save_levels(LevelSet(parse(drawing)[None]), tmp_path / "x.csv")
+        refused(message, save_levels, LevelSet(parse(drawing)[None]), tmp_path / "x.csv")
         assert not list(tmp_path.iterdir())

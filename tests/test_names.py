@@ -1,10 +1,8 @@
 """What users read when they misspell a name, wherever names are read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.support.names import check_count, check_names, did_you_mean, find, unknown_name
 
@@ -26,8 +24,7 @@ def test_the_message_has_the_nearest_name_and_then_lists_all():
 
 def test_tables_and_options_are_asked_by_name():
     assert find("fruit", "apple", {"apple": 1}) == 1
-    with pytest.raises(ValueError, match=r"unknown fruit 'aple'\. Did you mean 'apple'\? Known: apple"):
-        find("fruit", "aple", {"apple": 1})
+    refused(r"unknown fruit 'aple'\. Did you mean 'apple'\? Known: apple", find, "fruit", "aple", {"apple": 1})
     check_names("a salad", ["apple"], FRUIT)
     with pytest.raises(ValueError, match=r"a salad has no option leak, salt; it takes apple, Orange$"):
         check_names("a salad", ["salt", "apple", "leak"], FRUIT)
@@ -40,5 +37,4 @@ def test_counts_become_pythons_integers(value):
 
 @for_each("value", [0, -1, True, 1.0, "1", None, np.float64(2)])
 def test_what_is_no_count(value):
-    with pytest.raises(ValueError, match="n must be an integer >= 1, got"):
-        check_count("n", value)
+    refused("n must be an integer >= 1, got", check_count, "n", value)

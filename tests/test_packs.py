@@ -1,7 +1,5 @@
 """The packs that come with the package: their names, what they hold, and how they are published."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -10,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from oracles import canonical_diameter, canonical_shortest_path
+from tables import refused
 
 from maze_nca_gym.agents import find_policy
 from maze_nca_gym.cli import main
@@ -32,8 +31,7 @@ each_pack = pytest.mark.parametrize("name", PACKS)
 
 def test_names_and_size():
     assert list_packs() == list(PACKS)
-    with pytest.raises(ValueError, match="unknown pack of levels 'evolved'; known: evolved-diameter-16, evolved-sh"):
-        pack_file("evolved").__enter__()
+    refused("unknown pack of levels 'evolved'; known: evolved-diameter-16, evolved-sh", pack_file("evolved").__enter__)
     sizes = []
     for name in PACKS:
         with pack_file(name) as path:
@@ -135,8 +133,7 @@ class TestPublishing:
         assert len(pack.lineage) == len(population.lineage)
 
     def test_too_many(self, run, tmp_path):
-        with pytest.raises(ValueError, match="only 30 of 30 levels can be chosen, 31 are asked for"):
-            publish.publish("mine", run, 31, 30, tmp_path)
+        refused("only 30 of 30 levels can be chosen, 31 are asked for", publish.publish, "mine", run, 31, 30, tmp_path)
         assert list(tmp_path.iterdir()) == []
 
     def test_the_command(self, run, command_line, monkeypatch, capsys):

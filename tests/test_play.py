@@ -1,7 +1,5 @@
 """The page docs/play: its policies are those of the package, and its automata do what they do in Python."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

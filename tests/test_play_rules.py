@@ -1,7 +1,5 @@
 """The page docs/play/rules.html: its notation means what it means in Python, and its check finds what is wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

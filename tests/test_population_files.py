@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from tables import for_each
+from tables import for_each, refused
 from test_levels import SOME, WRITERS
 from test_population import TASKS, evolved, rng, state_of
 
@@ -170,12 +170,10 @@ def test_whatever_is_wrong_is_told(damage: str, tmp_path: Path) -> None:
     change, message = DAMAGES[damage]
     arrays, state = (evolved(rounds=0, capacity=20) if damage == "twins" else evolved()).to_arrays()
     change(arrays, state)
-    with pytest.raises(ValueError, match=message):
-        LevelPopulation.from_arrays(arrays, state)
+    refused(message, LevelPopulation.from_arrays, arrays, state)
     path = tmp_path / "damaged.npz"
     np.savez(path, config=np.array(json.dumps(state)), **arrays)
-    with pytest.raises(ValueError, match=rf"damaged\.npz is not a readable population file: .*{message}"):
-        LevelPopulation.load(path)
+    refused(rf"damaged\.npz is not a readable population file: .*{message}", LevelPopulation.load, path)
 
 
 def test_forgotten_levels_in_the_lineage() -> None:
@@ -183,8 +181,7 @@ def test_forgotten_levels_in_the_lineage() -> None:
     arrays, state = population.to_arrays()
     for name in ("tiles", "id", "last_seen", "n_seen", "completed", "fitness"):
         arrays[name] = arrays[name][1:]
-    with pytest.raises(ValueError, match="level 0 of the lineage is neither a member nor an ancestor"):
-        LevelPopulation.from_arrays(arrays, state)
+    refused("level 0 of the lineage is neither a member nor an ancestor", LevelPopulation.from_arrays, arrays, state)
 
 
 def test_unsolvable_levels() -> None:
@@ -192,8 +189,7 @@ def test_unsolvable_levels() -> None:
     population.insert(population.fresh(np.zeros((1, 1, 2), np.uint8)), [1.0], [0])
     arrays, state = population.to_arrays()
     arrays["tiles"][:] = arrays["record_root_tiles"][:] = 1
-    with pytest.raises(ValueError, match="level 0 of 1 is unsolvable"):
-        LevelPopulation.from_arrays(arrays, state)
+    refused("level 0 of 1 is unsolvable", LevelPopulation.from_arrays, arrays, state)
 
 
 OTHERS: dict[str, Callable[[Path], Any]] = {
@@ -215,5 +211,4 @@ def test_other_files(kind: str, tmp_path: Path) -> None:
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"missing\.npz"):
         LevelPopulation.load(tmp_path / "missing.npz")
-    with pytest.raises(ValueError, match="is not a readable population file: it is no regular file"):
-        LevelPopulation.load(tmp_path)
+    refused("is not a readable population file: it is no regular file", LevelPopulation.load, tmp_path)

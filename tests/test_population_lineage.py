@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
-from tables import for_each
+from tables import for_each, refused
 from test_population import TASKS, rng
 
 from maze_nca_gym.mazes.generation import generate
@@ -90,5 +89,4 @@ def test_unknown_levels(id: int) -> None:
     population = LevelPopulation(PopulationConfig(capacity=3))
     evolve(population, 2)
     for use in (population.lineage.ancestors, population.lineage.tiles):
-        with pytest.raises(ValueError, match=f"level {id} is neither a member nor an ancestor"):
-            use(id)
+        refused(f"level {id} is neither a member nor an ancestor", use, id)

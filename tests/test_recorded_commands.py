@@ -1,7 +1,5 @@
 """The command in a run's config.json: typed again, it makes the same run."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

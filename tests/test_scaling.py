@@ -12,7 +12,7 @@ import pytest
 import torch
 from oracles import grid_graph, place_of
 from PIL import Image
-from tables import for_each
+from tables import for_each, refused
 
 from experiments import spirals
 from experiments.scaling import __main__ as scaling
@@ -154,8 +154,7 @@ def test_an_automaton_that_never_finishes_is_a_violation():
 
 @for_each("bad", [{"max_size": 7}, {"levels": 0}, {"seed": -1}])
 def test_bad_arguments_are_refused(bad):
-    with pytest.raises(ValueError, match="at least"):
-        scaling.Arguments(**bad)
+    refused("at least", scaling.Arguments, **bad)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from oracles import (
     optimal_diameters,
     optimal_shortest_paths,
 )
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.levels import Tile, parse
@@ -147,8 +147,7 @@ TWO, TWICE = np.stack([LEVEL] * 2), np.stack([TARGET] * 2)
     ],
 )
 def test_bad_arguments(tiles: Any, path: Any, target: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        score(tiles, path, target)
+    refused(message, score, tiles, path, target)
 
 
 class TestPaperAccuracy:
@@ -190,5 +189,4 @@ class TestPaperAccuracy:
         ],
     )
     def test_what_is_refused(self, path, target, minibatch, message):
-        with pytest.raises(ValueError, match=message):
-            paper_accuracy(path, target, minibatch)
+        refused(message, paper_accuracy, path, target, minibatch)

@@ -1,7 +1,5 @@
 """The site: it is built without a warning, has a page for all that there is, and loads nothing from other hosts."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

@@ -120,8 +120,7 @@ def test_a_narrow_terminal_shows_names_whole_and_other_texts_in_lines(width: int
 
 
 @for_each(
-    ("fraction", "text"),
-    [(0, "0.0 %"), (1e-9, "<0.1 %"), (0.5, "50.0 %"), (1 - 1e-9, ">99.9 %"), (1, "100.0 %")],
+    ("fraction", "text"), [(0, "0.0 %"), (1e-9, "<0.1 %"), (0.5, "50.0 %"), (1 - 1e-9, ">99.9 %"), (1, "100.0 %")]
 )
 def test_only_all_is_100_percent_and_only_none_is_0(fraction: float, text: str):
     assert percent(fraction, digits=1) == text

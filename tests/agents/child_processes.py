@@ -1,7 +1,5 @@
 """What tests let other processes do; a module of its own, so that they start without torch."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

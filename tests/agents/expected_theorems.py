@@ -1,7 +1,5 @@
 """What the signals of automata are after t iterations, written by hand: what the machine has to find."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from maze_nca_gym.agents.automata import AUTOMATA, Theorem, moved

@@ -1,7 +1,5 @@
 """An adversary: of hundreds of wrong automata and networks, none gets a verdict that says more than is true."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

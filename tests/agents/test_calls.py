@@ -1,7 +1,5 @@
 """The work of the commands in one call each: the same options, the same files, as `main` does it."""
 
-from __future__ import annotations
-
 import sys
 from collections import UserList
 from dataclasses import replace
@@ -11,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import (
     Policy,
@@ -99,8 +97,7 @@ class TestEvaluate:
         ],
     )
     def test_bad_options(self, call, options, message):
-        with pytest.raises(ValueError, match=message):
-            call(**{"policies": "depth-first", **options})
+        refused(message, call, **{"policies": "depth-first", **options})
 
 
 class TestLoad:
@@ -165,8 +162,7 @@ def test_a_tilde_is_the_home_folder(call, tmp_path_factory, monkeypatch):
     ],
 )
 def test_a_suffix_of_another_format_is_refused(call):
-    with pytest.raises(ValueError, match=r"ends like a file of another format.* \."):
-        call()
+    refused(r"ends like a file of another format.* \.", call)
     assert not list(Path().glob("*"))
 
 

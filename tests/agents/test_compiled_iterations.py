@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from rollout_samples import assert_near, gradients, mazes, network
+from tables import refused
 from torch import Tensor, nn
 
 from maze_nca_gym.agents import sweep, train
@@ -231,14 +232,12 @@ GRAPHS = {"compile": "graphs"}
 @pytest.mark.parametrize("run", [partial(train, **GRAPHS), partial(sweep, {"options": GRAPHS, "seeds": [0, 1]})])
 def test_cuda_graphs_are_refused_elsewhere_before_anything_is_written(run, tmp_path):
     needed = "compile=graphs records CUDA graphs, which need a CUDA GPU and a single process; on "
-    with pytest.raises(ValueError, match=re.escape(f"{needed}cpu it can be True, False or auto")):
-        run(out=tmp_path / "run", device="cpu")
+    refused(re.escape(f"{needed}cpu it can be True, False or auto"), run, out=tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
     pair = Workers(torch.device("cuda", 1))
     check_compile("graphs", pair)
     pair.size = 2
-    with pytest.raises(ValueError, match=re.escape(f"{needed}2 processes on cuda:1 it can be True, False or auto")):
-        check_compile("graphs", pair)
+    refused(re.escape(f"{needed}2 processes on cuda:1 it can be True, False or auto"), check_compile, "graphs", pair)
 
 
 def test_the_measurement_changes_nothing_and_machine_code_needs_none(backend, leaky, monkeypatch, capsys):

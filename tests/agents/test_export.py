@@ -1,7 +1,5 @@
 """Policies as files for other programs: what they hold, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -12,7 +10,7 @@ import pytest
 import torch
 from fresh_models import fresh_mlp
 from gymnasium.error import DependencyNotInstalled
-from tables import for_each
+from tables import for_each, refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -170,8 +168,7 @@ class TestOnnx:
 
     def test_what_has_no_graph_is_named(self, tmp_path):
         pytest.importorskip("onnxscript")
-        with pytest.raises(ValueError, match="PyTorch makes no ONNX graph of Choosing: "):
-            export(Choosing(), tmp_path / "policy", "onnx")
+        refused("PyTorch makes no ONNX graph of Choosing: ", export, Choosing(), tmp_path / "policy", "onnx")
         assert not list(tmp_path.iterdir())
 
     def test_missing_packages_are_named(self, tmp_path, monkeypatch):
@@ -197,8 +194,7 @@ class TestFiles:
         self, policy, kinds, message, tmp_path
     ):
         for kind in kinds:
-            with pytest.raises(ValueError, match=message):
-                export(policy, tmp_path / "policy", kind)
+            refused(message, export, policy, tmp_path / "policy", kind)
         assert not list(tmp_path.iterdir())
 
     @for_each(("name", "start"), [("a.json", b"{"), ("a", b"{"), ("a-0.5", b"{"), ("a.pt", b"PK"), ("b.PT", b"PK")])

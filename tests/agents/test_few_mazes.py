@@ -1,7 +1,5 @@
 """Steps of one maze, and answers to questions, suffice to learn from."""
 
-from __future__ import annotations
-
 import pytest
 
 from experiments.few_mazes import from_steps

@@ -1,7 +1,5 @@
 """What all figures share: legends that fit, formats, and files that are written whole."""
 
-from __future__ import annotations
-
 import re
 from contextlib import contextmanager
 from itertools import combinations, pairwise

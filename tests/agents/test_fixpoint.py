@@ -1,7 +1,5 @@
 """Worlds whose exact solver is one rule: a task in a line, and automata that are proven right with nothing named."""
 
-from __future__ import annotations
-
 from collections import deque
 from enum import IntEnum
 from functools import partial, reduce
@@ -87,11 +85,7 @@ WORLDS = {
         {},
         5,
     ),
-    "one-way": (
-        {"REACHES": reaches},
-        {"kinds": ONE_WAY, "mark": arrow_mark},
-        5,
-    ),
+    "one-way": ({"REACHES": reaches}, {"kinds": ONE_WAY, "mark": arrow_mark}, 5),
     "king": ({"WET": lambda see: see.tile(SOURCE) | (any_of(see, "WET", KING) & free(see))}, {}, 9),
     "wave": ({"WET": lambda see: see.tile(SOURCE) | (any_of(see, "WET") & free(see))}, {}, 5),
     "core": ({"CORE": core, "CLEAR": clear}, {"may_be_empty": True}, 5),

@@ -1,7 +1,5 @@
 """The automaton of the diameter, and a network that pools."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -132,10 +132,7 @@ def knowing(automaton, rule):
     return replace(automaton, invariant=lambda see: automaton.invariant(see) & rule(see))
 
 
-SMALL = [
-    pytest.param((2, 3), 1_036, id="2x3"),
-    pytest.param((3, 4), 287_852, id="3x4", marks=pytest.mark.slow),
-]
+SMALL = [pytest.param((2, 3), 1_036, id="2x3"), pytest.param((3, 4), 287_852, id="3x4", marks=pytest.mark.slow)]
 
 
 class TestShortestPath:
@@ -177,10 +174,7 @@ class TestShortestPath:
 class TestDiameter:
     @pytest.mark.parametrize(
         ("largest", "n_mazes"),
-        [
-            pytest.param((2, 3), 170, id="2x3"),
-            pytest.param((3, 4), 9_418, id="3x4", marks=pytest.mark.slow),
-        ],
+        [pytest.param((2, 3), 170, id="2x3"), pytest.param((3, 4), 9_418, id="3x4", marks=pytest.mark.slow)],
     )
     def test_path_and_tiles_are_right_on_every_maze(self, largest, n_mazes):
         _, n_seen = run_all(DIAMETER, diameter, batches(mazes_without_ends, largest))
@@ -262,10 +256,7 @@ class TestHealing:
 
     @pytest.mark.parametrize(
         ("shape", "n_starts"),
-        [
-            pytest.param((1, 2), 92, id="1x2"),
-            pytest.param((1, 3), 174_048, id="1x3", marks=pytest.mark.slow),
-        ],
+        [pytest.param((1, 2), 92, id="1x2"), pytest.param((1, 3), 174_048, id="1x3", marks=pytest.mark.slow)],
     )
     def test_after_any_sequence_of_mazes(self, shape, n_starts):
         tiles = all_with_ends(*shape)

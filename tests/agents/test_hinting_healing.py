@@ -1,7 +1,5 @@
 """The automaton that begins again when the maze changes, and its network."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The benchmark: scores by hand-drawn answers, predictions from files, edit streams, the command and its files."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -15,7 +13,7 @@ import pytest
 import torch
 from fresh_models import FRESH_MLP
 from scripted_policies import Scripted
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import bench, load, rollout
 from maze_nca_gym.agents.evaluation.leaderboard import entrants, figures
@@ -219,8 +217,7 @@ class TestPredictions:
             file.write_bytes(content)
         else:
             np.save(file, content, allow_pickle=True)
-        with pytest.raises(ValueError, match=f"{file.name} has no predictions for small-9: {message}"):
-            read_predictions(file, SMALL)
+        refused(f"{file.name} has no predictions for small-9: {message}", read_predictions, file, SMALL)
 
     def test_a_large_file_is_refused_by_its_header_or_size(self, tmp_path):
         array = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.uint8, (5_000_000, 1000))
@@ -330,8 +327,7 @@ class TestPolicies:
         ],
     )
     def test_wrong_names_are_explained(self, sets, policies, message):
-        with pytest.raises(ValueError, match=message):
-            bench(sets, policies=policies)
+        refused(message, bench, sets, policies=policies)
 
 
 class TestStreams:
@@ -345,10 +341,8 @@ class TestStreams:
                 return [torch.where(count < 3, 0.0, torch.nan) + 0 * path, memory, count + 1]
 
         for name in ("edits-23", small.name):
-            with pytest.raises(ValueError, match="path of level 0 holds NaN"):
-                bench(name, policies=Diverges(), n=1)
-        with pytest.raises(ValueError, match="path of level 0 holds NaN"):
-            reused_paths(Later(), BENCHMARK_SETS["edits-23"].levels(1).tiles[None], 2)
+            refused("path of level 0 holds NaN", bench, name, policies=Diverges(), n=1)
+        refused("path of level 0 holds NaN", reused_paths, Later(), BENCHMARK_SETS["edits-23"].levels(1).tiles[None], 2)
 
     def test_reused_is_one_long_rollout(self):
         streams = BENCHMARK_SETS["edits-23"].levels(2).tiles.reshape(2, 33, 25, 25)[:, :5]
@@ -538,8 +532,7 @@ class TestBoard:
         found = [(row.set, row.name) for row in Board.load(tmp_path).rows]
         here = [("small-9", name) for name in ("shortest-path-bfs", "mine #0", "mine #1")]
         assert sorted(found) == sorted([("dt-net-9", "mine #2"), *here])
-        with pytest.raises(ValueError, match=r"no file matches .*\*\.safetensors"):
-            bench("small-9", policies=f"mine={tmp_path}/*.safetensors")
+        refused(r"no file matches .*\*\.safetensors", bench, "small-9", policies=f"mine={tmp_path}/*.safetensors")
 
     @for_each("names", [["small-9"], ["small-9", "maze-unique-30"]])
     def test_the_picture_has_panels_of_fair_comparisons_or_of_all_sets(self, tmp_path, small, monkeypatch, names):
@@ -555,12 +548,9 @@ class TestBoard:
         assert ("EqR, width 64" in shown) == (len(names) == 2)
 
     def test_a_picture_needs_a_folder_and_rows(self, small):
-        with pytest.raises(ValueError, match="plot needs a folder"):
-            bench("small-9", policies="shortest-path-bfs", plot=True)
-        with pytest.raises(ValueError, match="are for the figure of plot"):
-            bench("small-9", policies="shortest-path-bfs", figure_width=3.3)
-        with pytest.raises(ValueError, match="the leaderboard has no rows"):
-            Board(()).draw("b.png")
+        refused("plot needs a folder", bench, "small-9", policies="shortest-path-bfs", plot=True)
+        refused("are for the figure of plot", bench, "small-9", policies="shortest-path-bfs", figure_width=3.3)
+        refused("the leaderboard has no rows", Board(()).draw, "b.png")
 
     def test_the_page_in_docs_is_that_of_its_data(self):
         board = Board.load(DOCS)
@@ -599,8 +589,7 @@ class TestBoard:
         ],
     )
     def test_a_wrong_published_row_is_refused(self, field, value, message):
-        with pytest.raises(ValueError, match=message):
-            replace(published()[0], **{field: value})
+        refused(message, replace, published()[0], **{field: value})
 
 
 class TestCommand:

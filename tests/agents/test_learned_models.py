@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import sample
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import Policy, iterate, rollout
 from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
@@ -88,8 +88,7 @@ def test_unshared_weights_need_a_step_that_they_have(model):
     assert not torch.equal(policy(maze, state, 0), policy(maze, state, 1).relu())
     for step in (-1, 2):
         message = f"weights for 2 iterations, steps 0 to 1; there are none for step {step}"
-        with pytest.raises(ValueError, match=message):
-            policy(maze, state, step)
+        refused(message, policy, maze, state, step)
 
 
 @every_model
@@ -128,8 +127,7 @@ def test_a_network_of_one_size_refuses_others(height, width):
     maze, mlp = torch.zeros(3, 4, height, width), MLP(4, 3, size=(2, 3), n_nodes=5)
     message = f"built for mazes of size 2 x 3, which are 4 x 5 tiles with their border, got {height} x {width} tiles"
     for run in (lambda: mlp(maze, torch.zeros(3, 3, height, width)), lambda: rollout(mlp, maze, 2)):
-        with pytest.raises(ValueError, match=message):
-            run()
+        refused(message, run)
 
 
 @for_each("model", [GCN, partial(GAT, edge_features=True)])
@@ -190,8 +188,7 @@ def test_constructors_reject(model):
         ({"channel_names": ["path", "a"]}, "channel_names must be 3 different names"),
         ({"channel_names": ["a", "b", "path"]}, "first channel must be called 'path'"),
     ):
-        with pytest.raises(ValueError, match=message):
-            model(**{"n_tiles": 4, "n_channels": 3, **arguments})
+        refused(message, model, **{"n_tiles": 4, "n_channels": 3, **arguments})
 
 
 @for_each(
@@ -223,8 +220,7 @@ def test_constructors_reject(model):
     ],
 )
 def test_constructors_reject_what_only_some_take(model, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        model(**{"n_tiles": 4, "n_channels": 3, **arguments})
+    refused(message, model, **{"n_tiles": 4, "n_channels": 3, **arguments})
 
 
 @every_model

@@ -1,7 +1,5 @@
 """What is learned from: parts of answers that no solver was asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from experiments.maze_hard import cut_answers

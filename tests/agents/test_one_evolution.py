@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import evolve, load
 from maze_nca_gym.agents.evolution import figures
@@ -92,8 +92,7 @@ class TestNames:
         configuration = json.loads(Path("runs/evolve/config.json").read_text())["configuration"]
         assert (configuration["n_offspring"], configuration["parents"]) == (5, "fittest")
         for name in ("replay_probability", "evolve_every", "evolve_below"):
-            with pytest.raises(ValueError, match=f"evolve has no option {name}"):
-                evolve("shortest-path-bfs", **SMALL, **{name: OPTIONS[name]})
+            refused(f"evolve has no option {name}", evolve, "shortest-path-bfs", **SMALL, **{name: OPTIONS[name]})
 
     def test_the_command_to_evolve(self):
         options = options_of_evolution({})

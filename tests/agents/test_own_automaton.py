@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tables import refused
 from torch import Tensor
 
 from maze_nca_gym.agents import evaluate, evolve, load, rollout
@@ -90,8 +91,7 @@ def test_levels_evolve_against_it(tmp_path: Path) -> None:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with pytest.raises(ValueError, match="a model of class DeadEnds needs an attribute `arguments`"):
-        register_model(DeadEnds)
+    refused("a model of class DeadEnds needs an attribute `arguments`", register_model, DeadEnds)
     monkeypatch.setattr(DeadEnds, "arguments", {}, raising=False)
     register_model(DeadEnds)
     yield
@@ -113,8 +113,7 @@ def test_it_is_exported_as_a_module_of_torch(tmp_path: Path) -> None:
     module = torch.jit.load(str(export(DeadEnds(), tmp_path / "mine.pt")))
     maze = torch.from_numpy(one_hot(MAZES))
     assert torch.equal(module(maze, torch.zeros(8, 2, 11, 11)), rollout(DeadEnds(), maze, 1))
-    with pytest.raises(ValueError, match="DeadEnds is something else; torchscript or onnx can hold it"):
-        export(DeadEnds(), tmp_path / "mine.json")
+    refused("DeadEnds is something else; torchscript or onnx can hold it", export, DeadEnds(), tmp_path / "mine.json")
 
 
 def test_it_is_loaded_by_module_and_class() -> None:
@@ -142,8 +141,7 @@ def test_its_sums_are_checked_by_default() -> None:
         def largest_count(self, height: int, width: int) -> int:
             return height * width * 3
 
-    with pytest.raises(ValueError, match=r"11 x 11 tiles this automaton counts to 363.* only up to 256"):
-        rollout(Counter(), maze.bfloat16(), 1)
+    refused(r"11 x 11 tiles this automaton counts to 363.* only up to 256", rollout, Counter(), maze.bfloat16(), 1)
 
 
 def test_what_is_missing_is_named() -> None:
@@ -162,5 +160,4 @@ def test_what_is_missing_is_named() -> None:
         def __init__(self) -> None:
             HandcodedNCA.__init__(self, "shortest-path", len(Tile), WeightTable(Walls, Channel, ()))
 
-    with pytest.raises(ValueError, match=r"Blind has 2 inputs, but a maze of the task shortest-path has 4 channels"):
-        Blind()
+    refused(r"Blind has 2 inputs, but a maze of the task shortest-path has 4 channels", Blind)

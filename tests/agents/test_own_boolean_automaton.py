@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, register_automaton
@@ -99,8 +99,7 @@ def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> No
 @pytest.mark.parametrize("use", [learn_automaton, compile_automaton])
 @pytest.mark.parametrize("wrong", [5, None, Signal])
 def test_what_is_no_automaton_is_refused(use: Callable[..., object], wrong: object, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="an automaton is given by name, or as an Automaton, got "):
-        use(wrong, out=tmp_path / "run")
+    refused("an automaton is given by name, or as an Automaton, got ", use, wrong, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -124,10 +123,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"rules": {Signal.PATH: REACH.rules[Signal.PATH]}}, "the rule of WET in reach is missing"),
     (ruled(WET=lambda see: see(Signal.PATH)), "the rule of WET in reach reads PATH, which is an output"),
     (ruled(WET=lambda see: see(Signal.WET, "UU")), "the rule of WET in reach reads 'UU', but may read U, L, C, R, D"),
-    (
-        ruled(WET=lambda see: True),
-        r"rule of WET in reach must be made of what it sees with &, \|, \^ and ~: .* True",
-    ),
+    (ruled(WET=lambda see: True), r"rule of WET in reach must be made of what it sees with &, \|, \^ and ~: .* True"),
     (ruled(WET=lambda see: see(Signal.WET) & True), "the rule of WET in reach must be made of what it sees"),
     (ruled(WET=lambda see: see(Signal.WET) or see(Signal.WET, "U")), "a rule has neither `if` nor `and`, `or`, `not`"),
     (
@@ -140,10 +136,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
         "a rule compares nothing",
     ),
     ({"signals": IntEnum("Alike", ["PATH", "WET", "Wet"], start=0)}, "WET and Wet of reach would share channel wet"),
-    (
-        {"signals": IntEnum("Alike", ["PATH", "WET", "WET_LOW"], start=0)},
-        "WET and WET_LOW of reach would share",
-    ),
+    ({"signals": IntEnum("Alike", ["PATH", "WET", "WET_LOW"], start=0)}, "WET and WET_LOW of reach would share"),
     (ruled(WET=lambda see: see(SHORTEST_PATH.signals(3))), "the rule of WET in reach reads <PathSignal.NEAR_L: 3>"),
     (
         {"task": "diameter"},
@@ -174,8 +167,7 @@ def test_either_but_not_both_is_compiled_too() -> None:
 
 @for_each(("wrong", "message"), WRONG)
 def test_what_does_not_fit_is_named(wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        replace(REACH, **wrong)
+    refused(message, replace, REACH, **wrong)
 
 
 @pytest.mark.usefixtures("forgotten")

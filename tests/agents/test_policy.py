@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
-from tables import for_each
+from tables import for_each, refused
 from torch import nn
 
 from maze_nca_gym.agents import Policy, iterate, rollout
@@ -113,8 +112,7 @@ def test_predict_accepts_read_only_and_strided_arrays():
 )
 def test_predict_says_what_to_pass(given, got):
     message = r"^predict takes an observation, the dict with maze and state that env.reset\(\) returns first, .*" + got
-    with pytest.raises(ValueError, match=message + "$"):
-        Counting().predict(given)
+    refused(message + "$", Counting().predict, given)
 
 
 def test_rollout_iterates_under_the_dynamics():
@@ -164,5 +162,4 @@ WIDE = torch.zeros(1, 2, 3, 4)
     ],
 )
 def test_what_is_refused(call, given, message):
-    with pytest.raises(ValueError, match=message):
-        call(*given)
+    refused(message, call, *given)

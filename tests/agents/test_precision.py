@@ -16,7 +16,7 @@ import torch
 from maze_samples import sample
 from simulated_gpu import GPU, tf32_allowed
 from simulated_gpu import gpu as gpu
-from tables import for_each
+from tables import for_each, refused
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import load, rollout
@@ -48,15 +48,12 @@ def proven(request):
 def test_proven_networks_refuse_low_precision(proven, dtype):
     maze = mazes(proven.n_tiles).to(dtype)
     state = torch.zeros(len(maze), proven.n_channels, *maze.shape[2:], dtype=dtype)
-    with pytest.raises(ValueError, match=rf"exact in float32, and {dtype} .* give it float32 weights, mazes and"):
-        proven(maze, state)
-    with pytest.raises(ValueError, match=f"{dtype}"):
-        rollout(proven, maze, [2])
+    refused(rf"exact in float32, and {dtype} .* give it float32 weights, mazes and", proven, maze, state)
+    refused(f"{dtype}", rollout, proven, maze, [2])
     with pytest.raises(ValueError, match=f"{dtype}"):
         copy.deepcopy(proven).to(dtype)(maze.float(), state.float())
     with torch.autocast("cpu", dtype):
-        with pytest.raises(ValueError, match=f"{dtype}.*outside of autocast"):
-            rollout(proven, maze.float(), 2)
+        refused(f"{dtype}.*outside of autocast", rollout, proven, maze.float(), 2)
         assert rollout(proven, maze.double(), 2).dtype == torch.float64, "autocast leaves float64 alone"
 
 
@@ -77,8 +74,7 @@ def test_networks_of_integers_may_be_less_precise():
         with torch.autocast("cpu", dtype):
             assert torch.equal(rollout(path, maze, 20), expected)
     path.guarantees = replace(path.guarantees, largest_count=None)
-    with pytest.raises(ValueError, match="bfloat16"):
-        rollout(path, maze.bfloat16(), 1)
+    refused("bfloat16", rollout, path, maze.bfloat16(), 1)
     rollout(diameter, torch.zeros(1, 2, 16, 16, dtype=torch.bfloat16), 1)
     with pytest.raises(ValueError, match="bfloat16 rounds too much on mazes of 16 x 17 tiles"):
         rollout(diameter, torch.zeros(1, 2, 16, 17, dtype=torch.bfloat16), 1)

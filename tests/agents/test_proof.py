@@ -1,7 +1,5 @@
 """Machine proofs that automata are right: axioms against real mazes, right rules, and wrong ones."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Trained models among those of the package, and their cards."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The study of regret measures what it says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

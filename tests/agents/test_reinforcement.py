@@ -16,7 +16,7 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.spaces import Dict
 from gymnasium.vector import VectorWrapper
 from own_tasks import IDS, own_tasks
-from tables import for_each
+from tables import for_each, refused
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 
@@ -139,24 +139,20 @@ class TestPathVecEnv:
             env.set_options(options)
             np.testing.assert_array_equal(env.reset()["maze"].argmax(axis=1), levels[expected])
         env.set_options({"index": 5})
-        with pytest.raises(ValueError, match="index must be an integer from 0 to 4, or 2 of them, got"):
-            env.reset()
+        refused("index must be an integer from 0 to 4, or 2 of them, got", env.reset)
         env.set_options({"index": None, "level": None})
         assert env.reset()["maze"].shape == (2, 4, 5, 5)
 
     @for_each(
-        "options",
-        [[{"level": LEVEL}, {}], [{"level": LEVEL}, {"index": 0}], {"level": LEVEL, "index": 0}, {"seed": 1}],
+        "options", [[{"level": LEVEL}, {}], [{"level": LEVEL}, {"index": 0}], {"level": LEVEL, "index": 0}, {"seed": 1}]
     )
     def test_options_that_are_unknown(self, options: Any) -> None:
         env = make_path_vec(SHORTEST_PATH, 2, levels=parse(LEVEL))
         env.set_options(options)
-        with pytest.raises(ValueError, match="every environment a level, or every environment an index, and nothing"):
-            env.reset()
+        refused("every environment a level, or every environment an index, and nothing", env.reset)
 
     def test_what_it_does_not_wrap(self) -> None:
-        with pytest.raises(ValueError, match='autoreset_mode="SameStep"'):
-            PathVecEnv(gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, n_channels=1))
+        refused('autoreset_mode="SameStep"', PathVecEnv, gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, n_channels=1))
         with pytest.raises(ValueError, match="PathVecEnv wraps the environments of maze_nca_gym"):
             PathVecEnv(gym.make_vec("CartPole-v1", num_envs=2))
 
@@ -273,18 +269,15 @@ class TestPolicy:
 
     def test_what_it_does_not_read(self) -> None:
         plain = gym.make(SHORTEST_PATH, size=3, n_channels=2)
-        with pytest.raises(ValueError, match="names no task, as those of PathAction and make_path_vec do"):
-            policy_for(plain)
+        refused("names no task, as those of PathAction and make_path_vec do", policy_for, plain)
         with pytest.raises(ValueError, match=r"needs 1 state channel and its action, .* got maze .* and an action of"):
             policy_for(plain, task="shortest-path")
-        with pytest.raises(ValueError, match="reads maze and state"):
-            policy_for(gym.make("CartPole-v1"))
+        refused("reads maze and state", policy_for, gym.make("CartPole-v1"))
 
     @for_each("options", [{"n_channels": 0}, {"n_iterations": -1}, {"use_sde": True}])
     def test_bad_arguments(self, options: dict[str, Any]) -> None:
         (name,) = options
-        with pytest.raises(ValueError, match=f"{name} must be"):
-            policy_for(make_path_vec(SHORTEST_PATH, 1, size=3), **options)
+        refused(f"{name} must be", policy_for, make_path_vec(SHORTEST_PATH, 1, size=3), **options)
 
     def test_other_algorithms(self) -> None:
         model = A2C(NCAActorCriticPolicy, make_path_vec("MazeDiameter-v0", 4, size=3), seed=0, device="cpu")
@@ -385,8 +378,7 @@ class TestAsPolicy:
         ],
     )
     def test_what_it_cannot_start_from(self, start: tuple[str, str]) -> None:
-        with pytest.raises(ValueError, match=start[1]):
-            policy_for(make_path_vec(SHORTEST_PATH, 1, size=3), start_from=start[0])
+        refused(start[1], policy_for, make_path_vec(SHORTEST_PATH, 1, size=3), start_from=start[0])
 
 
 class TestTask:
@@ -412,13 +404,10 @@ class TestTask:
         other = make_path_vec(SHORTEST_PATH, 1, size=4)
         assert policy_for(other, start_from=file).as_policy().task == "shortest-path"
         assert load(str(save_model(asked(policy, "shortest-path"), tmp_path / "other"))).task == "shortest-path"
-        with pytest.raises(ValueError, match=f"is for the task {task}, and the mazes are of the task shortest-path"):
-            model.policy.resized(other)
-        with pytest.raises(ValueError, match="Observation spaces do not match"):
-            PPO.load(tmp_path / "sb3.zip", other, device="cpu")
+        refused(f"is for the task {task}, and the mazes are of the task shortest-path", model.policy.resized, other)
+        refused("Observation spaces do not match", PPO.load, tmp_path / "sb3.zip", other, device="cpu")
         held_out = LearningCurve({"other": make_path_vec(SHORTEST_PATH, 4, size=4)}, seed=1, every=4, n_episodes=4)
-        with pytest.raises(ValueError, match="the mazes are of the task shortest-path"):
-            model.learn(8, callback=held_out)
+        refused("the mazes are of the task shortest-path", model.learn, 8, callback=held_out)
 
     def test_a_task_of_ones_own(self, tmp_path: Path) -> None:
         with own_tasks(tmp_path):
@@ -436,8 +425,7 @@ class TestTask:
     def test_spaces_that_name_no_task(self) -> None:
         env = make_path_vec(SHORTEST_PATH, 1, size=4)
         nameless = SimpleNamespace(observation_space=Dict(env.observation_space.spaces), action_space=env.action_space)
-        with pytest.raises(ValueError, match=r"the observation space names no task, .* give a task"):
-            policy_for(nameless)
+        refused(r"the observation space names no task, .* give a task", policy_for, nameless)
         assert policy_for(nameless, task="shortest-path-DLRU").actor.task == "shortest-path-DLRU"
         with pytest.raises(
             ValueError, match="for the task shortest-path-DLRU, and the mazes are of the task shortest-"
@@ -492,8 +480,7 @@ class TestLearning:
         assert [point.n_steps for point in curve.points] == [0, 16, 32, 40]
 
     def test_a_curve_of_nothing(self) -> None:
-        with pytest.raises(ValueError, match="at least one kind of held-out mazes"):
-            LearningCurve({}, seed=0, every=1)
+        refused("at least one kind of held-out mazes", LearningCurve, {}, seed=0, every=1)
 
 
 def test_a_missing_stable_baselines_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """The paper's tables as data, what they train, and what becomes of runs that are killed, fail or find no space."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -20,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from child_processes import Brief, die_once, die_or_live
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents.evaluation.records import Pooled, SweepResults, find_effects
 from maze_nca_gym.agents.evaluation.statistics import spearman
@@ -155,8 +153,7 @@ class TestRows:
         ],
     )
     def test_unknown_words_are_refused(self, words, complaint):
-        with pytest.raises(ValueError, match=complaint):
-            find_rows(words)
+        refused(complaint, find_rows, words)
 
 
 SHRUNK = ("n_channels", "n_iterations", "n_nodes", "sizes", "n_levels", "n_updates", "learning_rate", "capacity")
@@ -288,12 +285,10 @@ class TestReproduce:
         content = json.loads(before)
         content["configuration"]["batch_size"] = 32
         description.write_text(json.dumps(content))
-        with pytest.raises(ValueError, match=r"configuration \(batch_size 32 there, 64 here\); choose another --out$"):
-            reproduce([MLP], copied)
+        refused(r"configuration \(batch_size 32 there, 64 here\); choose another --out$", reproduce, [MLP], copied)
         description.write_text(before)
         (mlp.folder / "result.json").write_text("{")
-        with pytest.raises(ValueError, match="is no result of a run"):
-            reproduce([MLP], copied)
+        refused("is no result of a run", reproduce, [MLP], copied)
 
     @pytest.mark.parametrize(("scale", "version"), [("small", sweeps_run.__version__), ("tiny", "99.0")])
     def test_a_folder_of_another_scale_or_version_is_refused(self, scale, version, tmp_path):
@@ -305,12 +300,10 @@ class TestReproduce:
 
     def test_it_is_one_process(self, tmp_path, monkeypatch):
         monkeypatch.setenv("WORLD_SIZE", "2")
-        with pytest.raises(ValueError, match="start it without torchrun"):
-            run.reproduce(["1"], out=tmp_path / "paper")
+        refused("start it without torchrun", run.reproduce, ["1"], out=tmp_path / "paper")
         monkeypatch.delenv("WORLD_SIZE")
         monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
-        with pytest.raises(ValueError, match="srun started 4 processes that do not know of each other"):
-            run.reproduce(["1"], out=tmp_path / "paper")
+        refused("srun started 4 processes that do not know of each other", run.reproduce, ["1"], out=tmp_path / "paper")
         assert not (tmp_path / "paper").exists()
 
 

@@ -4,8 +4,6 @@ tests/slurm/one_node.sh starts that SLURM where Debian's packages are installed:
 tests are slow, and run before a release.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

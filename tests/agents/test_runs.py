@@ -1,7 +1,5 @@
 """Folders of runs: what is found, refused, overwritten, and left by a kill; bars of progress."""
 
-from __future__ import annotations
-
 import json
 import math
 import signal
@@ -9,6 +7,7 @@ import time
 
 import pytest
 import torch
+from tables import refused
 
 from maze_nca_gym.agents.runs import ProgressBar, RunFolder, read_metrics
 
@@ -86,8 +85,7 @@ class TestRunFolder:
     @pytest.mark.parametrize("text", ["", "[]", "{", '{"configuration": 3}', "{}"])
     def test_a_damaged_description_is_refused(self, tmp_path, text):
         (tmp_path / "config.json").write_text(text)
-        with pytest.raises(ValueError, match=r"config\.json does not describe a run: .*; choose another --out"):
-            opened(tmp_path)
+        refused(r"config\.json does not describe a run: .*; choose another --out", opened, tmp_path)
 
     def test_overwriting_removes_the_files_of_such_a_run_alone(self, tmp_path):
         begun(tmp_path).log(line(1))
@@ -194,8 +192,7 @@ class TestLines:
         begun(tmp_path)
         (tmp_path / "metrics.jsonl").write_text(text_of(line(1)) + bad + "\n" + text_of(line(2)))
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-        with pytest.raises(ValueError, match=r"metrics.jsonl, line 2 is no line of metrics"):
-            begun(tmp_path, done=2)
+        refused(r"metrics.jsonl, line 2 is no line of metrics", begun, tmp_path, done=2)
         assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
 
     def test_a_full_disk_is_told_with_the_name_of_the_file(self, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from maze_samples import FAMILIES, sample
 from oracles import all_shortest_paths, canonical_shortest_path
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import iterate, rollout
 from maze_nca_gym.agents.policies.handcoded.shortest_path import FORMS, ShortestPathNCA
@@ -118,8 +118,7 @@ def test_autocast_leaves_ages_beyond_its_precision_alone(ties, form):
 
 
 def test_unknown_options():
-    with pytest.raises(ValueError, match="unknown ties 'some'; known: canonical, all"):
-        ShortestPathNCA("some")
+    refused("unknown ties 'some'; known: canonical, all", ShortestPathNCA, "some")
     with pytest.raises(ValueError, match=r"unknown form 'one-flood'; known: counting, bounded .*ties='canonical'"):
         ShortestPathNCA("canonical", "one-flood")
 

@@ -1,7 +1,5 @@
 """Sweeps of one's own: what their files say, what runs, and what becomes of it as tables and figures."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -23,7 +21,7 @@ import torch
 from child_processes import gpus_found
 from PIL import Image
 from scipy.stats import t as student_t
-from tables import for_each
+from tables import for_each, refused
 from test_reproduction import let_run_here
 
 from maze_nca_gym.agents import list_runs, sweep, train
@@ -154,8 +152,7 @@ class TestSpecification:
         ],
     )
     def test_what_is_wrong_is_found_before_anything_runs(self, change, complaint, tmp_path):
-        with pytest.raises(ValueError, match=re.sub(r"[?\[\]]", r"\\\g<0>", complaint)):
-            sweep(change, out=tmp_path / "it")
+        refused(re.sub(r"[?\[\]]", r"\\\g<0>", complaint), sweep, change, out=tmp_path / "it")
         assert not list(tmp_path.iterdir())
 
 
@@ -461,10 +458,8 @@ class TestListing:
             assert "\x1b" not in out
 
     def test_what_cannot_be_listed(self, tmp_path):
-        with pytest.raises(ValueError, match="there is no run in"):
-            list_runs(tmp_path)
-        with pytest.raises(ValueError, match="there is no folder"):
-            list_runs(tmp_path / "not")
+        refused("there is no run in", list_runs, tmp_path)
+        refused("there is no folder", list_runs, tmp_path / "not")
 
 
 def row(name, options, values):

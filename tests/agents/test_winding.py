@@ -1,7 +1,5 @@
 """Ends of winding mazes are far apart."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from own_tasks import own_tasks
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import (
     animate,
@@ -194,5 +194,4 @@ class Wrong(IntEnum):
     ],
 )
 def test_what_does_not_fit_is_named(modules: dict[str, Any], change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        replace(modules["key-and-door"].BOTH_LEGS, **change)
+    refused(message, replace, modules["key-and-door"].BOTH_LEGS, **change)

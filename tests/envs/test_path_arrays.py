@@ -11,7 +11,7 @@ import pytest
 import torch
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env, data_equivalence
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym import LEARNING_ENVIRONMENTS
 from maze_nca_gym.envs.wrappers import PathAction
@@ -94,5 +94,4 @@ def test_bad_input(make: Any, options: dict[str, Any], action: Any, message: str
         env.reset(seed=0)
         env.step(np.stack([action] * 2) if hasattr(env, "num_envs") else action)
 
-    with pytest.raises(ValueError, match=message):
-        play()
+    refused(message, play)

@@ -19,8 +19,7 @@ STATE = "observation"
 
 
 @pytest.mark.parametrize(
-    "id",
-    [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS, *maze_nca_gym.LEARNING_ENVIRONMENTS],
+    "id", [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS, *maze_nca_gym.LEARNING_ENVIRONMENTS]
 )
 def test_its_checker_is_silent(id: str) -> None:
     check_env_specs(GymEnv(id, size=3, n_channels=1))

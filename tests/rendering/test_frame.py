@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.mazes import levels
 from maze_nca_gym.rendering import Panel, Snapshot, captioned, contact_sheet, draw_level, palette
@@ -277,8 +277,7 @@ def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Sn
     ],
 )
 def test_what_does_not_belong_together_is_refused(snapshot: Snapshot, change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        replace(snapshot, **change)
+    refused(re.escape(message), replace, snapshot, **change)
 
 
 def test_a_target_has_up_to_as_many_channels_as_the_state(snapshot: Snapshot) -> None:
@@ -332,8 +331,7 @@ def test_level_picture_outlines_a_solution(snapshot: Snapshot) -> None:
     ],
 )
 def test_what_cannot_be_drawn_is_refused(snapshot: Snapshot, function: Any, options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        function(snapshot.tiles, **options)
+    refused(re.escape(message), function, snapshot.tiles, **options)
 
 
 def test_contact_sheet_places_pictures_in_rows() -> None:

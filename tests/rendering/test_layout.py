@@ -6,8 +6,7 @@ import time
 from itertools import combinations, product
 
 import numpy as np
-import pytest
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.rendering.layout import (
     WINDOW_HEADER,
@@ -86,8 +85,7 @@ class TestFrame:
         assert maze.tile_at(maze.top, maze.left) == (0, 0)
 
     def test_a_size_without_pixels_is_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"at least 1 x 1 pixels, got \(0, 300\)"):
-            frame_layout(5, 5, 1, size=(0, 300))
+        refused(r"at least 1 x 1 pixels, got \(0, 300\)", frame_layout, 5, 5, 1, size=(0, 300))
 
     @for_each("shape", [(100_001, 3), (3, 100_001), (5000, 5000)])
     def test_a_huge_maze_is_laid_out_at_once(self, shape: tuple[int, int]) -> None:

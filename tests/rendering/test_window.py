@@ -14,7 +14,7 @@ import pygame
 import pytest
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.utils.env_checker import check_env
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
 from maze_nca_gym.cli import main
@@ -216,8 +216,7 @@ def test_missing_pygame_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 
 @for_each("fps", [0, -1, float("nan")])
 def test_a_speed_that_is_not_positive_is_refused(fps: float) -> None:
-    with pytest.raises(ValueError, match="fps must be positive"):
-        Window(fps=fps, title="test")
+    refused("fps must be positive", Window, fps=fps, title="test")
 
 
 NOISE = b"noise of a library"

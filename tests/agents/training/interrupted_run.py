@@ -25,13 +25,7 @@ from training_runs import ACCEL, ALONE, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym.agents.rollouts.fused.function import compiled
 from maze_nca_gym.agents.runs import CHECKPOINT, asked_to_stop
-from maze_nca_gym.agents.training import (
-    Intervals,
-    TrainingConfig,
-    TrainingState,
-    data,
-    run_updates,
-)
+from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, data, run_updates
 from maze_nca_gym.mazes._kernels.compiling import compile_all
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}

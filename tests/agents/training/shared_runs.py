@@ -16,14 +16,7 @@ import torch
 from training_runs import ACCEL, EVOLVING, POOL, content, loaded, opened, tiny
 
 from maze_nca_gym.agents.runs import CHECKPOINT
-from maze_nca_gym.agents.training import (
-    Diverged,
-    Intervals,
-    TrainingState,
-    find_workers,
-    loop,
-    run_updates,
-)
+from maze_nca_gym.agents.training import Diverged, Intervals, TrainingState, find_workers, loop, run_updates
 
 CONFIGS = {
     "fresh": tiny(),

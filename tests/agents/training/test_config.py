@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tables import for_each
+from tables import for_each, refused
 
 from maze_nca_gym.agents import find_policy
 from maze_nca_gym.agents.automata.healing import HEALING
@@ -55,8 +55,7 @@ def test_one_option_leaves_the_pool_of_a_preset_out(name):
     assert config.pool == PoolConfig()
     assert config.model.n_iterations == ModelConfig().n_iterations
     assert (config.levels, config.optimiser) == (preset(name).levels, preset(name).optimiser)
-    with pytest.raises(ValueError, match="state_noise needs a pool: set pool_size"):
-        changed(preset(name), pool_size=0, state_noise=0.1)
+    refused("state_noise needs a pool: set pool_size", changed, preset(name), pool_size=0, state_noise=0.1)
 
 
 @for_each("name", [name for name in PRESETS if preset(name).evolve])
@@ -111,8 +110,7 @@ def test_the_seed_decides_the_initial_weights():
 def test_a_changed_model_loses_the_options_that_it_has_not(model):
     config = changed("fast", model=model, batch_size=4)
     assert (config.model.model, config.batch_size, config.model.options) == (model, 4, {})
-    with pytest.raises(ValueError, match="has no option cut_corners"):
-        changed("fast", model=model, cut_corners=True)
+    refused("has no option cut_corners", changed, "fast", model=model, cut_corners=True)
 
 
 @for_each(
@@ -134,10 +132,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
         ({"state_noise": 0.1}, "state_noise needs a pool: set pool_size"),
         ({"pool_edited": 0.1}, "pool_edited needs a pool: set pool_size"),
-        (
-            {**POOL, "pool_edited": 0.0, "pool_edits": "all-kinds"},
-            "pool_edits needs levels that are edited: set p",
-        ),
+        ({**POOL, "pool_edited": 0.0, "pool_edits": "all-kinds"}, "pool_edits needs levels that are edited: set p"),
         ({"pool_retry": 1.0}, "pool_retry needs a pool: set pool_size"),
         ({"gradient_growth": float("nan")}, "gradient_growth must be from 0 to 1,024, got nan"),
         ({"guidance": 1.0, "task": "diameter", "n_channels": 8}, "guidance needs at least 9 channels, got 8"),
@@ -189,8 +184,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
     ],
 )
 def test_values_that_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        changed(TrainingConfig(), **changes)
+    refused(message, changed, TrainingConfig(), **changes)
 
 
 def test_options_of_another_mutation_are_refused_and_in_older_files_ignored():
@@ -270,10 +264,8 @@ def test_values_of_another_type(name):
 
 
 def test_parts_check_themselves():
-    with pytest.raises(ValueError, match="loss_after must be from 0 to 1,024, got -1"):
-        LossConfig(loss_after=-1)
-    with pytest.raises(ValueError, match="model must be of type ModelConfig, got 'NCA'"):
-        TrainingConfig(model="NCA")
+    refused("loss_after must be from 0 to 1,024, got -1", LossConfig, loss_after=-1)
+    refused("model must be of type ModelConfig, got 'NCA'", TrainingConfig, model="NCA")
     config = TrainingConfig(task="diameter", model=ModelConfig(n_channels=8), levels=LevelsConfig(sizes=(8,)))
     assert config == changed(TrainingConfig(), task="diameter", n_channels=8, sizes=(8,))
     assert config.population.task == "diameter"
@@ -285,14 +277,12 @@ def test_every_option_has_a_help():
 
 @for_each(("name", "meant"), [("lr", "'learning_rate'"), ("epochs", "'n_updates'"), ("n_chanels", "'n_channels'")])
 def test_a_misspelt_option_says_which_is_meant(name, meant):
-    with pytest.raises(ValueError, match=rf"a configuration has no option {name}\. Did you mean {meant}\?"):
-        changed(TrainingConfig(), **{name: 1})
+    refused(rf"a configuration has no option {name}\. Did you mean {meant}\?", changed, TrainingConfig(), **{name: 1})
 
 
 def test_flat_options_are_refused_with_the_call_that_takes_them():
     message = r"given by changed\(TrainingConfig\(\), n_channels=6, sizes=\(8,\)\)"
-    with pytest.raises(ValueError, match=message):
-        TrainingConfig(seed=3, n_channels=6, sizes=(8,))
+    refused(message, TrainingConfig, seed=3, n_channels=6, sizes=(8,))
     config = changed(TrainingConfig(seed=3), n_channels=6, sizes=(8,))
     assert copy.deepcopy(config) == replace(config) == config
 
@@ -357,10 +347,8 @@ def test_values_are_a_copy_of_what_was_given():
 def test_json_that_is_no_configuration(change, message):
     values = TrainingConfig().to_json()
     change(values)
-    with pytest.raises(ValueError, match=message):
-        TrainingConfig.from_json(values)
-    with pytest.raises(ValueError, match="a configuration must be an object with a value for every field, got"):
-        TrainingConfig.from_json([values])
+    refused(message, TrainingConfig.from_json, values)
+    refused("a configuration must be an object with a value for every field, got", TrainingConfig.from_json, [values])
 
 
 @for_each("name", sorted(OPTIONS))

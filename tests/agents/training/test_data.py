@@ -12,7 +12,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from tables import for_each
+from tables import for_each, refused
 from training_runs import POOL, tiny
 
 from maze_nca_gym.agents import evolve, train
@@ -204,8 +204,7 @@ def test_a_pool_of_a_level_set(tmp_path):
 )
 def test_level_sets_that_cannot_be_trained_on_are_refused_before_anything_is_written(tmp_path, options, message):
     own_levels(tmp_path)
-    with pytest.raises(ValueError, match=message):
-        train(changed(given(tmp_path), **options), out=tmp_path / "run", device="cpu")
+    refused(message, train, changed(given(tmp_path), **options), out=tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
 
 
@@ -244,21 +243,18 @@ def test_validation_sets_that_do_not_fit(tmp_path, monkeypatch, options, message
     levels.LevelSet(own.tiles[4:]).save("two.npz")
     levels.LevelSet(np.ascontiguousarray(own.tiles[4:, ::-1])).save("mirrored.npz")
     assert len(validation_batch(given(tmp_path, validation_set="mirrored.npz"))) == 2
-    with pytest.raises(ValueError, match=message):
-        train(given(tmp_path, **options), out="run", device="cpu")
+    refused(message, train, given(tmp_path, **options), out="run", device="cpu")
     assert not (tmp_path / "run").exists()
 
 
 def test_level_sets_need_square_and_solvable_levels(tmp_path):
     own_levels(tmp_path, size=(6, 7))
-    with pytest.raises(ValueError, match="must be square, got 8x9"):
-        LevelStream(given(tmp_path))
+    refused("must be square, got 8x9", LevelStream, given(tmp_path))
     tiles = np.zeros((2, 8, 8), np.uint8)
     tiles[:, 0, 0], tiles[:, 7, 7] = levels.Tile.SOURCE, levels.Tile.TARGET
     tiles[1, 3] = levels.Tile.WALL
     levels.LevelSet(tiles).save(tmp_path / "own.npz")
-    with pytest.raises(ValueError, match="1 of 2 have none"):
-        LevelStream(given(tmp_path))
+    refused("1 of 2 have none", LevelStream, given(tmp_path))
 
 
 @for_each("border", [True, False])
@@ -338,10 +334,7 @@ def test_validation_levels_are_those_of_the_named_set():
 
 def test_sizes_without_enough_levels():
     stream = LevelStream(tiny(sizes=(5,), families=("rooms",)))
-    with pytest.raises(
-        ValueError, match="nearly all rooms levels of size 5 are in the test sets; train on larger ones"
-    ):
-        stream.batch(0)
+    refused("nearly all rooms levels of size 5 are in the test sets; train on larger ones", stream.batch, 0)
     with made_ahead(stream, 0) as batches, pytest.raises(ValueError, match="nearly all rooms levels of size 5"):
         next(batches)
 

@@ -1,7 +1,5 @@
 """Levels of a pool that change under their states: which, how, and what that does to their ages."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from tables import for_each

@@ -7,26 +7,10 @@ import numpy as np
 import pytest
 import torch
 from tables import for_each
-from training_runs import (
-    ACCEL,
-    ALONE,
-    EVOLVING,
-    content,
-    loaded,
-    make_updates,
-    opened,
-    started,
-    tiny,
-    train_in,
-)
+from training_runs import ACCEL, ALONE, EVOLVING, content, loaded, make_updates, opened, started, tiny, train_in
 
 from maze_nca_gym.agents.rollouts import Batch, rollout
-from maze_nca_gym.agents.training import (
-    LEVELS,
-    Intervals,
-    TrainingState,
-    evolving_levels,
-)
+from maze_nca_gym.agents.training import LEVELS, Intervals, TrainingState, evolving_levels
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
 from maze_nca_gym.mazes import mutation

@@ -20,16 +20,7 @@ from training_runs import ALONE, content, loaded, opened, started, train_in
 
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION, Line, asked_to_stop, stopping
-from maze_nca_gym.agents.training import (
-    LEVELS,
-    MODEL,
-    Diverged,
-    Intervals,
-    Report,
-    TrainingState,
-    loop,
-    run_updates,
-)
+from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged, Intervals, Report, TrainingState, loop, run_updates
 from maze_nca_gym.agents.training.reports import reporting
 
 PROGRAM = [sys.executable, str(Path(interrupted_run.__file__))]

@@ -1,7 +1,5 @@
 """What a run's report leaves in its folder, and shows."""
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -1,7 +1,5 @@
 """A training may begin with another network, as the first channels of a larger one."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from fresh_models import FRESH_MLP

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tables import for_each
+from tables import for_each, refused
 from torch.nn import functional as F
 from training_runs import ALONE, CPU, POOL, content, device_batch, loaded, make_updates, pool_of, started, tiny
 
@@ -435,8 +435,7 @@ def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatc
     ],
 )
 def test_devices_that_are_none(device, message):
-    with pytest.raises(ValueError, match=message):
-        find_workers(device)
+    refused(message, find_workers, device)
 
 
 @pytest.mark.parametrize("name", ["mps", "xpu"])
@@ -454,8 +453,7 @@ def test_devices_that_nobody_has_tried_are_taken_by_name_alone(name, monkeypatch
         lambda: evolve("shortest-path-bfs", out=tmp_path / "levels", device=name),
         lambda: gym.make_vec("MazeShortestPath-v0", 2, device=name, output="torch"),
     ):
-        with pytest.raises(ValueError, match=f"device '{name}' has no float64, in which .* computes; use cpu or cuda"):
-            asked()
+        refused(f"device '{name}' has no float64, in which .* computes; use cpu or cuda", asked)
     assert not (tmp_path / "run").exists()
 
 
@@ -477,8 +475,7 @@ def test_several_processes_need_torchrun(variable, n, message):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("LOCAL_WORLD_SIZE", raising=False)
         patch.setenv(variable, n)
-        with pytest.raises(ValueError, match=message):
-            find_workers("cpu")
+        refused(message, find_workers, "cpu")
         for alone in ("1", ""):
             patch.setenv(variable, alone)
             assert find_workers("cpu").size == 1
@@ -496,8 +493,7 @@ def test_each_process_of_torchrun_needs_a_gpu(device, message):
         patch.setattr(torch.cuda, "device_count", lambda: 2)
         for variable in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"):
             patch.setenv(variable, "3")
-        with pytest.raises(ValueError, match=message):
-            find_workers(device)
+        refused(message, find_workers, device)
 
 
 FAMILIES = st.lists(st.sampled_from(("random", "perfect", "sparse", "caves")), min_size=1, max_size=3).map(tuple)
