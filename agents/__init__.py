@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .automata.compiling.refutations import check_refutations
     from .automata.compiling.run import compile_automaton, learn_automaton
     from .evaluation.leaderboard.run import bench
+    from .evaluation.named_metrics import register_metric
     from .evaluation.run import evaluate
     from .evolution.run import evolve
     from .policies.handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
@@ -75,6 +76,7 @@ __all__ = [
     "play",
     "register_automaton",
     "register_loss",
+    "register_metric",
     "register_model",
     "register_preset",
     "reproduce",

@@ -17,6 +17,7 @@ from maze_nca_gym import mazes
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata import AUTOMATA, register_automaton
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.evaluation.named_metrics import METRICS, f1, register_metric
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import MODELS, register_model
 from maze_nca_gym.agents.sweeps.specification import read_sweep
@@ -78,6 +79,18 @@ DOORS = {
             (lambda path, target: (path - target).abs().mean(), "the loss mine must return 2 finite losses"),
             (lambda path, target: mse(path, target) / 0, "the loss mine must return 2 finite losses"),
             (lambda path, target: mse(path.detach(), target), "the loss mine fails on .* RuntimeError"),
+        ],
+    ),
+    "metric": Door(
+        register_metric,
+        METRICS,
+        "f1",
+        lambda tiles, drawn, wanted: (drawn & wanted).sum((1, 2)) / wanted.sum((1, 2)),
+        [
+            (3, r"the metric mine fails on answers of shape \(2, 3, 4\): TypeError"),
+            (lambda tiles, drawn, wanted: drawn == wanted, r"mine must return 2 values .* got shape \(2, 3, 4"),
+            (lambda *sets: f1(*sets) * np.nan, "the metric mine must return 2 values from 0 to 1, .* from nan to nan"),
+            (lambda *sets: 2 * f1(*sets), "the metric mine must return 2 values from 0 to 1, .* to 2.0"),
         ],
     ),
     "generator": Door(
@@ -190,7 +203,7 @@ def test_entries_that_are_refused(door: Door) -> None:
 MODULE = """
 import numpy as np, torch
 from dataclasses import replace
-from maze_nca_gym.agents import register_automaton, register_loss, register_model, register_preset
+from maze_nca_gym.agents import register_automaton, register_loss, register_metric, register_model, register_preset
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH as AUTOMATON
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.mazes.families import Family, register_family
@@ -210,6 +223,7 @@ class Mine(NCA):
 
 register_generator("stripes", stripes)
 register_family("striped", Family("stripes", "corridors", ({"gap": 2}, {"gap": 3})))
+register_metric("recall", lambda tiles, drawn, wanted: (drawn & wanted).sum((1, 2)) / wanted.sum((1, 2)))
 register_loss("absolute", lambda path, target: (path - target).abs().mean(dim=(1, 2)))
 register_task(replace(SHORTEST_PATH, name="my-path"))
 register_automaton(replace(AUTOMATON, name="my-automaton"))
@@ -244,20 +258,32 @@ def test_commands_take_what_a_module_registers(module: str, capsys: pytest.Captu
     assert LevelSet.load("levels.npz").config["gap"] == 3
     assert main(["generate", "--help", "--import", module]) == 0
     assert "--gap" in capsys.readouterr().out
-    evaluated = ["evaluate", "shortest-path-bfs", "--families", "striped", "--sizes", "6", "--n", "4"]
-    assert main([*evaluated, "--import", module]) == 0
+    asked = ["shortest-path-bfs", "--n", "4", "--metrics", "recall,iou", "--import", module]
+    assert main(["evaluate", *asked, "--families", "striped", "--sizes", "6"]) == 0
     assert "striped" in capsys.readouterr().out
+    assert main(["bench", "dt-net-9", "--policies", *asked]) == 0
+    for folder, name in (("evaluate", "results"), ("bench", "leaderboard")):
+        (row,) = json.loads(Path(f"runs/{folder}/{name}.json").read_text())["rows"]
+        assert row["measures"]["recall"]["value"] == row["measures"]["iou"]["low"] == 1
+    assert "recall" in Path("runs/bench/leaderboard.md").read_text()
+    asked[4] = "recal"
+    assert main(["evaluate", *asked]) == 2
+    assert "unknown metric 'recal'. Did you mean 'recall'?" in capsys.readouterr().err
 
 
 def own_sweep(module: str) -> dict[str, Any]:
     """A sweep whose file names the module: a preset of one's own, measured on a family that it is not trained on."""
     options = {"families": ["random"], "task": "shortest-path"}
-    return {"preset": "small", "options": options, "measure": {"families": ["striped"], "n": 4}, "modules": [module]}
+    measure = {"families": ["striped"], "n": 4, "metrics": ["complete", "recall"]}
+    return {"preset": "small", "options": options, "measure": measure, "modules": [module]}
 
 
 def test_runs_of_a_sweep_import_what_is_registered(module: str) -> None:
-    (job,) = read_sweep({**own_sweep(module), "seeds": 1}).jobs(Path("out"))
+    found = read_sweep({**own_sweep(module), "seeds": 1})
+    (job,) = found.jobs(Path("out"))
     assert module in job.modules
+    policy = load("shortest-path-bfs")
+    assert found.measure(policy, job.config, Path("out")) == {"striped-6 complete": 1.0, "striped-6 recall": 1.0}
 
 
 @pytest.mark.slow

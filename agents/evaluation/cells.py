@@ -76,7 +76,8 @@ class Result:
     @property
     def cells(self) -> dict[str, Estimate]:
         """The metrics after the last iteration."""
-        return {name: getattr(self.metrics, name) for name in ("complete", "optimal", "accuracy", "paper_accuracy")}
+        usual = ("complete", "optimal", "accuracy", "paper_accuracy")
+        return {**{name: getattr(self.metrics, name) for name in usual}, **self.evaluation.named}
 
     @property
     def texts(self) -> dict[str, str]:
@@ -152,14 +153,14 @@ def prepare(
     return cells
 
 
-def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) -> Result:
+def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, metrics: Sequence[str]) -> Result:
     """Measure one policy on one set, with a progress bar.
 
     There is no stability, but a warning, if the policy has no weights for further iterations.
     """
     shown, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config
     with ProgressBar(shown, len(cell.levels) * cell.n_steps) as bar:
-        found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=bar.advance)
+        found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, metrics=metrics, report=bar.advance)
     disturbed, most = None, cell.policy.max_steps
     if stability and most is not None:
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=3)

@@ -6,7 +6,7 @@ Every final path is also assigned to one of `KINDS`: how it agrees with exact se
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from ..rollouts import (
     path_of,
     score_paths,
 )
+from .named_metrics import score_named
 from .statistics import Estimate, mean, proportion
 
 KINDS = {
@@ -94,12 +95,14 @@ class Evaluation:
         curve: the metrics from the first iteration to the last, or to the one after which nothing changed on any level.
         agreement: kind of path (`KINDS`) -> the fraction of levels that end with it; empty for policies that draw
             something other than a path.
+        named: further metrics after the last iteration, by name: means, with normal intervals.
     """
 
     n_levels: int
     n_steps: int
     curve: tuple[Point, ...]
     agreement: dict[str, float]
+    named: dict[str, Estimate] = field(default_factory=dict)
 
     @property
     def final(self) -> Metrics:
@@ -115,6 +118,7 @@ def measure(
     *,
     batch: int | None = None,
     steps: Sequence[int] | None = None,
+    metrics: Sequence[str] = (),
     report: Report = lambda _: None,
 ) -> Evaluation:
     """Run a policy on levels and score its path after several numbers of iterations.
@@ -128,6 +132,7 @@ def measure(
         n_steps: the number of iterations; by default `default_steps`.
         batch: levels that run at once; it does not change the results, except for the rounding of fast convolutions.
         steps: numbers of iterations after which to score, from 1 to `n_steps`; by default `curve_steps`.
+        metrics: names of further metrics (`named_metrics.METRICS`).
         report: receives progress, `N * n_steps` in all.
 
     Raises:
@@ -155,11 +160,13 @@ def measure(
         report((marks[-1] - done) * len(part))
         n_used = max(n_used, index + 1)
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
+    values = score_named(metrics, tiles, paths, labelled.wanted)
+    named = {name: mean(value, most=1, least=0) for name, value in values.items()}
     if labelled.drawing is not None:
-        return Evaluation(len(tiles), n_steps, curve, {})
+        return Evaluation(len(tiles), n_steps, curve, {}, named)
     kinds = path_kinds(policy.problem, tiles, paths, target, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)
-    return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)))
+    return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)), named)
 
 
 def path_kinds(

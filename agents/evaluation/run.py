@@ -15,6 +15,7 @@ from ..policies.registry import named_policies
 from ..runs import RESULTS, check_folder, naming_memory, say
 from . import DEFAULT_N
 from .figure_options import FigureFormat, FigureWidth
+from .named_metrics import METRICS
 
 if TYPE_CHECKING:
     from ..policies.policy import Policy
@@ -37,6 +38,7 @@ def evaluate(
     sizes: Annotated[int | Iterable[int], Stored(tuple[int, ...]), Between(2, 9999), Shown("SIZE …")] = (16, 32),
     n: Annotated[int | None, Between(1, 10**9)] = None,
     steps: Annotated[int | None, Between(1)] = None,
+    metrics: Annotated[str | Iterable[str], Stored(tuple[str, ...]), OneOf(METRICS, "metric")] = (),
     find_iterations: bool = False,
     stability: bool = False,
     batch: Annotated[int | None, Between(1)] = None,
@@ -62,6 +64,8 @@ def evaluate(
             of --levels. 8192 takes whole test sets, which have fewer levels beyond size 32.
         steps: number of iterations on a level, by default the policy's usual number, in proportion to size and longest
             solution.
+        metrics: further metrics of the last answers, separated by commas or spaces: f1 and iou, which compare sets of
+            tiles with the canonical answer, and those of `register_metric`.
         find_iterations: first find that number, on validation levels of the families: the fewest iterations with which
             at most 0.1 % fewer paths are optimal than with the best number. Policies and their model files store it.
         stability: also test stability: 10 times the iterations, corrupted states and edited mazes, on the first 256
@@ -116,6 +120,7 @@ def evaluate(
         **chosen,
         "n": n,
         "steps": steps,
+        "metrics": list(metrics),
         "stability": stability,
         "device": str(next(iter(found.values())).device),
     }
@@ -127,7 +132,7 @@ def evaluate(
     try:
         for i, cell in enumerate(cells, 1):
             with naming_memory(f"--batch {batch}", configuration["device"]):
-                row = measure_cell(cell, f"{i}/{len(cells)}", stability, batch)
+                row = measure_cell(cell, f"{i}/{len(cells)}", stability, batch, list(dict.fromkeys(metrics)))
             missing = tuple((later.name, later.levels.config["name"]) for later in cells[i:])
             results = EvaluationResults((*results.rows, row), configuration, time.perf_counter() - begin, missing)
             if out is not None:

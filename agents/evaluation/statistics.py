@@ -60,9 +60,11 @@ def proportion(successes: NDArray[np.bool_], n_independent: float | None = None)
     return Estimate(fraction, min(fraction, max(0.0, centre - spread)), max(fraction, min(1.0, centre + spread)))
 
 
-def mean(values: ArrayLike, most: float = math.inf) -> Estimate:
-    """Return the mean of (N,) values with the normal interval: +-1.96 standard errors, but not beyond `most`, the
-    largest that a value can be.
+def mean(
+    values: ArrayLike, most: float = math.inf, least: float = -math.inf, n_independent: float | None = None
+) -> Estimate:
+    """Return the mean of (N,) values with the normal interval: +-1.96 standard errors, but not beyond `most` and
+    `least`, the largest and the smallest that a value can be. `n_independent` is as in `proportion`.
 
     If all values are equal, or there is only one, both ends are the mean; that does not mean that the mean is certain.
 
@@ -71,8 +73,8 @@ def mean(values: ArrayLike, most: float = math.inf) -> Estimate:
     """
     sample = as_array(values, "values")
     n, centre = _count(sample), float(sample.mean())
-    spread = Z * (deviation(sample) or 0.0) / math.sqrt(n)
-    return Estimate(centre, centre - spread, max(centre, min(most, centre + spread)))
+    spread = Z * (deviation(sample) or 0.0) / math.sqrt(n_independent or n)
+    return Estimate(centre, min(centre, max(least, centre - spread)), max(centre, min(most, centre + spread)))
 
 
 def _count(sample: NDArray[Any]) -> int:

@@ -17,6 +17,7 @@ from maze_nca_gym.support.options import Between, OneOf, check, check_known, che
 
 from ..evaluation.leaderboard.answers import SCORES
 from ..evaluation.leaderboard.rows import MAIN, UNSTATED, scores_on
+from ..evaluation.named_metrics import METRICS as NAMED
 
 if TYPE_CHECKING:
     from ..policies.policy import Policy
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 SPLITS: Mapping[str, Callable[..., LevelSet]] = {"validation": validation_levels, "test": test_levels}
 USUAL = ("complete", "optimal", "accuracy")
 METRICS = (*USUAL, "paper_accuracy")
-"""Metrics on the sets of families."""
+"""Metrics on the sets of families, besides those of `register_metric`."""
+
+
+def known_metrics() -> tuple[str, ...]:
+    """Return the names of all metrics and scores, those that users have registered among them."""
+    return (*METRICS, *SCORES, *MAIN, *NAMED)
 
 
 @dataclass(frozen=True)
@@ -42,9 +48,9 @@ class Measures:
     """Inner sizes of the levels. None means those of the training."""
     split: Annotated[str, OneOf(SPLITS)] = "validation"
     """Which sets of these families: validation, to choose by, or test, to use once in the end."""
-    metrics: Annotated[tuple[str, ...] | None, OneOf((*METRICS, *SCORES, *MAIN), "metric")] = None
-    """Metrics of families (complete, optimal, accuracy, paper_accuracy) and scores of benchmark sets. None means the
-    first three, and all scores that a set has."""
+    metrics: Annotated[tuple[str, ...] | None, OneOf(known_metrics, "metric")] = None
+    """Metrics of families (complete, optimal, accuracy, paper_accuracy), scores of benchmark sets, and
+    f1, iou and those of `register_metric` for both. None means the first three, and all scores that a set has."""
     n: Annotated[int, Between(1)] = 1024
     """Largest number of levels, or streams, of each set; always the first ones."""
     steps: Annotated[int | None, Between(1)] = None
@@ -68,7 +74,7 @@ class Measures:
         from ..training.model import shapes_of
 
         configs, given = list(configs), cls(**content)
-        wants_sets = given.metrics is None or not {*METRICS}.isdisjoint(given.metrics)
+        wants_sets = given.metrics is None or not {*METRICS, *NAMED}.isdisjoint(given.metrics)
         families = dict.fromkeys(f for config in configs for f in config.levels.families if wants_sets)
         sizes = dict.fromkeys(size for config in configs for size in config.levels.sizes)
         found = replace(
@@ -117,11 +123,11 @@ class Measures:
             f"{family}-{size} {metric}"
             for family, size in self._sets
             if reads(size)
-            for metric in (METRICS if self.metrics else USUAL)
+            for metric in ((*METRICS, *NAMED) if self.metrics else USUAL)
         ]
         for benchmark in map(BENCHMARK_SETS.__getitem__, self.benchmarks):
             if reads(benchmark.side - 2) and split_order(policy.task)[0] == SHORTEST_PATH.name:
-                scores = scores_on(benchmark, policy.max_steps is None)
+                scores = (*scores_on(benchmark, policy.max_steps is None), *(NAMED if self.metrics else ()))
                 found += [f"{benchmark.name} {score}" for score in scores]
         return [name for name in found if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
 
@@ -133,21 +139,23 @@ class Measures:
         from ..rollouts import default_steps, label
 
         names, found = self.names(policy), dict[str, float]()
+        named = [name for name in self.metrics or () if name in NAMED]
         sets = {name.split(" ", 1)[0] for name in names}
         for family, size in self._sets:
             if f"{family}-{size}" in sets:
                 n = min(self.n, most_levels(size, self.split))
                 levels = label(policy, SPLITS[self.split](family, size, policy.problem, n))
                 n_steps = default_steps(policy, levels.target) if self.steps is None else self.steps
-                final = measure(policy, levels, n_steps, steps=(n_steps,)).final
-                found |= {f"{family}-{size} {metric}": getattr(final, metric).value for metric in METRICS}
+                it = measure(policy, levels, n_steps, steps=(n_steps,), metrics=named)
+                values = {metric: getattr(it.final, metric) for metric in METRICS} | it.named
+                found |= {f"{family}-{size} {metric}": part.value for metric, part in values.items()}
         for benchmark in self._benchmarks:
             if benchmark.name in sets:
                 drawn = benchmark.levels(min(self.n, benchmark.n))
                 (cell,) = prepare(
                     {"it": policy}, [drawn], self.steps, {benchmark.name} if benchmark.may_be_empty else ()
                 )
-                row = measure_scores(benchmark, cell, benchmark.label(drawn.tiles), (UNSTATED, UNSTATED), None)
+                row = measure_scores(benchmark, cell, benchmark.label(drawn.tiles), (UNSTATED, UNSTATED), None, named)
                 found |= {f"{benchmark.name} {score}": part.value for score, part in row.scores.items()}
         return {name: found[name] for name in names}
 

@@ -119,7 +119,7 @@ def _import(modules: str = "") -> None:
 
     Args:
         import: Python module to import first, or several with commas, for the models, tasks, losses, generators,
-            families, presets and automata that they register.
+            families, presets, metrics and automata that they register.
     """
     named = modules.split(",") if modules else []
     for name in named:

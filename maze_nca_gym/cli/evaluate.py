@@ -137,7 +137,8 @@ def _metrics(result: Result) -> dict[str, str]:
     for name in ("complete", "optimal"):
         it = getattr(final, name)
         shown[name] = f"{percent(it.value)}\n{100 * it.low:.2f} to {100 * it.high:.2f}"
-    return {**shown, "accuracy": f"{final.accuracy.value:.4f}"}
+    named = {name: f"{it.value:.4f}" for name, it in found.named.items()}
+    return {**shown, "accuracy": f"{final.accuracy.value:.4f}", **named}
 
 
 def _stability_of(result: Result) -> Stability:

@@ -12,6 +12,7 @@ from tables import for_each, refused
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation.metrics import KINDS, measure, path_kinds
+from maze_nca_gym.agents.evaluation.named_metrics import score_named
 from maze_nca_gym.agents.evaluation.statistics import Estimate, fisher, mean, proportion, student
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned import NCA
@@ -285,3 +286,15 @@ def test_levels_may_be_a_set_or_tiles():
 def test_a_named_set_is_described_by_the_levels_that_are_taken():
     assert first_levels("perfect-9", 3).config["n"] == 3
     assert first_levels("perfect-9", None).config["n"] == len(first_levels("perfect-9", None))
+
+
+def test_f1_and_iou_are_those_of_sets_of_tiles():
+    rng = np.random.default_rng(0)
+    for shape in ((20, 4, 5), (20, 2, 4, 5)):
+        drawn, wanted = rng.random((2, *shape)) < rng.random((20,) + (1,) * (len(shape) - 1))
+        drawn[:2], wanted[0] = False, False
+        found = score_named(("f1", "iou"), np.zeros((20, 4, 5), np.uint8), drawn, wanted)
+        for i in range(20):
+            a, b = ({*zip(*np.nonzero(each[i]), strict=True)} for each in (drawn, wanted))
+            iou = len(a & b) / len(a | b) if a | b else 1.0
+            assert (found["iou"][i], found["f1"][i]) == pytest.approx((iou, 2 * iou / (1 + iou)))

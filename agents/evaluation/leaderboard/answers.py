@@ -79,15 +79,18 @@ def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.
     return {FIRST_MOVE: right, FOLLOWED: followed}
 
 
+def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return the (N, H, W) bool paths of (N, H * W) tokens: every tile with the token of a path, and both ends of the
+    maze, whatever token they have."""
+    return (tokens == PATH).reshape(tiles.shape) | (tiles >= Tile.SOURCE)
+
+
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
     """Return what `judge` does, for tokens; an exact answer has every token right, walls and free tiles included.
-
-    The path is every tile with the token of a path, and the two ends of the maze, whatever token they have.
 
     Args:
         tiles: (N, H, W) uint8, solvable.
         tokens: (N, H * W) uint8, from 1 to 5: see `benchmark_sets.tokens`.
         labels: (N, H, W) bool, from the set's `label`.
     """
-    paths = (tokens == PATH).reshape(tiles.shape) | (tiles >= Tile.SOURCE)
-    return {**judge(tiles, paths, labels), EXACT: (tokens == to_tokens(tiles, labels)).all(axis=1)}
+    return {**judge(tiles, paths_of(tiles, tokens), labels), EXACT: (tokens == to_tokens(tiles, labels)).all(axis=1)}

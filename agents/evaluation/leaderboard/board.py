@@ -16,7 +16,17 @@ from maze_nca_gym.support.tables import Table
 from ..figure_options import FigureFormat, FigureWidth
 from ..records import Results
 from .answers import CANONICAL, EXACT
-from .rows import SUPERVISIONS, Measured, Standing, lines_of, notes_of, published, published_beside, scores_of
+from .rows import (
+    SUPERVISIONS,
+    Measured,
+    Standing,
+    lines_of,
+    main_score,
+    notes_of,
+    published,
+    published_beside,
+    scores_of,
+)
 
 BOARD, PAGE, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard"
 _HEAD = """# Leaderboard
@@ -119,7 +129,7 @@ class Board(Results[Measured]):
         panels: dict[str, list[tuple[Standing, float]]] = {}
         for name, (rows, others) in ({name: sides for name, sides in fair.items() if sides[1]} or fair).items():
             lines = lines_of(rows, others)
-            for score in dict.fromkeys(each.score for each in others) or scores_of(rows, others)[-1:]:
+            for score in dict.fromkeys(each.score for each in others) or [main_score(rows, others)]:
                 shown = [(line, line.values[score]) for line in lines if score in line.values]
                 aims = [(line, value) for line, value in shown if value >= line.values.get(CANONICAL, 0)]
                 panels[f"{name}: {score}"] = aims if score == EXACT else shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 
@@ -24,7 +24,8 @@ from ...policies.registry import MODEL_FILE, by_label, check_named, list_policie
 from ...rollouts import encode, find_paths, path_of, run_to_end
 from ...runs import DESCRIPTION
 from ..cells import Cell
-from ..statistics import proportion
+from ..named_metrics import score_named
+from ..statistics import mean, proportion
 from .answers import OPTIMAL, judge, judge_moves
 from .predictions import SUFFIXES
 from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Measured
@@ -87,7 +88,12 @@ def learned_from(name: str | None) -> tuple[str, str]:
 
 
 def measure_scores(
-    benchmark: BenchmarkSet, cell: Cell, labels: NDArray[np.bool_], lesson: tuple[str, str], batch: int | None
+    benchmark: BenchmarkSet,
+    cell: Cell,
+    labels: NDArray[np.bool_],
+    lesson: tuple[str, str],
+    batch: int | None,
+    metrics: Sequence[str] = (),
 ) -> Measured:
     """Return the scores of a policy on a set.
 
@@ -97,6 +103,7 @@ def measure_scores(
         labels: (N, H, W) bool, the set's labels of these levels.
         lesson: what the policy learned from, as `learned_from` returns it.
         batch: levels that run at once, by default as many as keep the state small.
+        metrics: names of further metrics, of answers from a fresh state.
     """
     policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
     begin = time.perf_counter()
@@ -118,7 +125,8 @@ def measure_scores(
         right = {**{WHOLE[way]: np.logical_and.reduce(each, axis=1) for way, each in streams.items()}, **right}
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
     alike = mazes_alike(benchmark, tiles)
-    return row_of(benchmark, cell.name, right, lesson, alike, search, policy.n_weights, n_steps, seconds)
+    named = score_named(metrics, tiles, paths[RESTARTED], canonical)
+    return row_of(benchmark, cell.name, right, named, lesson, alike, search, policy.n_weights, n_steps, seconds)
 
 
 def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
@@ -150,6 +158,7 @@ def row_of(
     benchmark: BenchmarkSet,
     name: str,
     right: Mapping[str, NDArray[np.bool_]],
+    named: Mapping[str, NDArray[np.float64]],
     lesson: tuple[str, str],
     alike: NDArray[np.int64],
     search: str = "",
@@ -157,8 +166,8 @@ def row_of(
     n_steps: int | None = None,
     seconds: float | None = None,
 ) -> Measured:
-    """Return the row of a policy or file; `right` says for each score which levels or streams are right, and `alike`
-    how many levels each instance has."""
+    """Return the row of a policy or file; `right` says for each score which levels or streams are right,
+    `named` has the values of further metrics, and `alike` how many levels each instance has."""
     n_independent = alike.sum() ** 2 / (alike**2).sum()
     return Measured(
         set=benchmark.name,
@@ -168,7 +177,8 @@ def row_of(
         trained_on=lesson[1],
         search=search,
         n=len(alike),
-        scores={score: proportion(of, n_independent) for score, of in right.items()},
+        scores={score: proportion(of, n_independent) for score, of in right.items()}
+        | {score: mean(of, 1, 0, n_independent) for score, of in named.items()},
         n_steps=n_steps,
         seconds=seconds,
     )

@@ -277,9 +277,9 @@ def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
 
 
 def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str]:
-    """Return the main scores that some row has."""
+    """Return the further metrics and the main scores that some row has."""
     known = {score for row in rows for score in row.scores} | {each.score for each in others}
-    return [score for score in MAIN if score in known]
+    return sorted(known - {*MAIN, *SCORES}) + [score for score in MAIN if score in known]
 
 
 def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
 
 from ...runs import ProgressBar, check_folder, naming_memory
 from ..figure_options import FigureFormat, FigureWidth
+from ..named_metrics import METRICS
 
 if TYPE_CHECKING:
     from ...policies.policy import Policy
@@ -37,6 +39,7 @@ def bench(
     ],
     n: Annotated[int | None, Between(1, 10**9)] = None,
     steps: Annotated[int | None, Between(1)] = None,
+    metrics: Annotated[str | Iterable[str], Stored(tuple[str, ...]), OneOf(METRICS, "metric")] = (),
     batch: Annotated[int | None, Between(1)] = None,
     device: str | None = None,
     data: Annotated[str | Path | None, Shown("FOLDER")] = None,
@@ -61,6 +64,8 @@ def bench(
         n: largest number of mazes, or streams, of each set, by default all; always the first ones.
         steps: number of iterations on a maze, by default the policy's usual number, in proportion to size and longest
             solution.
+        metrics: further metrics: f1 and iou, which compare sets of tiles with the canonical answer, and those of
+            `register_metric`.
         batch: number of mazes that run at once, by default 256, or fewer if they are large.
         device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
             name.
@@ -82,7 +87,8 @@ def bench(
     """
     from ...policies.policy import Policy
     from ..cells import on_device, prepare
-    from .answers import judge_tokens
+    from ..named_metrics import score_named
+    from .answers import judge_tokens, paths_of
     from .board import BOARD, Board
     from .entrants import find_entrants, mazes_alike, measure_scores, row_of
     from .predictions import read_predictions
@@ -116,11 +122,15 @@ def bench(
             labels = benchmark.label(drawn.tiles)
             for name in entrants:
                 if name in models:
-                    row = measure_scores(benchmark, cells[benchmark.name, name], labels, learned_from[name], batch)
+                    row = measure_scores(
+                        benchmark, cells[benchmark.name, name], labels, learned_from[name], batch, metrics
+                    )
                 else:
                     tokens = predicted[benchmark.name, name][: len(labels)]
                     right = judge_tokens(drawn.tiles, tokens, labels)
-                    row = row_of(benchmark, name, right, learned_from[name], mazes_alike(benchmark, drawn.tiles))
+                    paths = paths_of(drawn.tiles, tokens)
+                    named = score_named(metrics, drawn.tiles, paths, shortest_path(drawn.tiles))
+                    row = row_of(benchmark, name, right, named, learned_from[name], mazes_alike(benchmark, drawn.tiles))
                 rows.append(row)
                 if out is not None:
                     Board(tuple(rows)).save(out)  # at once: the next row may take an hour

@@ -1,0 +1,85 @@
+"""Metrics by name of answers that are sets of tiles: F1, IoU, and those that users register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.scoring import lengths_of
+from maze_nca_gym.support.names import Registry
+
+Metric: TypeAlias = Callable[[Tiles, NDArray[np.bool_], NDArray[np.bool_]], NDArray[np.float64]]
+"""(N, H, W) uint8 tiles, what was drawn and what was wanted, bool, (N, H, W) or of K channels (N, K, H, W) -> (N,)
+values from 0 to 1."""
+
+
+def f1(tiles: Tiles, drawn: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return 2 |drawn and wanted| / (|drawn| + |wanted|) of each level, 1 where both are empty."""
+    both = lengths_of(drawn) + lengths_of(wanted)
+    return np.where(both == 0, 1.0, 2 * lengths_of(drawn & wanted) / np.maximum(both, 1))
+
+
+def iou(tiles: Tiles, drawn: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return |drawn and wanted| / |drawn or wanted| of each level, 1 where both are empty."""
+    union = lengths_of(drawn | wanted)
+    return np.where(union == 0, 1.0, lengths_of(drawn & wanted) / np.maximum(union, 1))
+
+
+def register_metric(name: str, metric: Metric) -> Metric:
+    """Register a metric of your own, which `evaluate`, `bench` and sweeps then take by its name.
+
+    >>> register_metric("recall", lambda tiles, drawn, wanted: (drawn & wanted).sum((1, 2)) / wanted.sum((1, 2)))
+
+    Args:
+        name: its name.
+        metric: (N, H, W) uint8 tiles, the tiles drawn and those of the canonical answer, both (N, H, W) bool, or
+            (N, K, H, W) of answers with K channels -> (N,) values from 0, the worst, to 1.
+
+    Raises:
+        ValueError: the name of a metric of this package, or something else than one value from 0 to 1 a level.
+    """
+    return METRICS.register(name, metric)
+
+
+def _try_out(name: str, metric: Metric) -> None:
+    """Check the values of two tiny levels, one of which is right."""
+    tiles = np.full((2, 3, 4), Tile.EMPTY, np.uint8)
+    tiles[:, 0, 0], tiles[:, 2, 3] = Tile.SOURCE, Tile.TARGET
+    wanted = np.zeros(tiles.shape, np.bool_)
+    wanted[:, 0], wanted[:, :, 3] = True, True
+    score_named({name: metric}, tiles, wanted & [[[True]], [[False]]], wanted)
+
+
+METRICS: Registry[Metric] = Registry("metric", {"f1": f1, "iou": iou}, _try_out)
+"""The metrics by name, besides those that every evaluation has."""
+
+
+def score_named(
+    metrics: Iterable[str] | dict[str, Metric], tiles: Tiles, drawn: NDArray[np.bool_], wanted: NDArray[np.bool_]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the (N,) values of metrics, given by name or as a mapping.
+
+    Raises:
+        ValueError: a metric fails, or returns something else than N numbers from 0 to 1; the message names it.
+    """
+    found = {}
+    for name in metrics:
+        metric = metrics[name] if isinstance(metrics, dict) else METRICS.find(name)
+        about = f"the metric {name}"
+        try:
+            values = np.asarray(metric(tiles, drawn, wanted), np.float64)
+        except Exception as error:
+            raise ValueError(
+                f"{about} fails on answers of shape {drawn.shape}: {type(error).__name__}: {error}"
+            ) from error
+        if values.shape != (len(tiles),) or not ((values >= 0) & (values <= 1)).all():
+            ends = f" from {values.min()} to {values.max()}" if values.size else ""
+            raise ValueError(
+                f"{about} must return {len(tiles)} values from 0 to 1, one a level, got shape {values.shape}{ends}"
+            )
+        found[name] = values
+    return found
