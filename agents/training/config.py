@@ -182,6 +182,10 @@ class TrainingConfig:
                 f"(`stationary_from`), with n_iterations {model.n_iterations}",
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the options alone: a run of a sweep reads them before it imports what registers the task."""
+        return {name: value for name, value in vars(self).items() if name != "problem"}
+
     @cached_property
     def problem(self) -> Task:
         """The task of the run."""

@@ -356,3 +356,10 @@ def test_an_option_that_a_file_lacks_has_its_default(name):
     values = TrainingConfig().to_json()
     del values[name]
     assert TrainingConfig.from_json(values) == TrainingConfig()
+
+
+def test_another_process_reads_a_configuration_before_it_imports_the_task(monkeypatch):
+    config = changed("guided", n_channels=16)
+    sent = pickle.dumps(config)
+    monkeypatch.setattr("maze_nca_gym.mazes.tasks.find_task", None)
+    assert pickle.loads(sent) == config
