@@ -1,8 +1,8 @@
 """Automata on named booleans: rules for one tile, theorems and proofs about them, and networks that do the same.
 
-Five solve the tasks: the canonical `shortest_path`, the same with `healing`, and `asynchronous`, whichever tiles are
-updated; the `diameter`; and `both` in one. The `gallery` has others. To add one of your own, make an `Automaton` and
-call `register_automaton`.
+Six solve the tasks: the canonical `shortest_path`, the same with `healing`, from `any_state`, and `asynchronous`,
+whichever tiles are updated; the `diameter`; and `both` in one. The `gallery` has others. To add one of your own, make
+an `Automaton` and call `register_automaton`.
 
 rules, automaton, registry    what a tile computes from its neighbours, step by step, and which automata are known
 theorem, guessing             what signals are after t iterations, said or found out

@@ -63,8 +63,10 @@ class Automaton:
         theorem: the ghosts in terms of which `proof.prove` finds what signals are, or a `Theorem`, which says that;
             None for the specification of the task, or else ghosts of the library.
         heals: whether it restarts when the maze changes.
+        any_state: whether networks have to follow it from any state, not from the first alone; then nothing is
+            invariant.
         settles: whether its states repeat after a while on every maze, at most every second one. If it does not settle,
-            it is watched for `UNSETTLED` iterations, and its bound must be None.
+            it is watched for `UNSETTLED` iterations; its answers alone may, within its bound.
         in_order: order of directions -> the automaton in that order; None if it has one order only.
         learning: options of `compiling.config.HintConfig` with which networks learn it, as far as they differ from the
             defaults.
@@ -91,6 +93,7 @@ class Automaton:
     invariant: Rule | None = None
     theorem: Ghosts | None = None
     heals: bool = False
+    any_state: bool = False
     settles: bool = True
     in_order: Callable[[str], Automaton] | None = None
     learning: Mapping[str, Any] = field(default_factory=dict)
@@ -136,8 +139,8 @@ class Automaton:
                 f"{self.name} slows {other.name}, so its pace must be 1 or more, and neither may heal or have signals "
                 "that are the same everywhere"
             )
-        if self.bound is not None and not self.settles:
-            raise ValueError(f"{self.name} has a bound, so it must settle")
+        if self.any_state and self.invariant is not None:
+            raise ValueError(f"{self.name} may begin in any state, so it cannot have an invariant")
         unknown = [each for each in self.rules if not isinstance(each, self.signals)]
         if unknown:
             raise ValueError(f"{self.name} has a rule of {unknown[0]!r}, which is none of its signals")

@@ -205,29 +205,43 @@ def _after_reset(steps: Steps) -> Iterator[Claim]:
 def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
     """Yield lemmas: once the maze stays the same and no check fails, the path becomes right from any such state."""
     maze, t = steps.picture, steps.t
+    held = good(maze, t, OFF)
+    goes_on = _equal((*LASTING, *OFF), steps.after(maze, held), good(maze, t + 1, OFF))
+    yield Claim("the flood goes on, and no check fails", [t >= 1], goes_on)
+    yield from path_claims(steps, held, dict(zip(DIRECTIONS, ENTER, strict=True)), S.ON, S.PATH)
+
+
+def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: IntEnum, path: IntEnum) -> Iterator[Claim]:
+    """Yield why the path becomes right from any, where the flood is right after t iterations, and stays so.
+
+    Args:
+        steps: what the claims are made of.
+        held: the state, in which `enter` and `on` may be anything.
+        enter: the signals of moves by which the path comes in, by direction.
+        on: the signal of tiles on the path.
+        path: the answer, which shows that.
+    """
+    maze, t = steps.picture, steps.t
     since, farthest, length = maze.of_map("since"), maze.of_map("farthest"), maze.of_map(LENGTH)
-    held, on_path = good(maze, t, OFF), maze.true(ON_PATH, CENTRE)
-    after = steps.after(maze, held)
+    after, on_path = steps.after(maze, held), maze.true(ON_PATH, CENTRE)
     stays = [t >= 1, since >= 0, farthest >= 0, length <= farthest]  # the source is no farther than any tile
     stays += [implies(maze.true(REACHED, at), maze.number(DISTANCE, at) <= farthest) for at in FAR_TILES]
-    goes_on = _equal((*LASTING, *OFF), after, good(maze, t + 1, OFF))
-    yield Claim("the flood goes on, and no check fails", stays, goes_on)
 
     def right(state: State, at: Offset, t: Number, since: Number) -> Iterator[Truth]:
         distance = maze.number(DISTANCE, at)
         lost = (since == 0) | (maze.true(REACHED, at) & (distance + since <= farthest))
         due = has_come(maze, at, t) & (since >= length - distance)
-        for towards, signal in zip(DIRECTIONS, ENTER, strict=True):
-            enters, on = maze.true(ENTERS[towards], at), state(at)[signal]
-            yield implies(on, enters | lost) & implies(enters & due, on)
+        for towards, signal in enter.items():
+            enters, comes = maze.true(ENTERS[towards], at), state(at)[signal]
+            yield implies(comes, enters | lost) & implies(enters & due, comes)
 
     now = [fact for at in NEAR_TILES for fact in right(held, at, t, since)]
     yield Claim("any path will do at first", [*stays, since == 0], right(held, CENTRE, t, since))
     yield Claim("what is left of it runs out", [*stays, *now], right(after, CENTRE, t + 1, since + 1))
     due, reached = [*stays, t >= 2 * length + 1], maze.true(REACHED, CENTRE)
-    on = [implies(reached, state(CENTRE)[S.ON] == on_path) for state in (held, after)]
-    yield Claim("the path is right after that", [*due, *now, since > farthest], on[1:])
-    yield Claim("and it is shown", [*due, on[0]], [after(CENTRE)[S.PATH] == on_path])
+    shown = [implies(reached, state(CENTRE)[on] == on_path) for state in (held, after)]
+    yield Claim("the path is right after that", [*due, *now, since > farthest], shown[1:])
+    yield Claim("and it is shown", [*due, shown[0]], [after(CENTRE)[path] == on_path])
 
 
 def _equal(signals: Iterable[IntEnum], one: State, other: State) -> list[Truth]:
@@ -267,4 +281,4 @@ def _automaton(order: str) -> Automaton:
 
 
 HEALING = _automaton(USUAL_ORDER)
-"""The automaton of the shortest path that heals; from any state it reaches a fixed point, unless arrows form a loop."""
+"""The automaton of the shortest path that heals; its states come to rest, wrong ones where arrows form a loop."""

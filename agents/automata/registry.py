@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maze_nca_gym.mazes.orders import OrderedRegistry, split_order
 
+from .any_state import ANY_STATE
 from .asynchronous import ASYNCHRONOUS
 from .automaton import Automaton
 from .both import BOTH
@@ -14,7 +15,7 @@ from .shortest_path import SHORTEST_PATH
 
 AUTOMATA: OrderedRegistry[Automaton] = OrderedRegistry("automaton")
 """Automata by name."""
-for _automaton in (SHORTEST_PATH, HEALING, ASYNCHRONOUS, DIAMETER, BOTH, *GALLERY):
+for _automaton in (SHORTEST_PATH, HEALING, ANY_STATE, ASYNCHRONOUS, DIAMETER, BOTH, *GALLERY):
     AUTOMATA.ship(_automaton.name, _automaton)
 
 

@@ -17,6 +17,7 @@ from tables import for_each, refused
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton
+from maze_nca_gym.agents.automata.any_state import ANY_STATE
 from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
 from maze_nca_gym.agents.automata.both import BOTH
 from maze_nca_gym.agents.automata.compiling.certificate import certify
@@ -66,7 +67,7 @@ def paths(automaton: Automaton, tiles: np.ndarray, n_steps: int) -> np.ndarray:
 @pytest.mark.parametrize(
     "automaton",
     [
-        pytest.param(automaton, id=name, marks=[pytest.mark.slow] if automaton in (BOTH, DIAMETER) else [])
+        pytest.param(automaton, id=name, marks=[pytest.mark.slow] if automaton in (BOTH, DIAMETER, ANY_STATE) else [])
         for name, automaton in AUTOMATA.items()
     ],
 )
@@ -298,7 +299,7 @@ def named_like_a_helper():
         (lambda: of(blinks, neighbourhood=7), "the neighbourhood of tried must be 5 or 9 tiles, got 7"),
         (lambda: of(lambda see: see.tile(Tile.WALL, "UL")), "reads 'UL', but may read U, L, C, R, D only"),
         (lambda: of(lambda see: at_least(3, [see(Signal.BIT)])), "a number from 1 to that of the bits, 1, got 3"),
-        (lambda: of(blinks, bound=StepBound(constant=1), settles=False), "tried has a bound, so it must settle"),
+        (lambda: replace(SHORTEST_PATH, any_state=True), "may begin in any state, so it cannot have an invariant"),
         (lambda: "lief", r"unknown automaton 'lief'. Did you .* Known: shortest-path, .* or module:NAME"),
     ],
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cache, reduce
+from itertools import product
 from math import prod
 from typing import NamedTuple, TypeAlias
 
@@ -69,6 +70,11 @@ def find_worlds(automaton: Automaton) -> Worlds:
     """
     search = _Search(automaton)
     found: dict[int, World] = {}
+    if automaton.any_state:
+        alone = [(0, mask_of([signal])) for signal in automaton.everywhere]
+        each = [reduce(np.bitwise_or.outer, [(0, mask_of([s])) for s in part], 0).ravel() for part in automaton.parts]
+        states = {kind: [*map(_states, each)] for kind in automaton.kinds}
+        return Worlds(tuple(search.world(sum(ways), states) for ways in product(*alone)), False)
     fresh = {0: search.world(0, {kind: [np.zeros(1, np.int64)] * len(automaton.parts) for kind in automaton.kinds})}
     if search.assumed:
         raise ValueError(f"the invariant of {automaton.name} does not hold at first, when all signals are off")
