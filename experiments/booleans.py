@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from functools import partial, reduce
+from functools import reduce
 from operator import and_
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +19,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents import Automaton
+from maze_nca_gym.agents.automata import automaton_of
 from maze_nca_gym.agents.automata.proof import prove
-from maze_nca_gym.agents.automata.rules import Bits, TileView, threshold
 from maze_nca_gym.agents.automata.theorem import Domain, Theorem
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
@@ -41,7 +40,7 @@ Floats = NDArray[np.float32]
 
 
 class Signal(IntEnum):
-    """The signals of the automaton that a network is: a copy of its first channel, as an output, and its channels."""
+    """What the signals of the automaton that a network is are called: a copy of its first channel, and its channels."""
 
     PATH = 0
     DRAWN = 1
@@ -129,20 +128,6 @@ def network_of(weights: Floats) -> NCA:
     return model
 
 
-def automaton_of(weights: Floats, theorem: Theorem | None = None) -> Automaton:
-    """Return the automaton that a network is."""
-
-    def rule(row: NDArray[np.int64], see: TileView) -> Bits:
-        looks = [*(partial(see.tile, kind) for kind in Tile), *(partial(see, signal) for signal in CHANNELS)]
-        places = [(int(tap != "C"), tap) for tap in ("C", *DIRECTIONS)]
-        terms = [(int(row[place, i]), look(tap)) for place, tap in places for i, look in enumerate(looks)]
-        return threshold(terms, 1 - int(row[0, -1]))
-
-    rules: dict[IntEnum, Any] = {Signal.PATH: lambda see: see(Signal.DRAWN)}
-    rules |= {signal: partial(rule, row) for signal, row in zip(CHANNELS, weights.astype(np.int64), strict=True)}
-    return Automaton("from-answers", "shortest-path", Signal, rules, theorem=theorem)
-
-
 ON, HEIGHT = "on", "height"
 
 
@@ -221,7 +206,7 @@ def main(seed: int = 3, out: Path = Path("runs/booleans")) -> None:
     for signal, row in zip(CHANNELS, weights.astype(int), strict=True):
         terms = [f"{row[i, j]:+d} {('', 'each neighbour ')[i]}{names[j]}" for i, j in np.argwhere(row[:, :-1])]
         print(f"{signal.name} is on where {row[0, -1]} {' '.join(terms)} is 1 or more")
-    for lemma in prove(automaton_of(weights, THEOREM)).lemmas:
+    for lemma in prove(automaton_of(network_of(weights), theorem=THEOREM)).lemmas:
         print("proven:" if lemma.holds else f"refused:\n{lemma.counterexample}\n", lemma.claim)
 
 

@@ -7,18 +7,21 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.booleans import THEOREM, Signal, automaton_of, main, network_of
+from experiments.booleans import THEOREM, main, network_of
+from maze_nca_gym.agents.automata import automaton_of
 from maze_nca_gym.agents.automata.proof import mistakes, prove
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.mazes.facts import broken_axioms
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import one_hot, parse
+from tests.tables import for_each
 
 EVOLVED = np.zeros((2, 2, 7), np.float32)
 """What seed 3 evolves: kinds of tile, the two channels, the bias."""
 EVOLVED[0, 0, :6], EVOLVED[0, 1, 4] = (1, -1, 3, 3, 0, -2), 1
 EVOLVED[1, 0, 2:] = (-1, 0, 3, 0, 1)
-PROVEN = automaton_of(EVOLVED, THEOREM)
+PROVEN = automaton_of(network_of(EVOLVED), theorem=THEOREM)
 
 
 def mazes():
@@ -32,7 +35,7 @@ def test_the_network_is_the_automaton_at_every_iteration():
         encoded = network.encode_maze(torch.from_numpy(one_hot(tiles, 4).astype(np.float32)))
         state = torch.zeros(len(tiles), 2, *tiles.shape[1:])
         for step, signals in enumerate(PROVEN.trace(tiles)):
-            np.testing.assert_array_equal(state.numpy(), signals[:, Signal.DRAWN :])
+            np.testing.assert_array_equal(state.numpy(), signals[:, 1:])
             with torch.no_grad():
                 state = network.update(encoded, state, step)
 
@@ -79,3 +82,19 @@ def test_it_evolves_from_answers(tmp_path, capsys):
     assert "refused" not in capsys.readouterr().out
     for name, weights in load_model(tmp_path / "model.safetensors").state_dict().items():
         assert torch.equal(weights, network_of(EVOLVED).state_dict()[name])
+
+
+@for_each(
+    ("change", "complaint"),
+    [
+        ({"state_limit": None}, "its states are cut off at 0 and 1: .* got state_limit None and max_pool False"),
+        ({"n_iterations": 9}, "n_iterations=None"),
+        ({"kernel_size": 5}, "each iteration must be one convolution of 3 x 3 taps"),
+        ({}, "its weights are whole numbers, .*: 26 of 46 are not whole"),
+    ],
+)
+def test_a_network_that_is_no_automaton_is_refused(change, complaint):
+    options = {"n_tiles": 4, "n_channels": 1, "state_limit": 1.0, "n_iterations": None, **change}
+    network = NCA(**options, cut_corners=True, symmetric=not change)
+    with pytest.raises(ValueError, match=complaint):
+        automaton_of(network)

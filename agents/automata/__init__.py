@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .automaton import Automaton
     from .canonical import CanonicalPath
     from .compiling.certificate import certify
+    from .compiling.reading import automaton_of
     from .gallery import GALLERY
     from .proof import mistakes, prove, second_opinion
     from .registry import AUTOMATA, register_automaton
@@ -61,6 +62,7 @@ __all__ = [
     "Theorem",
     "around",
     "at_least",
+    "automaton_of",
     "both_of",
     "broken_axioms",
     "canonical_path",

@@ -16,7 +16,7 @@ from tables import for_each, refused
 from experiments.scaling.largest import run
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata.compiling.bounds import Network
-from maze_nca_gym.agents.automata.compiling.certificate import automaton_of, certify, counterexamples, worst_patch
+from maze_nca_gym.agents.automata.compiling.certificate import certify, counterexamples, registered_for, worst_patch
 from maze_nca_gym.agents.automata.compiling.config import HintConfig, find_automaton
 from maze_nca_gym.agents.automata.compiling.learning import learn
 from maze_nca_gym.agents.automata.compiling.patches import (
@@ -237,7 +237,7 @@ class TestCertificate:
         assert certificate.n_patches == {SHORTEST_PATH: 313, HEALING: 4_678, DIAMETER: 6_217}[automaton]
         assert certificate.assumed is (automaton is not HEALING)
         assert (certificate.error, certificate.tolerance) == (0, 0)
-        assert automaton_of(policy) is automaton
+        assert registered_for(policy) is automaton
 
     @for_each(("factor", "holds"), [(1.1, True), (0.6, False)])
     def test_weights_that_are_no_whole_numbers_may_have_errors_of_rounding(self, factor, holds):
@@ -440,8 +440,8 @@ class TestConfig:
         model, certificate = learn_automaton("shortest-path", order="DLRU", out=tmp_path, **short)
         assert not certificate.holds
         assert model.task == load(str(tmp_path / "model.safetensors")).task == "shortest-path-DLRU"
-        assert automaton_of(model).name == "shortest-path-DLRU"
-        assert automaton_of(model).channels == model.channel_names != SHORTEST_PATH.channels
+        assert registered_for(model).name == "shortest-path-DLRU"
+        assert registered_for(model).channels == model.channel_names != SHORTEST_PATH.channels
         assert certify(model) == certificate
 
 

@@ -116,7 +116,7 @@ class Certificate:
         return f"<Certificate: {said}{condition}; {self.n_patches:,} kinds of patch{added}>"
 
 
-def automaton_of(policy: Policy) -> Automaton:
+def registered_for(policy: Policy) -> Automaton:
     """Return the registered automaton whose signals the channels of a network show, or the parts of these; otherwise
     the first one of the network's task.
 
@@ -144,13 +144,13 @@ def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate
         model: a network with channels of the automaton's signals, or of those into which they are split: one for each
             answer, one or two, whose difference is the signal, for each of the others. Any weights, and any class whose
             `program` is one 3x3 convolution and a ReLU.
-        automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
+        automaton: the automaton that the network should follow; by default that of its channels (`registered_for`).
 
     Raises:
         ValueError: the network has other channels or another architecture than networks learned from hints, weights
             that are not finite, or does something else than its `program` says.
     """
-    automaton = _with_channels(automaton_of(model) if automaton is None else automaton, model)
+    automaton = _with_channels(registered_for(model) if automaton is None else automaton, model)
     if not _has_channels(automaton, model):
         raise ValueError(
             f"a certificate is for networks with the {len(automaton.channels)} channels of the automaton "
