@@ -8,7 +8,7 @@ they became can then be read, and proven by z3, for mazes without loops of any s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import reduce
 from operator import and_
@@ -79,10 +79,11 @@ def errors(weights: Floats, levels: Levels, n_steps: int) -> NDArray[np.float64]
         around = sum(np.roll(values, step, -1) for step in (1, -1, levels.width, -levels.width))
         return np.asarray(weights[:, :, 0, first:last] @ values + weights[:, :, 1, first:last] @ around)
 
-    maze = read(0, len(Tile), levels.kinds) + weights[:, :, 0, -1:]
+    n_kinds = len(levels.kinds)
+    maze = read(0, n_kinds, levels.kinds) + weights[:, :, 0, -1:]
     state = before = np.zeros_like(maze)
     for _ in range(n_steps):
-        before, state = state, np.clip(read(len(Tile), -1, state) + maze, 0, 1) * levels.inside
+        before, state = state, np.clip(read(n_kinds, -1, state) + maze, 0, 1) * levels.inside
     wrong = [np.abs(each[:, 0] - levels.answer).sum(axis=1) for each in (before, state)]
     return np.asarray(sum(wrong) / 2 / levels.inside.sum(), np.float64)
 
@@ -99,9 +100,14 @@ def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
     return changed
 
 
-def evolve(rng: np.random.Generator) -> Floats:
+def evolve(
+    rng: np.random.Generator,
+    draw: Callable[[np.random.Generator, int, int], Levels] = draw,
+    n_kinds: int = len(Tile),
+    n_channels: int = len(CHANNELS),
+) -> Floats:
     """Return weights that draw answers with small errors: chains of simulated annealing, the worse half replaced."""
-    weights = np.zeros((N_CHAINS, len(CHANNELS), 2, len(Tile) + len(CHANNELS) + 1), np.float32)
+    weights = np.zeros((N_CHAINS, n_channels, 2, n_kinds + n_channels + 1), np.float32)
     generations = [(size, n_steps, place) for size, n_steps, n in SCHEDULE for place in range(n)]
     for done, (size, n_steps, place) in enumerate(generations):
         if place % 100 == 0:
@@ -118,10 +124,11 @@ def evolve(rng: np.random.Generator) -> Floats:
     return np.asarray(weights[cost.argmin()])
 
 
-def network_of(weights: Floats) -> NCA:
+def network_of(weights: Floats, task: str = "shortest-path") -> NCA:
     """Return a network with these weights."""
-    shape = {"cut_corners": True, "symmetric": True, "state_limit": 1.0, "n_iterations": None}
-    model = NCA(len(Tile), len(CHANNELS), **shape)
+    n_channels, n_kinds = len(weights), weights.shape[2] - len(weights) - 1
+    shape: dict[str, Any] = {"cut_corners": True, "symmetric": True, "state_limit": 1.0, "n_iterations": None}
+    model = NCA(n_kinds, n_channels, task=task, **shape)
     with torch.no_grad():
         model.weights[0].copy_(torch.from_numpy(weights[:, :, :-1]).movedim(1, 2))
         model.biases[0].copy_(torch.from_numpy(weights[:, 0, -1]))

@@ -83,7 +83,7 @@ class AnyState:
         bits = [f"BIT_{j}" for j in range(1, self.n_bits)]
         checks = ["FEW_V", "FEW_H", "ORPHAN", "UNHEARD", "OVERHEARD"]
         names = ["PATH", "FLOOD", "ON", *each, *bits, "ONE_A", "ONE_B", *checks, "ALARM", "RESET"]
-        return IntEnum("AnyStateSignal", names, start=0)  # type: ignore[misc]
+        return IntEnum("AnyStateSignal", names, start=0)
 
     def of(self, name: str) -> dict[str, Any]:
         """Return the signals of this name for all directions."""
@@ -138,7 +138,7 @@ class AnyState:
             s.ON: canonical.on_path,
             **{heard[tap]: partial(lambda tap, see: is_near(tap, see) & self.emits(see, tap), tap) for tap in heard},
             s.BIT_1: self.emits,
-            **{after: lambda see, bit=bit: see(bit) for bit, after in zip(self.bits, self.bits[1:], strict=False)},
+            **{after: partial(any_on, signals=[bit]) for bit, after in zip(self.bits, self.bits[1:], strict=False)},
             s.ONE_A: partial(due, 0),
             s.ONE_B: partial(due, 1),
             s.FEW_V: partial(few, "D"),

@@ -13,7 +13,7 @@ from ...policies.guarantees import StepBound
 from ...policies.policy import Policy
 from ...policies.program import RELU
 from ..automaton import NEIGHBOURHOODS, Automaton
-from ..rules import Bits, TileView, threshold
+from ..rules import Bits, Rule, TileView, any_on, threshold
 
 
 def automaton_of(
@@ -65,9 +65,9 @@ def automaton_of(
             terms.append((int(kernel[channel, i, place]), seen))
         return threshold(terms, 1 - int(biases[channel]))
 
-    copies = {
-        signals[answer]: (lambda see, of=signals[of]: see(of)) for answer, of in zip(answers, channels, strict=False)
+    rules: dict[IntEnum, Rule] = {
+        signals[answer]: partial(any_on, signals=[signals[of]]) for answer, of in zip(answers, channels, strict=False)
     }
-    rules = {signals[of]: partial(rule, number) for number, of in enumerate(channels)}
+    rules |= {signals[of]: partial(rule, number) for number, of in enumerate(channels)}
     size = 9 if corners else 5
-    return Automaton(name, network.task, signals, {**copies, **rules}, size, bound, theorem=theorem, settles=False)
+    return Automaton(name, network.task, signals, rules, size, bound, theorem=theorem, settles=False)

@@ -72,8 +72,9 @@ def find_worlds(automaton: Automaton) -> Worlds:
     found: dict[int, World] = {}
     if automaton.any_state:
         alone = [(0, mask_of([signal])) for signal in automaton.everywhere]
-        each = [reduce(np.bitwise_or.outer, [(0, mask_of([s])) for s in part], 0).ravel() for part in automaton.parts]
-        states = {kind: [*map(_states, each)] for kind in automaton.kinds}
+        none = np.zeros(1, np.int64)
+        each = [reduce(np.bitwise_or.outer, [(0, mask_of([s])) for s in part], none) for part in automaton.parts]
+        states = {kind: [_states(one.ravel()) for one in each] for kind in automaton.kinds}
         return Worlds(tuple(search.world(sum(ways), states) for ways in product(*alone)), False)
     fresh = {0: search.world(0, {kind: [np.zeros(1, np.int64)] * len(automaton.parts) for kind in automaton.kinds})}
     if search.assumed:
