@@ -87,7 +87,7 @@ def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
     """Return random levels of a task, half of them without a border, with their answers."""
     tiles, answers = [], []
     for border, beyond in ((True, 1), (False, 2)):
-        family = ("random", "perfect", "random 0.15")[int(rng.integers(3))]
+        family = ("random", "perfect", "loops")[int(rng.integers(3))]
         some = task.prepare(_marked(task, rng, generate(rng, n // 2, size, family, border=border)))
         frame = [(0, 0), (beyond,) * 2, (beyond,) * 2]
         tiles.append(np.pad(some, frame, constant_values=BEYOND + 90))
