@@ -100,10 +100,7 @@ DOORS = {
         stripes,
         [
             (lambda rng, n, size: None, "the generator mine must take border and endpoints by keyword"),
-            (
-                lambda rng, n, size, *, border, endpoints: None,
-                "options of the generator mine need defaults: border, end",
-            ),
+            (lambda rng, n, size, *, border, endpoints: None, "options of the generator mine need defaults: border, e"),
             (
                 lambda rng, n, size, *, border=True, endpoints=True: stripes(rng, n, size),
                 r"border=False and endpoints=False, must return uint8 tiles of shape \(2, 12, 13\), got uint8",

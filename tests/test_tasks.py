@@ -294,10 +294,7 @@ def test_names_stay_the_packages(task):
         ({"solve": lambda tiles: tiles[0] > 0}, r"solve of the task 'own' must .*, got bool of \(5, 5\)"),
         ({"solve": lambda tiles: None}, "solve of the task 'own' must return a bool array of .*, got None"),
         ({"solve": lambda tiles: tiles.no}, "solve of the task 'own' fails on two levels .* AttributeError: 'numpy"),
-        (
-            {"is_optimal": lambda tiles, path: True},
-            r"is_optimal of .* must return a bool array of shape \(2,\) .* True",
-        ),
+        ({"is_optimal": lambda tiles, path: True}, r"is_optimal of .* must return a bool array of shape \(2,\) .* Tru"),
         ({"is_optimal": lambda tiles, path: path}, r"is_optimal of .* must .*, got bool of \(2, 5, 5\)"),
         ({"is_optimal": lambda tiles, path: path.sum(axis=(1, 2))}, "is_optimal of .*, got int64"),
         ({"is_optimal": lambda tiles: True}, "is_optimal of the task 'own' fails on .* TypeError"),

@@ -292,10 +292,7 @@ def named_like_a_helper():
             lambda: replace(SHORTEST_PATH, also={"shortest-path-DLRU": 3}),
             "the bound of shortest-path for the task shortest-path-DLRU must be a StepBound, got 3",
         ),
-        (
-            lambda: of(blinks, also={"shortest-path": StepBound(1)}),
-            "task shortest-path has other kinds of tile or answers",
-        ),
+        (lambda: of(blinks, also={"shortest-path": StepBound(1)}), "task shortest-path has other kinds of tile or ans"),
         (lambda: of(blinks, neighbourhood=7), "the neighbourhood of tried must be 5 or 9 tiles, got 7"),
         (lambda: of(lambda see: see.tile(Tile.WALL, "UL")), "reads 'UL', but may read U, L, C, R, D only"),
         (lambda: of(lambda see: at_least(3, [see(Signal.BIT)])), "a number from 1 to that of the bits, 1, got 3"),

@@ -222,14 +222,8 @@ def test_a_run_validates_on_its_own_validation_set(tmp_path):
     ("options", "message"),
     [
         ({"validation_set": "two.npz"}, r"2 of 2 levels of two.npz are trained on: validate on others"),
-        (
-            {"validation_set": "mirrored.npz", "dihedral": True},
-            r"2 of 2 levels of mirrored.npz are trained on: validate on others",
-        ),
-        (
-            {"validation_set": "own.npz", "level_set": None, "sizes": (5, 7)},
-            "have an inner size of 6, and sizes is 5, 7: give 6",
-        ),
+        ({"validation_set": "mirrored.npz", "dihedral": True}, r"2 of 2 levels of mirrored.npz are trained on: valida"),
+        ({"validation_set": "own.npz", "level_set": None, "sizes": (5, 7)}, "have an inner size of 6, and sizes is 5,"),
         ({"validation_set": "nowhere.npz"}, "neither a file, a known name nor a drawing"),
         (
             {"validation_set": "maze-hard-30-redrawn", "level_set": None, "sizes": (28,)},
