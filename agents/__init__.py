@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .rollouts import iterate, rollout
     from .rollouts.animation import animate
     from .rollouts.exporting import export
+    from .rollouts.graphs import OnGraph
     from .rollouts.levels import generate
     from .rollouts.run import play, solve
     from .rollouts.symmetrised import Symmetrised
@@ -53,6 +54,7 @@ __all__ = [
     "Automaton",
     "DepthFirstNCA",
     "DiameterNCA",
+    "OnGraph",
     "Policy",
     "PolicyInfo",
     "ShortestPathNCA",

@@ -27,7 +27,7 @@ from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tile, Tiles, distances, generate, shortest_path
 from maze_nca_gym.mazes.facts import Picture, at_least, implies, moved, shifted
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset, offsets
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 N_CHAINS, N_LEVELS, LARGEST = 64, 24, 4
 COST, HEAT = 1e-4, 0.004
@@ -138,7 +138,7 @@ def network_of(weights: Floats, task: str = "shortest-path") -> NCA:
 ON, HEIGHT = "on", "height"
 
 
-def _axioms(picture: Picture, at: Offset, t: Any) -> dict[str, Any]:
+def _axioms(picture: Picture, at: str, t: Any) -> dict[str, Any]:
     empty, wall = picture.tile(Tile.EMPTY, at), picture.tile(Tile.WALL, at)
     on, height = picture.true(ON, at), picture.number(HEIGHT, at)
     near = [moved(at, tap) for tap in DIRECTIONS]
@@ -161,7 +161,7 @@ def _axioms(picture: Picture, at: Offset, t: Any) -> dict[str, Any]:
     }
 
 
-def _signals(picture: Picture, at: Offset, t: Any) -> Mapping[IntEnum, Any]:
+def _signals(picture: Picture, at: str, t: Any) -> Mapping[IntEnum, Any]:
     def drawn(t: Any) -> Any:
         free = picture.inside(at) & ~picture.tile(Tile.WALL, at)
         return (t >= 1) & free & (picture.true(ON, at) | (picture.number(HEIGHT, at) >= t))
@@ -173,7 +173,7 @@ def _signals(picture: Picture, at: Offset, t: Any) -> Mapping[IntEnum, Any]:
 def _ghosts(tiles: Tiles) -> Mapping[str, Any]:
     on, left, height = shortest_path(tiles), tiles != Tile.WALL, np.zeros(tiles.shape, np.int64)
     for number in range(1, tiles[0].size):
-        n_left = sum(shifted(left, step).astype(np.int64) for step in offsets("N4"))
+        n_left = sum(shifted(left, tap).astype(np.int64) for tap in DIRECTIONS)
         ends = left & ~on & (n_left < 2)
         height[ends], left = number, left & ~ends
     return {ON: on, HEIGHT: height}
@@ -183,7 +183,7 @@ def _is_tree(tiles: Tiles) -> NDArray[np.bool_]:
     """Return which (N, H, W) mazes are connected, without loops, and have no wall with four free neighbours."""
     free = tiles != Tile.WALL
     n_joined = (free[:, 1:] & free[:, :-1]).sum(axis=(1, 2)) + (free[:, :, 1:] & free[:, :, :-1]).sum(axis=(1, 2))
-    n_near = sum(shifted(free, step).astype(np.int64) for step in offsets("N4"))
+    n_near = sum(shifted(free, tap).astype(np.int64) for tap in DIRECTIONS)
     reached = ((distances(tiles) >= 0) == free).all(axis=(1, 2))
     return reached & (n_joined == free.sum(axis=(1, 2)) - 1) & ~(~free & (n_near == 4)).any(axis=(1, 2))
 

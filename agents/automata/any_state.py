@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, implies, moved
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     ENTERS,
@@ -44,7 +44,7 @@ from maze_nca_gym.mazes.ghosts import (
     is_free,
 )
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 
 from ..policies.guarantees import StepBound
@@ -160,10 +160,10 @@ class AnyState:
         """What every signal is after t iterations from a fresh start, and the claims about any state."""
         paths, earlier = canonical_path(self.order), EARLIER[self.n_bits]
 
-        def said(picture: Picture, at: Offset, n: Number) -> Truth:
+        def said(picture: Picture, at: Place, n: Number) -> Truth:
             return picture.inside(at) & (picture.number(SAID, at, n) == 1)
 
-        def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
             # they define the ghost, in the order of time
             facts = dict(paths.axioms(picture, at, t))
             for since in range(-1, self.n_bits + 1):
@@ -187,7 +187,7 @@ class AnyState:
             ages = np.maximum(np.arange(N_STEPS).reshape(-1, 1, 1, 1) - known[DISTANCE], 0)
             return {**known, SAID: np.where(known[REACHED], np.array(emitted)[ages + self.n_bits - 1], 0)}
 
-        def holds(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
+        def holds(picture: Picture, at: Place, t: Number) -> dict[IntEnum, Truth]:
             s, inside, begun, flood = self.signals, picture.inside(at), t >= 1, flooded(picture, at, t)
             due = following([said(picture, at, t - 1 - j) for j in range(self.n_bits)], earlier)
             nearer = {tap: flood & has_less(picture, DISTANCE, at, tap) for tap in DIRECTIONS}
@@ -215,10 +215,10 @@ class AnyState:
         def quiet(state: State) -> State:
             return cache(lambda at: {**state(at), s.RESET: never})
 
-        def some(state: State, signals: Any, at: Offset = CENTRE) -> Truth:
+        def some(state: State, signals: Any, at: Place = CENTRE) -> Truth:
             return reduce(or_, (state(at)[signal] for signal in signals))
 
-        def emits(state: State, at: Offset = CENTRE) -> Truth:
+        def emits(state: State, at: Place = CENTRE) -> Truth:
             due = some(state, (s.ONE_A, s.ONE_B), at)
             return some(state, heard.values(), at) | (maze.tile(Tile.TARGET, at) & due)
 
@@ -280,7 +280,7 @@ class AnyState:
         yield Claim("a reset leaves nothing", [], [~wiped[signal] for signal in tuple(s)[1:-1]])
 
         # once all arrows are right, of the tiles to which the flood has come at least, the path becomes right
-        def right(at: Offset) -> Mapping[IntEnum, Truth]:
+        def right(at: Place) -> Mapping[IntEnum, Truth]:
             flood = maze.true(REACHED, at) & (anything(at)[s.FLOOD] | flooded(maze, at, steps.t))
             arrows = {signal: flood & has_less(maze, DISTANCE, at, tap) for tap, signal in near.items()}
             return {**before(at), s.FLOOD: flood, **arrows}

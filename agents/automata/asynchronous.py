@@ -28,10 +28,10 @@ from enum import IntEnum
 from functools import partial, reduce
 from operator import or_
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Truth, implies, moved
+from maze_nca_gym.mazes.facts import CENTRE, Number, Place, Truth, implies, moved
 from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_less, is_free
 from maze_nca_gym.mazes.levels import Tile
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 from .automaton import Automaton
 from .canonical import CanonicalPath
@@ -95,13 +95,13 @@ def _claims(steps: Steps) -> Iterator[Claim]:
     near, length = [moved(CENTRE, tap) for tap in DIRECTIONS], maze.of_map(LENGTH)
 
     # a tile's clock, and whether it still runs
-    def time(at: Offset) -> Number:
+    def time(at: Place) -> Number:
         return maze.number("time", at)
 
-    def runs(at: Offset, time: Number) -> Truth:
+    def runs(at: Place, time: Number) -> Truth:
         return is_free(maze, at) & ~(maze.true(REACHED, at) & (time == maze.number(DISTANCE, at) + 1))
 
-    def right(on: Mapping[IntEnum, Truth], at: Offset, time: Number, rounds: Number) -> dict[str, Truth]:
+    def right(on: Mapping[IntEnum, Truth], at: Place, time: Number, rounds: Number) -> dict[str, Truth]:
         """Return what is true of a tile, by signal."""
         free, running, far = is_free(maze, at), runs(at, time), maze.number(DISTANCE, at)
         stopped, due = free & ~running, maze.true(ON_PATH, at) & (rounds >= 2 * length + 2)
@@ -119,7 +119,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
         found[S.PATH.name] = implies(on[S.PATH], maze.true(ON_PATH, at)) & implies(due, on[S.PATH])
         return found
 
-    def in_step(one: Offset, its: Number, other: Offset, time: Number) -> Truth:
+    def in_step(one: Place, its: Number, other: Place, time: Number) -> Truth:
         return implies(is_free(maze, one) & runs(other, time), time >= its - 1)
 
     # what is supposed: all is so before, and clocks of neighbours are in step

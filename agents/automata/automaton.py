@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.facts import Ghosts
+from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import order_code, split_order
@@ -267,15 +268,22 @@ class Automaton:
         """All rules as one list of operations."""
         return Tape(expression_of(self.rules[signal]) for signal in self.signals)
 
-    def view(self, tiles: Tiles, signals: Signals | None = None) -> MapView:
-        """Return a view of (N, H, W) tiles with signals, by default those of the first state, all off."""
+    def view(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> MapView:
+        """Return a view of (N, H, W) tiles with signals, by default those of the first state, all off; on the places
+        of a graph if one is given.
+
+        Raises:
+            ValueError: on a graph, rules that may read tiles at corners.
+        """
+        if graph is not None and self.neighbourhood != 5:
+            raise ValueError(f"{self.name} reads tiles at corners, which no door of a graph leads to")
         if signals is None:
             signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
-        return MapView({kind: tiles == kind for kind in self.kinds}, signals)
+        return MapView({kind: tiles == kind for kind in self.kinds}, signals, graph)
 
-    def step(self, tiles: Tiles, signals: Signals) -> Signals:
-        """Return the signals after one iteration on (N, H, W) tiles."""
-        return self.advance(self.view(tiles, signals))
+    def step(self, tiles: Tiles, signals: Signals, graph: Graph | None = None) -> Signals:
+        """Return the signals after one iteration on (N, H, W) tiles, of a graph if one is given."""
+        return self.advance(self.view(tiles, signals, graph))
 
     def advance(self, view: MapView) -> Signals:
         """Return the signals that follow those of a view."""
@@ -286,7 +294,7 @@ class Automaton:
             after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
         return np.stack(after, axis=1)
 
-    def trace(self, tiles: Tiles, signals: Signals | None = None) -> Iterator[Signals]:
+    def trace(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> Iterator[Signals]:
         """Yield all states on (N, H, W) tiles, from the first until they repeat.
 
         They repeat once a state equals that of one or two iterations before. If it need not settle, `UNSETTLED` states
@@ -295,11 +303,12 @@ class Automaton:
         Args:
             tiles: (N, H, W) uint8 mazes.
             signals: the first state; by default every signal is off.
+            graph: the places whose kinds the tiles are, if these are no mazes.
 
         Raises:
             ValueError: it should settle, and has not after many iterations; the message names what still changes.
         """
-        view = self.view(tiles, signals)
+        view = self.view(tiles, signals, graph)
         earlier, most, n_tiles = view.signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
         if self.settles:  # a path has at most as many moves as there are tiles
             bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
@@ -325,16 +334,18 @@ class MapView:
     Args:
         kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
         signals: (N, S, H, W) signals of the maps.
+        graph: the graph whose places these are; None for grids.
     """
 
-    def __init__(self, kinds: Mapping[int, Bits], signals: Signals) -> None:
-        self.signals = signals
-        self._kinds = {kind: _framed(tiles) for kind, tiles in kinds.items()}
-        self._framed = _framed(signals)
+    def __init__(self, kinds: Mapping[int, Bits], signals: Signals, graph: Graph | None = None) -> None:
+        self.signals, self._graph = signals, graph
+        framed = _framed if graph is None else np.asarray
+        self._kinds = {kind: framed(tiles) for kind, tiles in kinds.items()}
+        self._framed = framed(signals)
 
     def after(self, signals: Signals) -> MapView:
         """Return a view of the same maps with other signals."""
-        view = MapView({}, signals)
+        view = MapView({}, signals, self._graph)
         view._kinds = self._kinds  # padding the same maze again would take as long as the rules
         return view
 
@@ -347,6 +358,8 @@ class MapView:
         return self._shifted(self._kinds[kind], tap)
 
     def _shifted(self, framed: Bits, tap: str) -> Bits:
+        if self._graph is not None:
+            return self._graph.look(framed, tap)
         ((down, right),) = offsets(tap)
         height, width = self.signals.shape[-2:]
         return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, implies, moved
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     ENTERS,
@@ -39,7 +39,7 @@ from maze_nca_gym.mazes.ghosts import (
     place_ghosts,
 )
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.solvers import distances
 
 from .canonical import CanonicalPath
@@ -48,7 +48,7 @@ from .theorem import Claim, State, Steps, Theorem
 ENDS, FARS = "ends", "fars"
 MODES = ("SCOUT", "DROP", "WAIT", "LEAVE", "TURN", "BACK")
 NUMBERS = ("walker", "mode", "origin", "phase", "age")
-MOVER, LAUNCHER = (9, 9), (18, 18)
+MOVER, LAUNCHER = 9 * "DR", 18 * "DR"
 """Tiles somewhere: one that makes MOVES true, and one that launches."""
 
 
@@ -59,7 +59,7 @@ class _Flood:
         self._maze = maze
         self.inside, self.true, self.number, self.of_map = maze.inside, maze.true, maze.number, maze.of_map
 
-    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
         ghosts: dict[int, str] = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}
         return self._maze.true(ghosts[kind], at) if kind in ghosts else self._maze.tile(kind, at)
 
@@ -68,7 +68,7 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
     """Return the theorem that the automaton of the diameter with this path has a true invariant."""
     flood = canonical_path(path.order)
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         found = {**flood.axioms(_Flood(picture), at, t), **place_axioms(picture, at)}
         corner = ~picture.inside(moved(at, "U")) & ~picture.inside(moved(at, "L"))
         found["the first tile has place 0"] = implies(picture.inside(at) & corner, picture.number(PLACE, at) == 0)
@@ -106,7 +106,7 @@ class _Facts:
     age: Number
     grown: Truth
 
-    def of(self, maze: Picture, state: State, at: Offset) -> Truth:
+    def of(self, maze: Picture, state: State, at: Place) -> Truth:
         """Return whether all but the flood and the path is as it should be."""
         s, holds = self.path.signals, state(at)
         on = {name: holds[s[name]] for name in s.__members__}
@@ -134,7 +134,7 @@ class _Facts:
         facts += [implies(on[name], (place == self.walker) & (self.mode == number)) for number, name in modes]
         return implies(maze.inside(at), reduce(and_, facts) & (on["BOOT"] | (self.mode == -1)))
 
-    def of_flood(self, maze: Picture, state: State, at: Offset) -> Truth:
+    def of_flood(self, maze: Picture, state: State, at: Place) -> Truth:
         """Return whether the flood and the path are as they should be."""
         s, flood = self.path.signals, _Flood(maze)
         begins = flood.tile(Tile.SOURCE, at)
@@ -163,10 +163,10 @@ def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
     next_grown = (grown | here[s["GROW"]]) & ~launched
     then = _Facts(path, walker_next, mode_next, origin_next, phase_next, age_next, next_grown)
 
-    def after(at: Offset) -> Mapping[IntEnum, Truth]:
+    def after(at: Place) -> Mapping[IntEnum, Truth]:
         return {**local(at), s["MOVES"]: moves}
 
-    def makes_moves(at: Offset) -> Truth:
+    def makes_moves(at: Place) -> Truth:
         return reduce(or_, (held(at)[s[name]] for name in ("A_NEW", "B_NEW", "LAUNCH")))
 
     given = [maze.inside(MOVER), maze.inside(LAUNCHER), age >= 0, mode >= -1]
@@ -181,7 +181,7 @@ def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
     given += [here[s["BOOT"]] | ((mode_next == MODES.index("DROP")) & (walker_next == 0))]
     given += [_walks(now, then, maze, held, at) for at in (*around, MOVER, LAUNCHER)]
 
-    def off(at: Offset) -> Mapping[IntEnum, Truth]:
+    def off(at: Place) -> Mapping[IntEnum, Truth]:
         return dict.fromkeys(s, steps.t < 0)
 
     at_first = [now.of(maze, off, CENTRE), now.of_flood(maze, off, CENTRE)]
@@ -198,7 +198,7 @@ def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
     yield Claim("BETTER begins another flood and path", [*given, better, one == 1], [begun])
 
 
-def _walks(now: _Facts, then: _Facts, maze: Picture, state: State, at: Offset) -> Truth:
+def _walks(now: _Facts, then: _Facts, maze: Picture, state: State, at: Place) -> Truth:
     """Return whether a walker at a tile is next where the rules take it."""
     on = {name: state(at)[now.path.signals[name]] for name in (*MODES, "SKIP")}
     arrives, passable = on["SCOUT"] | on["DROP"], maze.tile(Tile.WALL, at) | on["SKIP"]

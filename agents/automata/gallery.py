@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, Number, Picture, Truth, at_least, implies, moved, shifted
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, Number, Picture, Place, Truth, at_least, implies, moved, shifted
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     KEPT,
@@ -37,7 +37,7 @@ from maze_nca_gym.mazes.ghosts import (
     place_ghosts,
 )
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
 
 from .automaton import NEIGHBOURHOODS, Automaton
 from .rules import Bits, TileView, any_on, around, several_on
@@ -151,7 +151,7 @@ def _live(see: TileView) -> Bits:
     return (lives & see(Living.BEGUN)) | (see.tile(Tile.WALL) & ~see(Living.BEGUN))
 
 
-def _living_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+def _living_axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
     """Return the game's definition."""
     before, now = picture.number(LIVES, at, t - 1), picture.number(LIVES, at, t)
     n_around = sum(picture.number(LIVES, moved(at, tap), t - 1) for tap in AROUND)
@@ -167,7 +167,7 @@ def _living_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
 def _living_ghosts(tiles: Tiles) -> Mapping[str, Any]:
     found = [(tiles == Tile.WALL).astype(np.int64)]
     for _ in range(N_STEPS):
-        n_around = np.sum([shifted(found[-1], offsets(tap)[0]) for tap in AROUND], axis=0)
+        n_around = np.sum([shifted(found[-1], tap) for tap in AROUND], axis=0)
         found.append(((n_around == 3) | ((n_around == 2) & (found[-1] == 1))).astype(np.int64))
     return {LIVES: np.stack(found)}
 
@@ -249,16 +249,16 @@ def _heads(towards: str, see: TileView) -> Bits:
     return enters | see(Following.START) if towards == "U" else enters
 
 
-def _walks(picture: Picture, at: Offset, n: Number) -> Truth:
+def _walks(picture: Picture, at: Place, n: Number) -> Truth:
     here = picture.inside(at) & (picture.number(PLACE, at) == picture.of_map(WALKER, n))
     return here & (n >= 0) & (picture.of_map(HEADING, n) >= 0)
 
 
-def _way(picture: Picture, at: Offset, towards: str) -> Truth:
+def _way(picture: Picture, at: Place, towards: str) -> Truth:
     return is_free(picture, at) & is_free(picture, moved(at, towards))
 
 
-def _walking_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+def _walking_axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
     n = t - 2
     place, first, stride = picture.number(PLACE, at), picture.number(FIRST, at), picture.of_map(STRIDE)
     before, after = picture.of_map(HEADING, n), picture.of_map(HEADING, n + 1)
@@ -274,8 +274,8 @@ def _walking_axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]
         **place_axioms(picture, at),
     }
     for heading, towards in enumerate(DIRECTIONS):
-        there = moved(at, towards)
-        step = (there[0] - at[0]) * stride + there[1] - at[1]
+        there, ((down, right),) = moved(at, towards), offsets(towards)
+        step = down * stride + right
         found[f"it is on the map, {towards}"] = implies(
             (n >= 0) & (before >= 0) & picture.inside(at) & (is_at == place + step), picture.inside(there)
         )

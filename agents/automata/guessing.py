@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Truth, is_of_map, moved
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Place, Truth, is_of_map, moved
 from maze_nca_gym.mazes.ghosts import N_TILES, PLACE, SPREAD, STRIDE, distance, has_less, is_free, known, peeling
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import Offset
+from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.tasks import Task
 
@@ -44,7 +44,7 @@ class Atom(NamedTuple):
 
     words: str
     cost: int
-    true: Callable[[Picture, Offset, Number], Truth]
+    true: Callable[[Picture, Place, Number], Truth]
     of_map: bool = False
 
 
@@ -63,7 +63,7 @@ def _kinds_read(automaton: Automaton) -> set[tuple[str, int]]:
     return {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
 
 
-def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
+def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
     """Yield mazes in which tiles are of given kinds, -1 beyond the edge: others that have been changed.
 
     A kind that every maze has once, such as the source, is there once.
@@ -72,7 +72,7 @@ def mazes_with(picture: Mapping[Offset, int], task: Task, mazes: Sequence[Tiles]
     for tiles in (mazes[i].copy() for i in rng.permutation(len(mazes))):
         (height, width), kinds = tiles.shape, np.array(list(picture.values()))
         for corner in rng.permutation([*np.ndindex(height, width)])[:12]:
-            rows, cols = (np.array(list(picture)) + corner).T
+            rows, cols = (np.concatenate([offsets(at) for at in picture]) + corner).T
             inside = (rows >= 0) & (rows < height) & (cols >= 0) & (cols < width)
             if (inside != (kinds >= 0)).any():
                 continue
@@ -129,7 +129,7 @@ def _ago(name: str, lag: int) -> str:
     return f"{name}(t - {lag})" if lag else f"{name}(t)"
 
 
-def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture, at: Offset, t: Number) -> Truth:
+def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture, at: Place, t: Number) -> Truth:
     """Return whether a ghost that changes had a value some iterations ago, or if that is None, was the tile's place."""
     found = picture.of_map(name, t - lag) if of_map else picture.number(name, at, t - lag)
     return (t >= lag) & (found == (picture.number(PLACE, at) if value is None else value))
@@ -171,7 +171,7 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     unsaid = {signal: why for signal, why in found.items() if isinstance(why, str)}
     means = {signal: "; or ".join(map(_in_words, reasons)) or "never" for signal, reasons in said.items()}
 
-    def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
+    def signals(picture: Picture, at: Place, t: Number) -> dict[IntEnum, Truth]:
         def all_of(reason: Iterable[Atom]) -> Truth:
             return reduce(and_, (atom.true(picture, at, t) for atom in reason), picture.inside(at))
 
@@ -284,11 +284,11 @@ def _times(a: int, b: int, number: str | None, cs: Mapping[str, int]) -> Iterato
     times = (f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{name}" for c, name in terms)
     told = f"t = {a}{''.join(times)}"
 
-    def time(picture: Picture, at: Offset) -> Number:
+    def time(picture: Picture, at: Place) -> Number:
         of_maze = a + sum(c * picture.of_map(name) for name, c in cs.items())
         return of_maze if number is None else of_maze + b * picture.number(number, at)
 
-    def has(picture: Picture, at: Offset) -> Truth:
+    def has(picture: Picture, at: Place) -> Truth:
         return picture.inside(at) if number is None else known(picture, number, at)
 
     cost, of_map = 2 + sum(abs(c) for c, _ in terms), number is None

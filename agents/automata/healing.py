@@ -34,10 +34,10 @@ from enum import IntEnum
 from functools import cache, partial, reduce
 from operator import or_
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, implies, moved
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
 from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_come, has_less
 from maze_nca_gym.mazes.levels import Tile
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 
 from ..policies.guarantees import StepBound
@@ -99,7 +99,7 @@ AFTER_CHANGES = (
     "with F moves from the target to the farthest tile"
 )
 NEAR_TILES = tuple(moved(CENTRE, tap) for tap in ("C", *DIRECTIONS))
-FAR_TILES = tuple({moved(at, tap) for at in NEAR_TILES for tap in ("C", *DIRECTIONS)})
+FAR_TILES = tuple(dict.fromkeys(moved(at, tap) for at in NEAR_TILES for tap in ("C", *DIRECTIONS)))
 
 
 def _changes(steps: Steps) -> Iterator[Claim]:
@@ -122,7 +122,7 @@ def _changes(steps: Steps) -> Iterator[Claim]:
     def good(maze: Picture, t: Number, off: tuple[HealingSignal, ...] = ()) -> State:
         """Return any state that is good for a maze, as after t iterations on it, with some signals off."""
 
-        def held(at: Offset) -> Mapping[IntEnum, Truth]:
+        def held(at: Place) -> Mapping[IntEnum, Truth]:
             said = steps.said(maze, at, t)
             walls = said[S.WAS_WALL] | (anything(at)[S.WAS_WALL] & (t == 0))  # after a reset walls are known already
             lasting = {**{signal: said[signal] for signal in LASTING}, S.WAS_WALL: walls}
@@ -150,18 +150,18 @@ def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
     quiet += [~failed(at)[check] for at in NEAR_TILES for check in FOUND if check != S.OPENED]
     targets = [(before.tile(Tile.TARGET, at), maze.tile(Tile.TARGET, at)) for at in FAR_TILES]
 
-    def no_shorter(at: Offset) -> Truth:
+    def no_shorter(at: Place) -> Truth:
         shorter = maze.number(DISTANCE, at) < before.number(DISTANCE, at)
         return implies(maze.true(REACHED, at), before.true(REACHED, at) & ~shorter)
 
-    def as_far(at: Offset) -> Truth:
+    def as_far(at: Place) -> Truth:
         equal = maze.number(DISTANCE, at) == before.number(DISTANCE, at)
         return implies(after(at)[S.FLOOD], before.true(REACHED, at) & maze.true(REACHED, at) & equal)
 
-    def gone(at: Offset) -> Truth:
+    def gone(at: Place) -> Truth:
         return ~(held(at)[S.FLOOD] & after(at)[S.FLOOD])
 
-    def if_nearer(picture: Picture, fact: Callable[[Offset], Truth]) -> list[Truth]:
+    def if_nearer(picture: Picture, fact: Callable[[Place], Truth]) -> list[Truth]:
         return [
             implies(has_less(picture, DISTANCE, CENTRE, towards), fact(moved(CENTRE, towards)))
             for towards in DIRECTIONS
@@ -192,10 +192,10 @@ def _after_reset(steps: Steps) -> Iterator[Claim]:
     yield Claim("a check that fails raises the alarm, and that a reset", [], alarm)
     wiped = steps.after(maze, lambda at: {**anything(at), S.RESET: t >= 0})
 
-    def walls(at: Offset) -> Mapping[IntEnum, Truth]:
+    def walls(at: Place) -> Mapping[IntEnum, Truth]:
         return {**dict.fromkeys(S, t < 0), S.WAS_WALL: maze.tile(Tile.WALL, at)}
 
-    def fresh(at: Offset) -> Mapping[IntEnum, Truth]:
+    def fresh(at: Place) -> Mapping[IntEnum, Truth]:
         return steps.said(maze, at, t + 1)
 
     yield Claim("a reset leaves nothing but walls", [], _equal(tuple(S)[:-1], wiped, walls))
@@ -227,7 +227,7 @@ def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: Int
     stays = [t >= 1, since >= 0, farthest >= 0, length <= farthest]  # the source is no farther than any tile
     stays += [implies(maze.true(REACHED, at), maze.number(DISTANCE, at) <= farthest) for at in FAR_TILES]
 
-    def right(state: State, at: Offset, t: Number, since: Number) -> Iterator[Truth]:
+    def right(state: State, at: Place, t: Number, since: Number) -> Iterator[Truth]:
         distance = maze.number(DISTANCE, at)
         lost = (since == 0) | (maze.true(REACHED, at) & (distance + since <= farthest))
         due = has_come(maze, at, t) & (since >= length - distance)

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Truth, broken_axioms
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Place, Truth, broken_axioms
 from maze_nca_gym.mazes.ghosts import has_known_axioms
 from maze_nca_gym.mazes.levels import Tiles, to_text
-from maze_nca_gym.mazes.neighbours import Offset
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import Task, check_specification
@@ -65,6 +64,7 @@ class Proof:
         lemmas: each with its result, in the order of trying.
         trials: what came of running it on small mazes, for each task of which it states a bound.
         specified: whether the answers of the theorem are those of the task's specification.
+        on: of which worlds it is, one of `prover.WORLDS`.
     """
 
     automaton: Automaton
@@ -72,6 +72,7 @@ class Proof:
     lemmas: tuple[Lemma, ...]
     trials: tuple[Trial, ...] = ()
     specified: bool = False
+    on: str = "grids"
 
     @property
     def holds(self) -> bool:
@@ -123,9 +124,10 @@ class Proof:
         n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
         n_held = sum(bool(lemma.holds) for lemma in self.lemmas)
         bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
-        mazes = "on every maze" if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
+        every = "on every maze" if self.on == "grids" else f"on all {self.on} of four doors"
+        mazes = every if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
         said = {
-            "right": f"right: shows the answer of the task {self.automaton.task} {bound}, on every maze",
+            "right": f"right: shows the answer of the task {self.automaton.task} {bound}, {every}",
             "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
             None: "; ".join(self._unproven(n_held)) or "nothing is proven of what signals are",
@@ -201,7 +203,7 @@ class Proof:
         write_all(contents)
 
 
-def prove(automaton: Automaton | str) -> Proof:
+def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
     """Prove what can be proven of an automaton: that it is right, or else what its signals are.
 
     It is first run on small mazes, if it states a bound; one with a wrong answer refutes it. To be right, it must be
@@ -215,51 +217,54 @@ def prove(automaton: Automaton | str) -> Proof:
 
     Args:
         automaton: an automaton, or the name of one.
+        on: the worlds of which it is proven: mazes ("grids"); "graphs" with four doors at each place, which lead back
+            (`mazes.graphs`), loops and double doors too; or "bipartite graphs", in which each move leads from one half
+            to the other. What signals are is guessed from mazes all the same.
 
     Returns:
         The proof. `verdict` says what is proven; where that is nothing, it is the attempt that came nearest.
 
     Raises:
-        ValueError: no automaton; a theorem with more or fewer answers than the automaton; or axioms that are not true
-            of a small maze.
+        ValueError: no automaton; other worlds, or an automaton that reads what graphs do not have; a theorem with more
+            or fewer answers than the automaton; or axioms that are not true of a small maze.
         ImportError: z3 is not installed.
     """
     from .compiling.config import find_automaton
 
     automaton = find_automaton(automaton)
     with fresh_context():
-        return _proof_of(automaton) if automaton.slows is None else _slowed(automaton, automaton.slows)
+        return _proof_of(automaton, on) if automaton.slows is None else _slowed(automaton, automaton.slows, on)
 
 
-def _proof_of(automaton: Automaton) -> Proof:
+def _proof_of(automaton: Automaton, on: str) -> Proof:
     """Return the proof of an automaton that does not slow another, see `prove`."""
     task, trials = automaton.problem, tuple(tried(automaton))
     if any(trial.wrong is not None for trial in trials):
-        return Proof(automaton, NOTHING, (), trials)
+        return Proof(automaton, NOTHING, (), trials, on=on)
 
     attempts = list[Proof]()
     for specified, theorem in _theorems(automaton, task):
         if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
             _check_axioms(automaton, theorem)
         tell = _written if theorem.signals is not None else _guessed
-        lemmas, theorem = tell(automaton, theorem)
-        attempts.append(Proof(automaton, theorem, lemmas, trials, specified))
+        lemmas, theorem = tell(automaton, theorem, on)
+        attempts.append(Proof(automaton, theorem, lemmas, trials, specified, on))
         if attempts[-1].verdict is not None or theorem.further is not Theorem.further:
             return attempts[-1]
     # the nearest is the one of which most lemmas hold
     return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / (len(proof.lemmas) or 1))
 
 
-def _slowed(automaton: Automaton, other: Automaton) -> Proof:
+def _slowed(automaton: Automaton, other: Automaton, on: str) -> Proof:
     """Return the proof of an automaton that does the same as another, more slowly: that of the other, and that it does.
     Its bound is that of the other times its pace."""
     less, theorem = Fraction(1, automaton.pace), other.theorem if automaton.task == other.task else None
     bound = None if automaton.bound is None else scaled(automaton.bound, less)
     also = {name: scaled(each, less) for name, each in automaton.also.items()}
-    proof = prove(replace(other, task=automaton.task, bound=bound, also=also, theorem=theorem))
+    proof = prove(replace(other, task=automaton.task, bound=bound, also=also, theorem=theorem), on=on)
     if proof.verdict in (None, "refuted"):
         return replace(proof, automaton=automaton)
-    lemmas = tuple(Prover(automaton, NOTHING).slowed(other, automaton.pace))
+    lemmas = tuple(Prover(automaton, NOTHING, on).slowed(other, automaton.pace))
     return replace(proof, automaton=automaton, lemmas=(*proof.lemmas, *lemmas), trials=tuple(tried(automaton)))
 
 
@@ -303,7 +308,7 @@ def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
     """
     theorem, other = _as_theorem(specification), _labelled(named)
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> Mapping[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> Mapping[str, Truth]:
         return {**theorem.axioms(picture, at, t), **other(picture, at, t)}
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
@@ -335,10 +340,10 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
             )
 
 
-def _written(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...], Theorem]:
+def _written(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lemma, ...], Theorem]:
     """Return the lemmas of a theorem that says what signals are. If all hold, but it is not true of small mazes, then
     axioms of its author are not: a lemma that is false says so."""
-    lemmas, task = tuple(Prover(automaton, theorem).lemmas()), automaton.problem
+    lemmas, task = tuple(Prover(automaton, theorem, on).lemmas()), automaton.problem
     written = replace(automaton, theorem=theorem)
     (maze, *_) = small_mazes(task)
     picture = MazePicture(maze[None], theorem.ghosts(maze[None]))
@@ -362,7 +367,7 @@ def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
             yield about
 
 
-def _guessed(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...], Theorem]:
+def _guessed(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lemma, ...], Theorem]:
     """Return the lemmas of a theorem, with its signals guessed: none if nothing can be said of an answer.
 
     The first counterexample that some maze is like becomes a further run, from which they are guessed again.
@@ -376,7 +381,7 @@ def _guessed(automaton: Automaton, theorem: Theorem) -> tuple[tuple[Lemma, ...],
         guessed, lemmas = replace(automaton, theorem=found), []
         if found.unsaid.keys() & {*automaton.answers}:  # what is proven would say nothing of this answer
             break
-        for lemma in Prover(automaton, found).lemmas():
+        for lemma in Prover(automaton, found, on).lemmas():
             lemmas.append(lemma)
             if left and not lemma.holds and lemma.kinds:
                 like = mazes_with(lemma.kinds, task, mazes)

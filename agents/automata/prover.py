@@ -18,11 +18,13 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Truth, moved
-from maze_nca_gym.mazes.ghosts import N_TILES
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, moved
+from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES
 from maze_nca_gym.mazes.levels import Kind, Tile
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, Offset
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from maze_nca_gym.mazes.small import kinds_once, small_mazes
+from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.options import check
 
 from .automaton import NEIGHBOURHOODS, Automaton
 from .rules import Rule
@@ -34,6 +36,13 @@ FAR = 5
 """Largest offset of a tile that a counterexample shows."""
 STATED = "stated: "
 """How the name of an axiom begins that is its author's, not the library's."""
+WORLDS: dict[str, tuple[str, ...]] = {
+    "grids": (),
+    "bipartite graphs": (GRID, STATED),
+    "graphs": (GRID, STATED, BIPARTITE),
+}
+"""Of which worlds a proof may be: mazes, or graphs of four doors; with how the names of axioms begin that it does not
+suppose. Of an author's axioms nobody knows whether they hold on graphs."""
 SAID = "is what the theorem says"
 """How the claim about a signal ends."""
 About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
@@ -62,7 +71,7 @@ class Lemma:
     seconds: float
     axioms: tuple[str, ...] = ()
     counterexample: str = ""
-    kinds: Mapping[Offset, int] = field(default_factory=dict, repr=False)
+    kinds: Mapping[Place, int] = field(default_factory=dict, repr=False)
     asked: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False)
 
     @property
@@ -73,30 +82,38 @@ class Lemma:
 
 
 class _SymbolicPicture:
-    """A picture of symbols, each made at its first use."""
+    """A picture of symbols, each made at its first use; on a grid, walks to one tile are one place."""
 
-    def __init__(self, z3: Any, prefix: str = "") -> None:
-        self._z3, self._prefix, self.made = z3, prefix, dict[tuple[str, Offset | None], Any]()
+    def __init__(self, z3: Any, is_grid: bool, prefix: str = "") -> None:
+        self._z3, self._is_grid, self._prefix = z3, is_grid, prefix
+        self.made = dict[tuple[str, Place | None], Any]()
 
-    def _symbol(self, sort: str, name: str, at: Offset | None = None) -> Any:
+    def _symbol(self, sort: str, name: str, at: Place | None = None) -> Any:
+        if at is not None and self._is_grid:
+            ((down, right),) = offsets(at)
+            at = "U" * -down + "D" * down + "L" * -right + "R" * right or CENTRE
         if (name, at) not in self.made:
-            self.made[name, at] = getattr(self._z3, sort)(self._prefix + _placed(name, at))
+            self.made[name, at] = getattr(self._z3, sort)(self._prefix + self.placed(name, at))
         return self.made[name, at]
 
-    def kind(self, at: Offset) -> Number:
+    def placed(self, name: str, at: Place | None) -> str:
+        """Return the name of a symbol at a place, None for one of the map."""
+        return name if at is None else " ".join([name, *(map(str, offsets(at)[0]) if self._is_grid else [at])])
+
+    def kind(self, at: Place) -> Number:
         return self._symbol("Int", "kind", at)  # -1 is beyond the edge
 
-    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
         return self.kind(at) == int(kind)
 
-    def inside(self, at: Offset = CENTRE) -> Truth:
+    def inside(self, at: Place = CENTRE) -> Truth:
         return self.kind(at) >= 0
 
-    def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
+    def true(self, ghost: str, at: Place = CENTRE) -> Truth:
         return self._symbol("Bool", ghost, at) & self.inside(at)
 
-    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
-        return self._symbol("Int", ghost, at) if when is None else self._changing(_placed(ghost, at), when)
+    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
+        return self._symbol("Int", ghost, at) if when is None else self._changing(self.placed(ghost, at), when)
 
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
         return self._symbol("Int", ghost) if when is None else self._changing(ghost, when)
@@ -105,14 +122,10 @@ class _SymbolicPicture:
         return self._z3.Function(self._prefix + name, self._z3.IntSort(), self._z3.IntSort())(when)
 
 
-def _placed(name: str, at: Offset | None) -> str:
-    return name if at is None else f"{name} {at[0]} {at[1]}"
-
-
 class _See:
     """A view of a picture for rules at a tile."""
 
-    def __init__(self, picture: Picture, state: State, at: Offset = CENTRE) -> None:
+    def __init__(self, picture: Picture, state: State, at: Place = CENTRE) -> None:
         self._picture, self._state, self._at = picture, state, at
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
@@ -125,11 +138,24 @@ class _See:
 class Prover:
     """The lemmas about an automaton in terms of a theorem, which are the `theorem.Steps` of further claims too.
 
+    On graphs nothing commutes: the tile above the left neighbour need not be that to the left of the upper one. Places
+    are walks then, two of which may lead to the same tile, through a loop or two doors: no axiom says that they do not.
+
     Raises:
+        ValueError: other worlds than `WORLDS`; or on graphs, an automaton that reads tiles at corners, or with signals
+            that are the same everywhere because neighbours agree: a graph need not be connected.
         ImportError: z3 is not installed, or another one is loaded in this process.
     """
 
-    def __init__(self, automaton: Automaton, theorem: Theorem) -> None:
+    def __init__(self, automaton: Automaton, theorem: Theorem, on: str = "grids") -> None:
+        check(on in WORLDS, unknown_name("kind of worlds", on, WORLDS))
+        self._left_out, self._is_grid = WORLDS[on], on == "grids"
+        agreed = [signal.name for signal in automaton.everywhere if signal is not automaton.pooled]
+        for wrong, what in (
+            (automaton.neighbourhood != 5, "it reads tiles at corners, which graphs do not have"),
+            (agreed, f"{', '.join(agreed)} are the same everywhere on connected graphs alone"),
+        ):
+            check(self._is_grid or not wrong, f"nothing of {automaton.name} can be proven on {on}: {what}")
         maps = Path("/proc/self/maps")
         if "z3" not in sys.modules and maps.exists() and "/libz3." in maps.read_text(errors="replace"):
             # C++ shares some symbols of both whatever the loader is told, and z3 then ends the process
@@ -143,7 +169,7 @@ class Prover:
         self._z3 = z3
         self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
-        self.picture = _SymbolicPicture(self._z3)
+        self.picture = _SymbolicPicture(self._z3, self._is_grid)
         self.t = self.picture.of_map("t")
         self._facts = [self.t >= 0]  # what numbers are, which no axiom needs to say
         self._axioms: list[tuple[str, Truth]] = []
@@ -157,7 +183,7 @@ class Prover:
             picture.kind(at)  # is made, even if no axiom reads it
             for name, fact in self._theorem.axioms(picture, at, self.t).items():
                 fact = self._z3.And(fact)  # of a plain bool too
-                if not (name.startswith(STATED) and fact.get_id() in said):
+                if not name.startswith(self._left_out) and not (name.startswith(STATED) and fact.get_id() in said):
                     self._axioms.append((name, fact))
                     said.add(fact.get_id())
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
@@ -165,7 +191,7 @@ class Prover:
 
     def maze(self, name: str) -> _SymbolicPicture:
         """Return another maze of the same size, see `Steps`."""
-        picture = _SymbolicPicture(self._z3, f"{name} ")
+        picture = _SymbolicPicture(self._z3, self._is_grid, f"{name} ")
         self._suppose(picture)
         places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
         self._facts += [picture.inside(at) == self.picture.inside(at) for at in places]
@@ -174,9 +200,9 @@ class Prover:
     def state(self, name: str) -> State:
         """Return any state, see `Steps`."""
 
-        def holds(signal: IntEnum, at: Offset) -> Truth:
+        def holds(signal: IntEnum, at: Place) -> Truth:
             where = None if signal in self._automaton.everywhere else at
-            return self._z3.Bool(_placed(f"{name} {signal.name}", where)) & self.picture.inside(at)
+            return self._z3.Bool(self.picture.placed(f"{name} {signal.name}", where)) & self.picture.inside(at)
 
         return cache(lambda at: {signal: holds(signal, at) for signal in self._automaton.signals})
 
@@ -185,13 +211,13 @@ class Prover:
         used = (self._automaton.rules if rules is None else rules).items()
         return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in used})
 
-    def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+    def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
         """Return what the theorem says, see `Steps`; of other signals, anything, and each time something else."""
         said = self._said(picture, at, t)
         self._n_unsaid += 1
         return said if len(said) == len(self._automaton.signals) else {**self.state(f"{self._n_unsaid}")(at), **said}
 
-    def _said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+    def _said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
         assert self._theorem.signals is not None
         return self._theorem.signals(picture, at, t)
 
@@ -201,7 +227,7 @@ class Prover:
         pooled, elsewhere = self._automaton.pooled, self.picture.of_map("elsewhere") > 0
         return {name: on | elsewhere if name is pooled else on for name, on in switched.items()}
 
-    def invariant(self, picture: Picture, state: State, at: Offset = CENTRE) -> Truth:
+    def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
         """Return whether the invariant is true of a tile, see `Steps`."""
         assert self._automaton.invariant is not None
         return self._automaton.invariant(_See(picture, state, at))
@@ -316,7 +342,7 @@ class Prover:
         then = self.invariant(picture, lambda at: self._pooled(self.after(picture, any_state)(at)))
         yield self._lemma("invariant", "the invariant is kept", then, inside, *before)
         if self._automaton.heals:
-            other = _SymbolicPicture(z3, "before ")
+            other = _SymbolicPicture(z3, self._is_grid, "before ")
             of_other = [other.kind(CENTRE) >= 0, other.kind(CENTRE) < len(self._automaton.kinds)]
             held = self.invariant(other, any_state)
             claim = "the invariant does not depend on the maze"
@@ -343,7 +369,9 @@ class Prover:
             once = [~(self.picture.tile(kind, p) & self.picture.tile(kind, q)) for kind, (p, q) in pairs]
             likely = self._solver(*given, z3.Not(statement), *once)
             solver = likely if likely.check() == z3.sat else solver
-        kinds, drawn = _draw(self.picture, solver.model(), of_task) if found == z3.sat else ({}, "")
+        kinds, drawn = (
+            _draw(self.picture, solver.model(), of_task, FAR if self._is_grid else 1) if found == z3.sat else ({}, "")
+        )
         holds = None if found == z3.unknown else found == z3.unsat
         used = {self._axioms[int(str(each)[1:])][0] for each in solver.unsat_core()} if holds else ()
         near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
@@ -391,7 +419,7 @@ def fresh_context() -> Iterator[None]:
         z3.z3._main_ctx = before
 
 
-def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tuple[dict[Offset, int], str]:
+def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:
     """Return the kinds of tile of a counterexample, and all of it as text.
 
     First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
@@ -402,11 +430,12 @@ def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind]) -> tup
         return str(model.eval(symbol, model_completion=True))
 
     drawn = {at: symbol for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
-    kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if max(map(abs, at)) <= FAR}  # some may be anywhere
-    reach = max(abs(step) for at in kinds for step in at)
+    kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if len(at) <= far}  # some may be anywhere
+    by_offset = {offset: kind for at, kind in kinds.items() for offset in offsets(at)}
+    reach = max(abs(step) for offset in by_offset for step in offset)
     span = range(-reach, reach + 1)
     glyphs = {-1: " ", **{number: kind.letter for number, kind in enumerate(of_task)}}
-    rows = ["".join(glyphs.get(kinds[row, col], "?") if (row, col) in kinds else "?" for col in span) for row in span]
+    rows = ["".join(glyphs.get(by_offset.get((row, col), -2), "?") for col in span) for row in span]
     numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
     lines = []
     for tap in NEIGHBOURHOODS[5]:

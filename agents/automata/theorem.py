@@ -13,13 +13,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import Answer, Ghosts, Number, Picture, Truth  # noqa: F401 (of Theorem's constructor)
+from maze_nca_gym.mazes.facts import Answer, Ghosts, Number, Picture, Place, Truth  # noqa: F401 (of Theorem's constructor)
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.mazes.neighbours import Offset
 
 from .rules import Rule
 
-State: TypeAlias = Callable[[Offset], Mapping[IntEnum, Truth]]
+State: TypeAlias = Callable[[Place], Mapping[IntEnum, Truth]]
 """What every tile holds."""
 
 
@@ -44,7 +43,7 @@ class Steps(Protocol):
         """Return the state after an iteration on a maze, by the automaton's rules or by others; of a pooled signal,
         whether the tile switches it on."""
 
-    def said(self, picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+    def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
         """Return what the theorem says of a tile's signals after t iterations on a maze."""
 
     def invariant(self, picture: Picture, state: State) -> Truth:
@@ -85,7 +84,7 @@ class Theorem(Ghosts):
         domain: the mazes of which it is true; None for all.
     """
 
-    signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]] | None = None
+    signals: Callable[[Picture, Place, Number], Mapping[IntEnum, Truth]] | None = None
     shown: str = ""
     further: Callable[[Steps], Iterable[Claim]] = lambda steps: ()
     means: Mapping[IntEnum, str] = field(default_factory=dict)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from maze_nca_gym.mazes.families import FAMILIES, Family, register_family, test_levels, validation_levels
     from maze_nca_gym.mazes.generation import GENERATORS, generate, register_generator
+    from maze_nca_gym.mazes.graphs import Graph
     from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
     from maze_nca_gym.mazes.levels import (
         KINDS,
@@ -75,6 +76,7 @@ __all__ = [
     "BenchmarkSet",
     "BreedingSchedule",
     "Family",
+    "Graph",
     "Guidance",
     "Kind",
     "LevelPopulation",

@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.mazes.neighbours import Offset, offsets
+from maze_nca_gym.mazes.neighbours import OPPOSITE, offsets
 
-CENTRE: Offset = (0, 0)
+Place: TypeAlias = str
+"""A tile, by the walk that leads to it from the tile in the middle: a word of U, L, D and R in which no letter takes
+back the one before, or "C". On a grid UL and LU are the same tile; on other graphs they need not be."""
+CENTRE: Place = "C"
 Truth: TypeAlias = Any
 """A boolean: a solver's, or one for each tile of some maps, (N, H, W) bool. `&`, `|`, `~` and `==` combine them."""
 Number: TypeAlias = Any
@@ -27,21 +30,21 @@ MARGIN = 3
 
 
 class Picture(Protocol):
-    """A tile and those around it, with their kinds and ghosts; places are offsets (rows down, columns right).
+    """A tile and those around it, with their kinds and ghosts; places are walks.
 
     A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
     """
 
-    def tile(self, kind: int, at: Offset = CENTRE) -> Truth:
+    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
         """Return whether a tile is of a kind; beyond the edge it is of none."""
 
-    def inside(self, at: Offset = CENTRE) -> Truth:
+    def inside(self, at: Place = CENTRE) -> Truth:
         """Return whether a tile is on the map."""
 
-    def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
+    def true(self, ghost: str, at: Place = CENTRE) -> Truth:
         """Return a ghost that is a boolean of a tile; beyond the edge it is false."""
 
-    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
+    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
         """Return a ghost that is an integer of a tile; beyond the edge it may be any."""
 
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
@@ -52,7 +55,7 @@ class Answer(NamedTuple):
     """A set of tiles that answers a task: (picture, at) -> whether a tile is part of it; and (picture) -> the number of
     its moves L, on which bounds of iterations depend."""
 
-    shown: Callable[[Picture, Offset], Truth]
+    shown: Callable[[Picture, Place], Truth]
     n_moves: Callable[[Picture], Number]
 
 
@@ -68,7 +71,7 @@ class Ghosts:
         answers: what each answer of a task is, in terms of the ghosts; none if they are about something else.
     """
 
-    axioms: Callable[[Picture, Offset, Number], Mapping[str, Truth]]
+    axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     answers: tuple[Answer, ...] = ()
 
@@ -76,10 +79,12 @@ class Ghosts:
         return f"<Ghosts with {len(self.answers)} answers>"
 
 
-def moved(at: Offset, tap: str) -> Offset:
+def moved(at: Place, tap: str) -> Place:
     """Return the tile at a tap of another, such as the one above it for "U"."""
-    ((down, right),) = offsets(tap)
-    return at[0] + down, at[1] + right
+    for step in tap:
+        on, back = at if at != CENTRE else "", OPPOSITE.get(step)
+        at = (on.removesuffix(back) if back and on.endswith(back) else on + step.strip(CENTRE)) or CENTRE
+    return at
 
 
 def implies(condition: Truth, then: Truth) -> Truth:
@@ -125,19 +130,19 @@ class MazePicture:
             for name, value in ((name, np.asarray(value)) for name, value in ghosts.items())
         }
 
-    def tile(self, kind: int, at: Offset = CENTRE) -> NDArray[np.bool_]:
+    def tile(self, kind: int, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return whether the tiles there are of a kind, (N, H, W) bool."""
         return shifted(self._tiles, at, beyond=-1) == kind
 
-    def inside(self, at: Offset = CENTRE) -> NDArray[np.bool_]:
+    def inside(self, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return whether there are tiles, (N, H, W) bool."""
         return shifted(self._tiles, at, beyond=-1) >= 0
 
-    def true(self, ghost: str, at: Offset = CENTRE) -> NDArray[np.bool_]:
+    def true(self, ghost: str, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return a boolean of the tiles there, (N, H, W) bool."""
         return shifted(self._ghosts[ghost], at, beyond=False)
 
-    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
+    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer of the tiles there, (N, H, W) int64; 0 beyond the edge."""
         return shifted(self._value(ghost, when), at, beyond=0)
 
@@ -154,11 +159,12 @@ class MazePicture:
         return found[:, 0, 0, 0] if np.ndim(when) else found
 
 
-def shifted(values: NDArray[Any], at: Offset, beyond: int = 0) -> NDArray[Any]:
-    """Return the values that tiles have at an offset from each tile of a map, (..., H, W) like the values."""
-    (height, width), most = values.shape[-2:], max(map(abs, at))
+def shifted(values: NDArray[Any], at: Place, beyond: int = 0) -> NDArray[Any]:
+    """Return the values that tiles have at a place as seen from each tile of a map, (..., H, W) like the values."""
+    (height, width), ((down, right),) = values.shape[-2:], offsets(at)
+    most = max(abs(down), abs(right))
     framed = _framed(values, most, beyond)
-    return framed[..., most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]
+    return framed[..., most + down : most + down + height, most + right : most + right + width]
 
 
 def _framed(values: NDArray[Any], margin: int, beyond: int) -> NDArray[Any]:

@@ -34,6 +34,7 @@ from maze_nca_gym.mazes.facts import (
     MazePicture,
     Number,
     Picture,
+    Place,
     Truth,
     at_least,
     implies,
@@ -41,7 +42,7 @@ from maze_nca_gym.mazes.facts import (
     shifted,
 )
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
 from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
 from maze_nca_gym.support.options import ReadOnly
 
@@ -51,7 +52,10 @@ PLACE, STRIDE, KEPT, ROUND, COMPONENT = "place", "stride", "kept", "round", "com
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
 N_TILES, SPREAD = "n_tiles", "spread"
-Fact: TypeAlias = Callable[[Picture, Offset], Truth]
+GRID, BIPARTITE = "on a grid, ", "in bipartite worlds, "
+"""How the names of axioms begin that are not true of all graphs of four doors, but of grids alone; or of worlds in
+which each move leads from one of two halves to the other, as in grids."""
+Fact: TypeAlias = Callable[[Picture, Place], Truth]
 """What is true of some tiles."""
 _AXIOMS = WeakSet[Callable[..., Any]]()
 """The axioms that functions of this module have made."""
@@ -63,7 +67,7 @@ def has_known_axioms(ghosts: Ghosts) -> bool:
 
 
 def _known(
-    axioms: Callable[[Picture, Offset, Number], Mapping[str, Truth]],
+    axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]],
     ghosts: Callable[[Tiles], Mapping[str, Any]],
     answers: tuple[Answer, ...] = (),
 ) -> Ghosts:
@@ -71,7 +75,7 @@ def _known(
     return Ghosts(axioms, ghosts, answers)
 
 
-def is_free(picture: Picture, at: Offset) -> Truth:
+def is_free(picture: Picture, at: Place) -> Truth:
     """Return whether a tile is on the map and not a wall."""
     return picture.inside(at) & ~picture.tile(Tile.WALL, at)
 
@@ -81,18 +85,18 @@ def of_kind(*kinds: int) -> Fact:
     return lambda picture, at: reduce(or_, (picture.tile(kind, at) for kind in kinds))
 
 
-def known(picture: Picture, number: str, at: Offset) -> Truth:
+def known(picture: Picture, number: str, at: Place) -> Truth:
     """Return whether a tile has a number: it is not -1, nor is the tile beyond the edge."""
     return picture.inside(at) & (picture.number(number, at) >= 0)
 
 
-def has_less(picture: Picture, number: str, at: Offset, tap: str) -> Truth:
+def has_less(picture: Picture, number: str, at: Place, tap: str) -> Truth:
     """Return whether the neighbour at a tap has less of a number."""
     there = moved(at, tap)
     return known(picture, number, there) & (picture.number(number, there) < picture.number(number, at))
 
 
-def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
+def flooded(picture: Picture, at: Place, t: Number) -> Truth:
     """Return whether a tile is reached in fewer than t moves."""
     return picture.true(REACHED, at) & (picture.number(DISTANCE, at) < t)
 
@@ -100,7 +104,7 @@ def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
 def both_of(*parts: Ghosts) -> Ghosts:
     """Return several ghosts, which have other names, in one, with all their answers."""
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         return {
             f"{name}{f' ({i})' if i else ''}": fact
             for i, part in enumerate(parts)
@@ -121,7 +125,7 @@ def _named(ghost: str, name: str) -> str:
     return f"{ghost} {name}".rstrip()
 
 
-def _by_weight(weights: Mapping[int, int], picture: Picture, at: Offset) -> list[tuple[int, Truth]]:
+def _by_weight(weights: Mapping[int, int], picture: Picture, at: Place) -> list[tuple[int, Truth]]:
     """Return each weight that a tile may have, with whether it has it."""
     found = [(weight, picture.tile(kind, at)) for kind, weight in weights.items()]
     return [*found, (1, ~reduce(or_, (is_kind for _, is_kind in found)) if found else picture.inside(at))]
@@ -129,9 +133,9 @@ def _by_weight(weights: Mapping[int, int], picture: Picture, at: Offset) -> list
 
 def distance_axioms(
     picture: Picture,
-    at: Offset,
+    at: Place,
     start: Truth,
-    around: Iterable[Offset],
+    around: Iterable[Place],
     free: Fact = is_free,
     weights: Mapping[int, int] | None = None,
     name: str = "",
@@ -151,7 +155,7 @@ def distance_axioms(
     reached, distance, around = picture.true(reached_name, at), picture.number(distance_name, at), list(around)
     weights = {} if weights is None else weights
 
-    def nearer_by(weight: int, there: Offset) -> Truth:
+    def nearer_by(weight: int, there: Place) -> Truth:
         return picture.true(reached_name, there) & (picture.number(distance_name, there) == distance - weight)
 
     found = {
@@ -184,7 +188,7 @@ def _settled(found: NDArray[Any], taps: Sequence[str], passable: Any, far: int, 
     """Return (N, H, W) numbers that no neighbour lessens any more by its own and a step, -1 where they are not below
     `far`."""
     while True:
-        through = [shifted(np.minimum(found + step, far), offsets(tap)[0], beyond=far) for tap in taps]
+        through = [shifted(np.minimum(found + step, far), tap, beyond=far) for tap in taps]
         less = np.where(passable, np.minimum(found, np.min(through, axis=0)), far)
         if (less == found).all():
             return np.where(found < far, found, -1)
@@ -217,12 +221,12 @@ def distance(
     if any(weight < 1 for weight in given.values()):
         raise ValueError(f"weights must be at least 1, got {min(given.values())}")
 
-    def is_start(picture: Picture, at: Offset) -> Truth:
+    def is_start(picture: Picture, at: Place) -> Truth:
         return chosen(picture, at) & free(picture, at)
 
     heaviest = max([1, *given.values()])
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         around = [moved(at, tap) for tap in taps]
         most = heaviest * (picture.of_map(N_TILES) - 1)
         return {
@@ -256,7 +260,7 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
     flood, spread_name = distance(starts, taps, free=free, name=name), _named(SPREAD, name)
     reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         spread = picture.of_map(spread_name)
         return {
             **flood.axioms(picture, at, t),
@@ -278,7 +282,7 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
 class _Seen:
     """What a rule of a fixpoint sees of a picture: relations at places, perhaps only what is on before a stage."""
 
-    def __init__(self, picture: Picture, at: Offset, below: Number | None = None) -> None:
+    def __init__(self, picture: Picture, at: Place, below: Number | None = None) -> None:
         self._picture, self._at, self._below = picture, at, below
 
     def __call__(self, name: str, tap: str = "C") -> Truth:
@@ -331,7 +335,7 @@ class Fixpoint:
         """Return the relations as ghosts: what is on, and its stage."""
         names, alone = [*self.rules], len(self.rules) == 1
 
-        def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
             most = picture.of_map(SPREAD) if alone else len(names) * picture.of_map(N_TILES) - 1
             found = {"no more tiles are on than there are": picture.of_map(SPREAD) < picture.of_map(N_TILES)}
             for name, rule in self.rules.items():
@@ -469,19 +473,19 @@ def canonical_path(
     path_name, enters = _named(ON_PATH, name), {towards: _named(ghost, name) for towards, ghost in ENTERS.items()}
 
     # whether a move is part of a shortest path, and whether it is the first of these in the order
-    def leads(picture: Picture, at: Offset, towards: str) -> Truth:
+    def leads(picture: Picture, at: Place, towards: str) -> Truth:
         there, far = moved(at, towards), picture.number(distance_name, at)
         near = (has & (far >= picture.number(distance_name, there) + w) for w, has in _by_weight(given, picture, there))
         return known(picture, distance_name, there) & reduce(or_, near)
 
-    def goes(picture: Picture, at: Offset, towards: str) -> Truth:
+    def goes(picture: Picture, at: Place, towards: str) -> Truth:
         earlier = (leads(picture, at, rival) for rival in order[: order.index(towards)])
         return reduce(lambda kept, rival: kept & ~rival, earlier, leads(picture, at, towards))
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         reached, far = picture.true(reached_name, at), picture.number(distance_name, at)
         on_path, length = picture.true(path_name, at), picture.of_map(length_name)
-        begins, around = picture.tile(start, at) & reached, [moved(at, towards) for towards in DIRECTIONS]
+        begins = picture.tile(start, at) & reached
         entered = reduce(or_, (picture.true(ghost, at) for ghost in enters.values()))
         # facts of one tile
         found = {
@@ -497,8 +501,8 @@ def canonical_path(
         for towards in DIRECTIONS:
             there, before = moved(at, towards), moved(at, OPPOSITE[towards])
             if not several and not given:
-                # on a grid a move changes the parity of every distance, so none of them stays the same
-                found[f"distances of neighbours differ, {towards}"] = implies(
+                # a move changes the parity of every distance, so none of them stays the same
+                found[f"{BIPARTITE}distances of neighbours differ, {towards}"] = implies(
                     reached & picture.true(reached_name, there), picture.number(distance_name, there) != far
                 )
             found[f"the path enters along canonical moves, {towards}"] = picture.true(enters[towards], at) == (
@@ -523,11 +527,10 @@ def canonical_path(
                 found["a step is no longer than the heaviest, the last than the end"] = (n_steps >= 0) & implies(
                     n_steps >= 1, length <= heaviest * (n_steps - 1) + given.get(end, 1)
                 )
-        # facts of any two tiles close by
-        for p, q in combinations((at, *around), 2):
-            found[f"no two tiles of the path are equally far, {p} {q}"] = implies(
-                picture.true(path_name, p) & picture.true(path_name, q),
-                picture.number(distance_name, p) != picture.number(distance_name, q),
+        # two tiles close by may be one, on a graph, so no axiom says that they are not equally far
+        for one, other in combinations(DIRECTIONS, 2):
+            found[f"the path comes in by one move at most, {one} {other}"] = ~(
+                picture.true(enters[one], at) & picture.true(enters[other], at)
             )
         return found
 
@@ -539,7 +542,7 @@ def canonical_path(
         found[length_name] = np.sum(found[distance_name], axis=(1, 2), where=here, keepdims=True)
         while here.any():
             path, steps, n = path | here, np.where(here, n, steps), n + 1
-            comes = {d: shifted(here & moves[d], offsets(OPPOSITE[d])[0]) for d in order}
+            comes = {d: shifted(here & moves[d], OPPOSITE[d]) for d in order}
             entering = {d: entering[d] | comes[d] for d in DIRECTIONS}
             here = reduce(or_, comes.values())
         if given:
@@ -554,12 +557,12 @@ def canonical_path(
     return _known(axioms, ghosts, (answer,))
 
 
-def entered(picture: Picture, at: Offset) -> Truth:
+def entered(picture: Picture, at: Place) -> Truth:
     """Return whether the path comes into a tile by some move."""
     return reduce(or_, (picture.true(ENTERS[towards], at) for towards in DIRECTIONS))
 
 
-def has_come(picture: Picture, at: Offset, t: Number) -> Truth:
+def has_come(picture: Picture, at: Place, t: Number) -> Truth:
     """Return whether t iterations are enough for the path to come to a tile on it, after a flood from its end."""
     return t >= 2 * picture.of_map(LENGTH) + 1 - picture.number(DISTANCE, at)
 
@@ -567,7 +570,7 @@ def has_come(picture: Picture, at: Offset, t: Number) -> Truth:
 def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghosts:
     """Return a number for each set of free tiles that are joined by moves, COMPONENT; other tiles have -1."""
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         number = picture.number(COMPONENT, at)
         found = {"free tiles have a number": implies(picture.inside(at), (number >= 0) == free(picture, at))}
         for there in (moved(at, tap) for tap in taps):
@@ -593,7 +596,7 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
     simple path from the source to the target is closed, so all its tiles are KEPT.
     """
 
-    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         kept, turn = picture.true(KEPT, at), picture.number(ROUND, at)
         taken, near = picture.tile(kind, at) & ~kept, [moved(at, towards) for towards in DIRECTIONS]
 
@@ -616,7 +619,7 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
         turn, n = np.full(tiles.shape, -1), 0
         while True:
             kept = (tiles != Tile.WALL) & (turn < 0)
-            n_left = sum(shifted(kept, offsets(towards)[0]).astype(np.int64) for towards in DIRECTIONS)
+            n_left = sum(shifted(kept, towards).astype(np.int64) for towards in DIRECTIONS)
             taken = kept & (tiles == kind) & (n_left < least)
             if not taken.any():
                 return {KEPT: kept, ROUND: turn}
@@ -625,7 +628,7 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
     return _known(axioms, ghosts)
 
 
-def place_axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
+def place_axioms(picture: Picture, at: Place) -> dict[str, Truth]:
     """Return what is true of PLACE, a number for each tile, and of STRIDE, by which it is larger one row below.
 
     STRIDE is odd, so of two neighbours one has an even place.
@@ -633,9 +636,9 @@ def place_axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
     place, stride = picture.number(PLACE, at), picture.of_map(STRIDE)
     found = {"rows have more than two places, and an odd number": (stride > 2) & (stride % 2 == 1)}
     for towards in DIRECTIONS:
-        there = moved(at, towards)
-        step = (there[0] - at[0]) * stride + there[1] - at[1]
-        found[f"places of neighbours, {towards}"] = implies(
+        there, ((down, right),) = moved(at, towards), offsets(towards)
+        step = down * stride + right
+        found[f"{GRID}places of neighbours, {towards}"] = implies(
             picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + step
         )
     return found

@@ -1,0 +1,100 @@
+"""A policy on a graph: it reads what is behind the four doors of each place, in place of a tile's four neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from maze_nca_gym.mazes.graphs import Graph
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
+
+from ..policies.handcoded.base import HandcodedNCA
+from ..policies.policy import Policy
+from ..policies.program import RELU, rectified
+
+
+class OnGraph(Policy):
+    """A policy that runs on the places of a graph, whose kinds are its mazes, in the shape of `Graph.tiles`.
+
+    `rollout`, `iterate`, `solve` and `evaluate` take it, with `graph.tiles` as levels or other kinds of these places;
+    what is optimal is decided on the graph. Nothing that is guaranteed of mazes is guaranteed of graphs: it keeps the
+    bound as stated. `prove(automaton, on="graphs")` proves what a network with a certificate does on all of them.
+
+    >>> torus = Graph.of(tiles, edges="torus")
+    >>> solve(OnGraph(load("nca-shortest-path-hinted"), torus), levels=torus.tiles[None])
+
+    Args:
+        policy: the policy, which is used as it is, not copied.
+        graph: the graph.
+
+    Raises:
+        ValueError: a policy whose iterations are no convolution that reads a tile and its four neighbours, with weights
+            that are the same at every iteration; or a task without an exact solver on graphs.
+    """
+
+    _places: Tensor
+
+    def __init__(self, policy: Policy, graph: Graph) -> None:
+        name, program = type(policy).__name__, policy.program()
+        if isinstance(policy, HandcodedNCA):
+            kernel, bias = policy.weight, policy.bias
+        elif program is not None and program.activation == RELU:
+            kernel, bias = program.kernel, program.bias
+        else:
+            raise ValueError(f"on a graph run networks with a program of ReLUs and hand-coded ones, not the {name}")
+        middle = kernel.shape[-1] // 2
+        places = [(middle + down, middle + right) for tap in ("C", *DIRECTIONS) for down, right in offsets(tap)]
+        elsewhere = (kernel != 0).flatten(0, 1).any(dim=0)
+        elsewhere[tuple(zip(*places, strict=True))] = False
+        if elsewhere.any():
+            corner = [index - middle for index in elsewhere.nonzero()[0].tolist()]
+            raise ValueError(
+                f"the {name} reads the tile at (row, column) {tuple(corner)} from each, but a graph has four doors: "
+                "only a kernel that is a cross runs there"
+            )
+        super().__init__(graph.ask(policy.problem), policy.n_tiles, policy.channel_names)
+        self.policy, self.graph, self._program, self._bias = policy, graph, program, bias.detach()
+        self._taps = torch.cat([kernel[:, :, row, col] for row, col in places], dim=1).detach()
+        doors = torch.from_numpy(graph.doors)
+        self.register_buffer("_places", torch.where(doors < 0, graph.tiles.size, doors), persistent=False)
+        bound = policy.guarantees.bound
+        self.guarantees = replace(
+            policy.guarantees, exact=False, verdict=None, also={}, basis="" if bound is None else "stated"
+        )
+        self.stationary_from, self.highlight, self.output = policy.stationary_from, policy.highlight, policy.output
+
+    def encode_maze(self, maze: Tensor) -> Tensor:
+        """Return the static channels of the (B, T, H, W) maze.
+
+        Raises:
+            ValueError: a maze of another shape than the graph's.
+        """
+        if maze.shape[2:] != self.graph.tiles.shape:
+            raise ValueError(f"mazes must be kinds of {self.graph.tiles.shape} places, got {tuple(maze.shape[2:])}")
+        return self.policy.encode_maze(maze) if isinstance(self.policy, HandcodedNCA) else maze
+
+    def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
+        """Return the next state, (B, C, H, W) floats."""
+        policy, program = self.policy, self._program
+        if not isinstance(policy, HandcodedNCA):
+            assert program is not None
+            seen, encoded = state.clamp(min=0), encoded * float(program.sees_inputs or not step)
+            return rectified(
+                self._convolve(encoded, seen),
+                below=step != program.unbounded,
+                state_limit=program.state_limit,
+                max_pool=program.max_pool,
+                pool_before_activation=program.pool_before_activation,
+            )
+        return policy.activate(self._convolve(encoded, state), state, encoded)
+
+    def _convolve(self, static: Tensor, state: Tensor) -> Tensor:
+        # what counts exactly is added in float64, which rounds nothing, whatever the device and autocast
+        dtype = torch.float64 if self.policy.guarantees.precise else state.dtype
+        held = torch.cat([static, state], dim=1).flatten(2).to(dtype)
+        known = F.pad(held, (0, 1))  # the last place is behind doors that lead nowhere
+        read = torch.cat([held, *(known[:, :, there] for there in self._places)], dim=1)
+        return (self._taps.to(held) @ read + self._bias.to(held)[:, None]).to(state.dtype).view_as(state)

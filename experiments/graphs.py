@@ -1,0 +1,142 @@
+"""Which networks find shortest paths in worlds that are no grids? The table of `docs/graphs.md`, and its picture.
+
+    python -m experiments.graphs --out GRAPHS            # the shipped networks, 1,000 worlds a cell
+    python -m experiments.graphs --policies a.safetensors b.safetensors --n 100
+
+Levels are of the generator `random`, 12 x 12 tiles without a border. A world is solved if what is drawn after as many
+iterations as the policy gets is some shortest path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents import OnGraph, Policy, list_policies, load
+from maze_nca_gym.agents.evaluation.statistics import proportion
+from maze_nca_gym.agents.rollouts import default_steps, rollout
+from maze_nca_gym.mazes import Graph, Tiles, generate, one_hot
+
+SIZE, N_PORTALS, AT_ONCE = 12, 6, 50
+World = Callable[[np.random.Generator, Tiles], Graph]
+
+
+def with_portals(rng: np.random.Generator, tiles: Tiles) -> Graph:
+    """Return a level with pairs of portals anywhere."""
+    places = rng.integers(0, tiles.shape, (N_PORTALS, 2, 2)).tolist()
+    return Graph.of(tiles, portals=[(tuple(here), tuple(there)) for here, there in places])
+
+
+WORLDS: dict[str, World] = {
+    "grid": lambda rng, tiles: Graph.of(tiles),
+    "torus": lambda rng, tiles: Graph.of(tiles, "torus"),
+    "Moebius strip": lambda rng, tiles: Graph.of(tiles, "moebius"),
+    "six portals": with_portals,
+    "random doors": Graph.random,
+}
+
+
+def worlds_of(name: str, n: int) -> list[Graph]:
+    """Return n solvable worlds, always the same."""
+    rng, found = np.random.default_rng(sorted(WORLDS).index(name)), list[Graph]()
+    while len(found) < n:
+        (tiles,) = generate(rng, 1, SIZE, border=False)
+        graph = WORLDS[name](rng, tiles)
+        found += [graph] if graph.shortest_path().any() else []
+    return found
+
+
+def side_by_side(worlds: Sequence[Graph]) -> Graph:
+    """Return worlds of one size as one graph, one below the other, between which there is no door."""
+    begins = np.arange(len(worlds))[:, None, None] * worlds[0].tiles.size
+    doors = np.stack([graph.doors for graph in worlds])
+    return Graph(
+        np.concatenate([graph.tiles for graph in worlds]),
+        np.concatenate([*np.where(doors < 0, doors, doors + begins)], axis=1),
+    )
+
+
+def drawn_on(policy: Policy, worlds: Sequence[Graph]) -> NDArray[np.bool_]:
+    """Return what a policy draws on worlds of one size, (N, H, W) bool."""
+    on = OnGraph(policy, side_by_side(worlds))
+    n_steps = default_steps(policy, np.stack([graph.shortest_path() for graph in worlds]))
+    (state,) = rollout(on, torch.from_numpy(one_hot(on.graph.tiles[None])), n_steps, n_returned=1)
+    return state[0].numpy().reshape(len(worlds), SIZE, SIZE) > 0.5
+
+
+def n_optimal(policy: Policy, worlds: Sequence[Graph]) -> int:
+    """Return on how many worlds a policy draws some shortest path."""
+    program = policy.program()
+    at_once = 1 if program is None or program.max_pool else AT_ONCE  # what is pooled is pooled over one world
+    parts = (worlds[i : i + at_once] for i in range(0, len(worlds), at_once))
+    drawings = ((graph, path) for part in parts for graph, path in zip(part, drawn_on(policy, part), strict=True))
+    return sum(bool(graph.is_optimal(graph.tiles, path)) for graph, path in drawings)
+
+
+def draw(path: Path, policy: str = "nca-shortest-path-solutions-borderless") -> None:
+    """Draw a torus and a level with portals on which a network is wrong: the shortest path, and what it draws."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(7, 7.4), layout="constrained")
+    for row, name in zip(axes, ("torus", "six portals"), strict=True):
+        worlds = worlds_of(name, 60)
+        ways = zip(worlds, drawn_on(load(policy), worlds), strict=True)
+        # one whose shortest path is not that of the grid
+        wrong = [(w, d) for w, d in ways if not w.is_optimal(w.tiles, d) and w.shortest_path().sum() > 8]
+        graph, shown = next((w, d) for w, d in wrong if (Graph.of(w.tiles).shortest_path() != w.shortest_path()).any())
+        for axis, title, drawn in zip(row, ("shortest path", policy), (graph.shortest_path(), shown), strict=True):
+            image = np.array([[1, 1, 1], [0.25, 0.27, 0.32], [0.2, 0.6, 0.3], [0.8, 0.25, 0.25]])[graph.tiles]
+            image[drawn & (graph.tiles == 0)] = 0.96, 0.74, 0.3
+            axis.imshow(image, extent=(0, SIZE, SIZE, 0))
+            axis.set(xticks=range(SIZE + 1), yticks=range(SIZE + 1))
+            axis.set_title(f"{name}: {title}", fontsize=8)
+            axis.tick_params(length=0, labelbottom=False, labelleft=False)
+            axis.grid(color="0.85", linewidth=0.5)
+            jumps = [(i, int(j)) for i, j in enumerate(graph.doors[3]) if name != "torus" and j >= 0 and j != i + 1]
+            for number, jump in enumerate(jumps, 1):
+                for place, side in zip(jump, (0.85, 0.15), strict=True):
+                    at = place % SIZE + side, place // SIZE + 0.5
+                    axis.text(*at, str(number), fontsize=7, ha="center", va="center", color="tab:blue", weight="bold")
+    figure.savefig(path, dpi=110)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table in Markdown, and write it with its numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=int, default=1000, help="worlds a cell")
+    parser.add_argument("--policies", nargs="*", help="names or model files; by default all that ship and can run")
+    parser.add_argument("--out", type=Path, help="file of the numbers, which a run goes on from")
+    parser.add_argument("--picture", type=Path, help="draw worlds on which a network is wrong, and end")
+    given = parser.parse_args(arguments)
+    if given.picture is not None:
+        draw(given.picture)
+        return
+    known = json.loads(given.out.read_text()) if given.out is not None and given.out.exists() else {}
+    print("| policy | " + " | ".join(WORLDS) + " |\n|---|" + "---|" * len(WORLDS), flush=True)
+    worlds = {name: worlds_of(name, given.n) for name in WORLDS}
+    for policy in given.policies or list_policies(all=True):
+        try:
+            OnGraph(load(policy), worlds["grid"][0])
+        except ValueError:  # it is for another task, does not ship, or reads more than four neighbours
+            continue
+        cells = []
+        for name in WORLDS:
+            key = f"{policy} {name} {given.n}"
+            known[key] = known[key] if key in known else n_optimal(load(policy), worlds[name])
+            cells.append(proportion(np.arange(given.n) < known[key]).text(1))
+            if given.out is not None:
+                given.out.write_text(json.dumps(known, indent=1) + "\n")
+        print(f"| `{policy}` | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""Worlds that are no grids: places with four doors each, such as a torus, a Moebius strip, or a level with portals.
+
+A door that leads from one place to another leads back: through U of the one and D of the other, or through L and R. A
+grid is such a graph, so what reads four neighbours runs on all of them. Any graph of degree up to four is one: it can
+be completed to a 4-regular multigraph, whose edges are two 2-factors (J. Petersen, *Die Theorie der regulären graphs*,
+Acta Mathematica 15, 1891). Along the cycles of one lie U and D, along those of the other L and R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import count
+from operator import or_
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.mazes.levels import Tile, Tiles, as_tiles
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
+from maze_nca_gym.mazes.orders import order_code
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task
+from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.options import check
+from maze_nca_gym.support.random_streams import check_rng
+
+EDGES = ("closed", "torus", "moebius")
+"""What is beyond the edges of a level: nothing; its other side; or that of left and right, upside down."""
+SHUT = -1
+"""The door that leads nowhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """N places, each with a kind of tile and four doors, which may lead to the same place or to itself.
+
+    Attributes:
+        tiles: (H, W) uint8 with H W = N, the kinds, row by row; (N,) become one row. It is drawn in this shape.
+        doors: (4, N) integers: the place behind each place's doors U, L, D and R, or -1.
+
+    Raises:
+        ValueError: arrays of other shapes or values, or a door that does not lead back; the message names it.
+    """
+
+    tiles: Tiles
+    doors: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        tiles = as_tiles(np.atleast_2d(self.tiles), ndim=(2,))
+        doors = np.asarray(self.doors)
+        check(doors.dtype.kind in "iu" and doors.shape == (len(DIRECTIONS), tiles.size),
+              f"doors must be (4, {tiles.size}) integers, got {doors.dtype} of {doors.shape}")  # fmt: skip
+        doors, places = doors.astype(np.int64), np.arange(tiles.size)
+        for name, there in zip(DIRECTIONS, doors, strict=True):
+            wrong = (there < SHUT) | (there >= tiles.size)
+            at = int(wrong.argmax())
+            check(not wrong.any(), f"door {name} of place {at} must be {SHUT} to {tiles.size - 1}, got {there[at]}")
+            back = OPPOSITE[name]
+            wrong = (there >= 0) & (doors[DIRECTIONS.index(back)][there] != places)
+            at = int(wrong.argmax())
+            leads = f"door {name} of place {at} leads to {there[at]}, whose door {back} leads to"
+            check(not wrong.any(), f"{leads} {doors[DIRECTIONS.index(back)][there[at]]}, not back")
+        object.__setattr__(self, "tiles", tiles)
+        object.__setattr__(self, "doors", doors)
+
+    def __repr__(self) -> str:
+        return f"Graph({self.tiles.size} places, {np.count_nonzero(self.doors >= 0) // 2} pairs of doors)"
+
+    @classmethod
+    def of(
+        cls,
+        tiles: ArrayLike,
+        edges: Literal["closed", "torus", "moebius"] = "closed",
+        portals: Iterable[tuple[tuple[int, int], tuple[int, int]]] = (),
+    ) -> Graph:
+        """Return the graph of a level.
+
+        >>> from maze_nca_gym.mazes import parse
+        >>> Graph.of(parse("S..\\n##T"), edges="torus").shortest_path().astype(int).tolist()
+        [[1, 0, 1], [0, 0, 1]]
+
+        Args:
+            tiles: (H, W).
+            edges: what is beyond them, one of `EDGES`. Through the right edge of a Moebius strip one comes out of the
+                left one in the row that is as far from the bottom; above and below is nothing.
+            portals: pairs of tiles, (row, col) each. Door R of the first leads to the second, whose door L leads back;
+                what was behind these doors is shut off. Later pairs may take doors of earlier ones.
+
+        Raises:
+            ValueError: unknown edges, or a portal outside of the level.
+        """
+        level = as_tiles(tiles, ndim=(2,))
+        check(edges in EDGES, unknown_name("kind of edges", edges, EDGES))
+        places = np.arange(level.size).reshape(level.shape)
+        up, left, down, right = (np.roll(places, by, axis) for axis, by in ((0, 1), (1, 1), (0, -1), (1, -1)))
+        if edges == "moebius":
+            left[:, 0], right[:, -1] = places[::-1, -1], places[::-1, 0]
+        if edges == "closed":
+            left[:, 0] = right[:, -1] = SHUT
+        if edges != "torus":
+            up[0] = down[-1] = SHUT
+        doors = np.stack([up, left, down, right]).reshape(len(DIRECTIONS), -1)
+        of_left, of_right = doors[DIRECTIONS.index("L")], doors[DIRECTIONS.index("R")]
+        for pair in portals:
+            for row, col in pair:
+                inside = 0 <= row < level.shape[0] and 0 <= col < level.shape[1]
+                check(inside, f"a portal must be on the level of {level.shape}, got {(row, col)}")
+            here, there = (int(places[place]) for place in pair)
+            for before, back, at in ((of_right, of_left, here), (of_left, of_right, there)):
+                if before[at] >= 0:
+                    back[before[at]] = before[at] = SHUT
+            of_right[here], of_left[there] = there, here
+        return cls(level, doors)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, tiles: ArrayLike, closed: float = 0.0) -> Graph:
+        """Return places whose doors are joined at random: U and L by permutations of all places, D and R back.
+
+        Args:
+            rng: source of all randomness.
+            tiles: (H, W) or (N,) kinds.
+            closed: probability that a pair of doors is shut, from 0 to 1.
+
+        Raises:
+            ValueError: no generator, or a probability out of range.
+        """
+        check_rng(rng)
+        check(0 <= closed <= 1, f"closed must be from 0 to 1, got {closed}")
+        kinds, doors = np.atleast_2d(as_tiles(np.atleast_2d(tiles), ndim=(2,))), []
+        for _ in range(2):
+            there = np.where(rng.random(kinds.size) < closed, SHUT, rng.permutation(kinds.size))
+            back, is_open = np.full(kinds.size, SHUT), there >= 0
+            back[there[is_open]] = np.flatnonzero(is_open)
+            doors.append((there, back))
+        (up, down), (left, right) = doors
+        return cls(kinds, np.stack([up, left, down, right]))
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Graph:
+        """Return any networkx graph of degree up to four, in the order of its nodes.
+
+        The attribute `kind` of a node is its kind of tile, by default `Tile.EMPTY`. A loop counts two.
+
+        Raises:
+            ValueError: a directed graph, or a node of a higher degree.
+            ImportError: networkx is not installed.
+        """
+        import networkx as nx
+
+        check(not graph.is_directed(), "a door leads back, so the graph must be undirected")
+        index = {node: i for i, node in enumerate(graph)}
+        for node, degree in graph.degree():
+            check(degree <= len(DIRECTIONS), f"a place has four doors, but the node {node!r} has degree {degree}")
+        # up to degree four by loops, and edges between nodes of odd degree, of which there is an even number
+        full = nx.MultiGraph()
+        full.add_nodes_from(index.values())
+        full.add_edges_from((index[a], index[b], {"real": True}) for a, b in graph.edges())
+        odd = [node for node, degree in full.degree() if degree % 2]
+        full.add_edges_from(zip(odd[::2], odd[1::2], strict=True))
+        loops = [(node, (len(DIRECTIONS) - degree) // 2) for node, degree in full.degree()]
+        full.add_edges_from((node, node) for node, n in loops for _ in range(n))
+        # along an Euler circuit each node is left twice and entered twice; of the two edges by which it is left, or
+        # entered, one belongs to each 2-factor
+        circuits = (nx.eulerian_circuit(full.subgraph(part), keys=True) for part in nx.connected_components(full))
+        edges = [(a, b, "real" in full[a][b][key]) for circuit in circuits for a, b, key in circuit]
+        ends: tuple[dict[int, list[int]], ...] = ({place: [] for place in full}, {place: [] for place in full})
+        for number, edge in enumerate(edges):
+            for end in (0, 1):
+                ends[end][edge[end]].append(number)
+        factor = np.full(len(edges), SHUT)
+        for first in range(len(edges)):
+            at, end = first, 0
+            while factor[at] == SHUT:  # the other edge that leaves, then the other one that enters, and so on
+                factor[at] = end
+                one, other = ends[end][edges[at][end]]
+                at, end = one + other - at, 1 - end
+        doors = np.full((len(DIRECTIONS), len(index)), SHUT)
+        for (a, b, is_real), of_factor in zip(edges, factor.tolist(), strict=True):
+            if is_real:
+                doors[of_factor, b], doors[of_factor + 2, a] = a, b  # U and D, or L and R
+        kinds = [kind for _, kind in graph.nodes(data="kind", default=int(Tile.EMPTY))]
+        return cls(np.array(kinds, np.uint8), doors)
+
+    def look(self, values: NDArray[Any], tap: str, beyond: Any = 0) -> NDArray[Any]:
+        """Return the values behind each place's door U, L, D or R, or at "C" its own, of (..., H, W) values."""
+        if tap == "C":
+            return values
+        flat = values.reshape(*values.shape[:-2], -1)
+        known = np.concatenate([flat, np.full_like(flat[..., :1], beyond)], axis=-1)  # the last one is behind SHUT
+        return known[..., self.doors[DIRECTIONS.index(tap)]].reshape(values.shape)
+
+    def distances(self, tiles: Tiles | None = None) -> NDArray[np.int64]:
+        """Return the number of moves from each place to the nearest target, (..., H, W) int64, -1 where there is none.
+
+        Args:
+            tiles: (..., H, W) other kinds of the same places.
+        """
+        kinds = self.tiles if tiles is None else tiles
+        found, edge = np.where(kinds == Tile.TARGET, 0, -1), kinds == Tile.TARGET
+        for n in count(1):
+            edge = reduce(or_, (self.look(edge, door) for door in DIRECTIONS)) & (kinds != Tile.WALL) & (found < 0)
+            if not edge.any():
+                return found
+            found[edge] = n
+        raise AssertionError
+
+    def shortest_path(self, tiles: Tiles | None = None, order: str = SHORTEST_PATH.order) -> NDArray[np.bool_]:
+        """Return the canonical shortest path from source to target, (..., H, W) bool, empty where there is none: from
+        each place it takes the first door in an order of directions that is nearer, as on grids (`solvers`).
+
+        Args:
+            tiles: (..., H, W) other kinds of the same places.
+            order: the order of the doors.
+
+        Raises:
+            ValueError: no order.
+        """
+        order_code(order)
+        kinds = self.tiles if tiles is None else tiles
+        far = self.distances(kinds)
+        path = here = (kinds == Tile.SOURCE) & (far >= 0)
+        while here.any():
+            left, here = here & (far > 0), np.zeros_like(here)
+            for door in order:
+                goes = left & (self.look(far, door, SHUT) == far - 1)
+                left, here = left & ~goes, here | self.look(goes, OPPOSITE[door])
+            path = path | here
+        return path
+
+    def is_optimal(self, tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return whether each of (..., H, W) paths is some shortest one, (...) bool, for kinds of these places."""
+        far = self.distances(tiles)
+        begins = (tiles == Tile.SOURCE) & (far >= 0)
+        length = far.max(axis=(-2, -1), where=begins, initial=-1)
+        # from its source it comes nearer by one move each, and it has no other place
+        nearer = (self.look(paths, door) & (self.look(far, door, SHUT) == far - 1) for door in DIRECTIONS)
+        goes_on = ~paths | (far == 0) | ((far > 0) & reduce(or_, nearer))
+        n_moves = paths.sum(axis=(-2, -1)) - 1
+        found: NDArray[np.bool_] = (length >= 0) & (n_moves == length) & (paths & begins).any(axis=(-2, -1))
+        return found & goes_on.all(axis=(-2, -1))
+
+    def ask(self, task: Task) -> Task:
+        """Return a task about shortest paths, asked of kinds of these places.
+
+        Raises:
+            ValueError: another task: its solver knows grids only.
+        """
+        known = task.question == SHORTEST_PATH.question
+        check(known, f"on graphs only {SHORTEST_PATH.question} has an exact solver, not the task {task.name}")
+        solve = partial(self.shortest_path, order=task.order)
+        asked: dict[str, Any] = {"guidance": None, "guided": (), "rank": None, "specification": None}
+        return replace(task, solve=solve, is_optimal=self.is_optimal, **asked)

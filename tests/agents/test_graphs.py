@@ -1,0 +1,288 @@
+"""Worlds that are no grids: their doors, solutions against networkx, and automata, networks and proofs on them."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from tables import for_each
+
+from maze_nca_gym.agents import OnGraph, evaluate, iterate, load, rollout, solve
+from maze_nca_gym.agents.automata import AUTOMATA, prove
+from maze_nca_gym.agents.automata.prover import WORLDS
+from maze_nca_gym.mazes import Graph, Tile, generate, one_hot, parse, shortest_path
+from maze_nca_gym.mazes.facts import CENTRE
+from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, N_TILES, ON_PATH, REACHED, canonical_path
+
+PROVEN = "nca-shortest-path-hinted"
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def kinds(rng: np.random.Generator, n: int, walls: float) -> np.ndarray:
+    """(n,) kinds with a source, a target and walls."""
+    found = np.where(rng.random(n) < walls, Tile.WALL, Tile.EMPTY).astype(np.uint8)
+    found[rng.choice(n, 2, replace=False)] = Tile.SOURCE, Tile.TARGET
+    return found
+
+
+def random_graph(rng: np.random.Generator, most: int = 60) -> Graph:
+    return Graph.random(rng, kinds(rng, int(rng.integers(2, most)), rng.uniform(0, 0.4)), rng.uniform(0, 0.3))
+
+
+def by_hand(graph: Graph) -> tuple[dict[int, int], list[int]]:
+    """Distances from the target by networkx, and the canonical path; the former without unreached places."""
+    tiles, joined = graph.tiles.ravel(), nx.Graph()
+    joined.add_nodes_from(np.flatnonzero(tiles != Tile.WALL).tolist())
+    edges = [(i, int(j)) for door in graph.doors for i, j in enumerate(door) if j >= 0]
+    joined.add_edges_from((i, j) for i, j in edges if Tile.WALL not in (tiles[i], tiles[j]))
+    far = nx.single_source_shortest_path_length(joined, int(np.argmax(tiles == Tile.TARGET)))
+    at = int(np.argmax(tiles == Tile.SOURCE))
+    path = [at] if at in far else []
+    while path and far[path[-1]]:
+        path.append(
+            next(int(j) for j in graph.doors[:, path[-1]] if j >= 0 and far.get(int(j), -9) == far[path[-1]] - 1)
+        )
+    return far, path
+
+
+def check_on_random_graphs(n: int, seed: int) -> None:
+    """The proven network and the rules on random graphs, iteration by iteration, against networkx."""
+    rng, network, automaton = np.random.default_rng(seed), load(PROVEN), AUTOMATA["shortest-path"]
+    n_odd = 0
+    for number in range(n):
+        graph = random_graph(rng)
+        far, path = by_hand(graph)
+        expected = np.zeros(graph.tiles.size, bool)
+        expected[path] = True
+        assert (graph.shortest_path().ravel() == expected).all(), number
+        n_steps = 2 * len(path) if path else 2 * graph.tiles.size + 2
+        maze = torch.from_numpy(one_hot(graph.tiles[None]))
+        shown = rollout(OnGraph(network, graph), maze, n_steps, n_returned=1).numpy().ravel() > 0.5
+        assert (shown == expected).all(), number
+        if number % 20 == 0:
+            signals = list(automaton.trace(graph.tiles[None], graph=graph))
+            for state, said in zip(iterate(OnGraph(network, graph), maze, len(signals) - 1), signals, strict=True):
+                assert (state[:, 0].numpy() > 0.5).ravel().tolist() == said[:, 0].ravel().tolist(), number
+        n_odd += any(
+            far.get(int(j)) == far[i] for door in graph.doors for i, j in enumerate(door) if j >= 0 and i in far
+        )
+    assert n_odd > n / 3  # many have neighbours that are equally far, which grids never have
+
+
+def test_the_proven_network_is_right_on_random_graphs() -> None:
+    check_on_random_graphs(40, seed=0)
+
+
+@pytest.mark.slow
+def test_the_proven_network_is_right_on_ten_thousand_random_graphs() -> None:
+    check_on_random_graphs(10_000, seed=1)
+
+
+def test_a_level_is_a_graph_on_which_all_is_as_on_the_grid(rng: np.random.Generator) -> None:
+    tiles, policy = generate(rng, 8, 9), load("nca-shortest-path")
+    for level, path in zip(tiles, shortest_path(tiles, "DLRU"), strict=True):
+        assert (Graph.of(level).shortest_path(order="DLRU") == path).all()
+        assert Graph.of(level).is_optimal(
+            np.stack([level] * 2), np.stack([path, path ^ (level == Tile.SOURCE)])
+        ).tolist() == [
+            True,
+            False,
+        ]
+    maze, graph = torch.from_numpy(one_hot(tiles)), Graph.of(tiles[0])
+    for name in ("nca-shortest-path", "shortest-path-bfs", PROVEN, "nca-shortest-path-healing-hinted"):
+        policy = load(name)
+        torch.testing.assert_close(
+            rollout(OnGraph(policy, graph), maze, 20), rollout(policy, maze, 20), rtol=1e-4, atol=1e-4
+        )
+    automaton = AUTOMATA["shortest-path-healing"]
+    traces = (automaton.trace(tiles, graph=some) for some in (None, graph))
+    assert all((one == other).all() for one, other in zip(*traces, strict=True))
+
+
+def test_what_is_beyond_the_edges() -> None:
+    level = parse("S.#\n###\n..T")
+    assert not Graph.of(level).shortest_path().any()
+    drawn = {
+        "torus": Graph.of(level, "torus"),
+        "moebius": Graph.of(level, "moebius"),
+        "portals": Graph.of(level, portals=[((0, 1), (2, 0))]),
+    }
+    found = {name: graph.shortest_path().astype(int).tolist() for name, graph in drawn.items()}
+    assert found == {
+        "torus": [[1, 0, 0], [0, 0, 0], [1, 0, 1]],
+        "moebius": [[1, 0, 0], [0, 0, 0], [0, 0, 1]],
+        "portals": [[1, 1, 0], [0, 0, 0], [1, 1, 1]],
+    }
+
+
+@for_each(
+    ("graph", "n_edges"),
+    [
+        (nx.petersen_graph(), 15),
+        (nx.random_regular_graph(4, 30, seed=1), 60),
+        (nx.MultiGraph([(0, 0), (0, 1), (0, 1), (1, 2), (2, 2)]), 5),
+        (nx.balanced_tree(3, 3), 39),
+        (nx.disjoint_union(nx.cycle_graph(5), nx.path_graph(4)), 8),
+    ],
+)
+def test_any_networkx_graph_of_degree_up_to_four_is_one(graph: nx.Graph, n_edges: int) -> None:
+    index = {node: i for i, node in enumerate(graph)}
+    found = Graph.from_networkx(graph)
+    edges = sorted(tuple(sorted((i, int(j)))) for door in found.doors[:2] for i, j in enumerate(door) if j >= 0)
+    assert edges == sorted(tuple(sorted((index[a], index[b]))) for a, b in graph.edges())
+    assert len(edges) == n_edges
+
+
+NOWHERE = np.full((4, 4), -1)
+
+
+def doors(door: str, at: int, there: int) -> np.ndarray:
+    found = NOWHERE.copy()
+    found["ULDR".index(door), at] = there
+    return found
+
+
+@for_each(
+    ("make", "message"),
+    [
+        (
+            lambda: Graph(np.zeros(4, np.uint8), doors("R", 1, 3)),
+            "door R of place 1 leads to 3, whose door L leads to -1",
+        ),
+        (lambda: Graph(np.zeros(4, np.uint8), doors("D", 2, 4)), "door D of place 2 must be -1 to 3, got 4"),
+        (lambda: Graph(np.zeros(5, np.uint8), NOWHERE), r"\(4, 5\) integers, got int64 of \(4, 4\)"),
+        (lambda: Graph.of(parse("ST"), "toros"), "torus"),
+        (lambda: Graph.of(parse("ST"), portals=[((0, 0), (0, 2))]), r"got \(0, 2\)"),
+        (lambda: Graph.random(np.random.default_rng(0), parse("ST"), 2), "closed must be from 0 to 1, got 2"),
+        (lambda: Graph.from_networkx(nx.star_graph(5)), "node 0 has degree 5"),
+        (lambda: Graph.from_networkx(nx.DiGraph([(0, 1)])), "undirected"),
+        (lambda: OnGraph(load("depth-first"), Graph.of(parse("ST"))), "only a kernel that is a cross"),
+        (lambda: OnGraph(load("gcn-shortest-path-baseline"), Graph.of(parse("ST"))), "not the "),
+        (lambda: OnGraph(load("nca-diameter"), Graph.of(parse("ST"))), "no.*diameter"),
+        (lambda: prove("shortest-path", on="graph"), "Did you mean 'graphs'"),
+        (lambda: prove("diameter", on="graphs"), "connected graphs alone"),
+    ],
+)
+def test_what_is_refused(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_commands_take_a_policy_on_a_graph(rng: np.random.Generator) -> None:
+    tiles = generate(rng, 20, 8, border=False)
+    torus = Graph.of(tiles[0], edges="torus")
+    assert (torus.shortest_path(tiles) != shortest_path(tiles)).any()
+    policy = OnGraph(load(PROVEN), torus)
+    assert solve(policy, levels=tiles).metrics["solved"] == 1
+    (row,) = evaluate(policy, levels=tiles).rows
+    assert row.n_wrong == 0
+    assert evaluate(OnGraph(load("nca-shortest-path-solutions-borderless"), torus), levels=tiles).rows[0].n_wrong > 4
+
+
+class GraphPicture:
+    """All places of a graph at once, with their ghosts from `by_hand`; walks go through doors one by one."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, n = graph, graph.tiles.size
+        far, path = by_hand(graph)
+        distance = np.array([far.get(i, -1) for i in range(n)])
+        self.ghosts = {DISTANCE: distance, REACHED: distance >= 0, ON_PATH: np.isin(np.arange(n), path)}
+        for name in ENTERS.values():
+            self.ghosts[name] = np.zeros(n, bool)
+        for before, after in pairwise(path):
+            door = next(door for d, door in enumerate("ULDR") if graph.doors[d, before] == after)
+            self.ghosts[ENTERS[door]][after] = True
+        self.numbers = {LENGTH: max(len(path) - 1, 0), N_TILES: n}
+
+    def _look(self, values: np.ndarray, at: str, beyond: int) -> np.ndarray:
+        there = np.arange(len(values))
+        for door in at.replace(CENTRE, ""):
+            there = np.where(there >= 0, self.graph.doors["ULDR".index(door)][there], -1)
+        return np.where(there >= 0, values[there], beyond)
+
+    def tile(self, kind: int, at: str = CENTRE) -> np.ndarray:
+        return self._look(self.graph.tiles.ravel(), at, 99) == kind
+
+    def inside(self, at: str = CENTRE) -> np.ndarray:
+        return self._look(self.graph.tiles.ravel(), at, 99) != 99
+
+    def true(self, ghost: str, at: str = CENTRE) -> np.ndarray:
+        return self._look(self.ghosts[ghost], at, False)
+
+    def number(self, ghost: str, at: str = CENTRE, when: object = None) -> np.ndarray:
+        return self._look(self.ghosts[ghost], at, 0)
+
+    def of_map(self, ghost: str, when: object = None) -> int:
+        return self.numbers[ghost]
+
+
+def test_the_axioms_of_a_proof_on_graphs_are_true_of_random_ones(rng: np.random.Generator) -> None:
+    seen = set()
+    for _ in range(300):
+        picture = GraphPicture(random_graph(rng, most=12))
+        if picture.numbers[LENGTH] == 0:
+            continue
+        places = ("C", "U", "L", "D", "R")
+        for at in places:
+            for name, holds in canonical_path().axioms(picture, at, np.int64(3)).items():
+                if name.startswith(WORLDS["graphs"]):
+                    seen.add((name, bool(np.all(holds))))
+                elif not np.all(holds | ~picture.inside(at) if at != CENTRE else holds):
+                    pytest.fail(f"{name} at {at}: {picture.graph.tiles} {picture.graph.doors.tolist()}")
+    assert any(not holds for _, holds in seen)  # parity is not true of graphs
+
+
+@for_each(
+    ("name", "on", "verdict", "with_parity"),
+    [
+        ("shortest-path", "graphs", "right", False),
+        ("shortest-path-RDLU", "graphs", "right", False),
+        ("shortest-path-healing", "bipartite graphs", "right", True),
+        ("shortest-path-healing", "graphs", None, False),
+    ],
+)
+def test_proofs_on_graphs(name: str, on: str, verdict: str | None, with_parity: bool) -> None:
+    proof = prove(name, on=on)
+    assert proof.verdict == verdict, proof.words
+    assert ("of four doors" in proof.words) == (verdict is not None)
+    assert any("bipartite" in axiom for axiom in proof.axioms) == with_parity
+    assert not any("on a grid" in axiom for axiom in proof.axioms)
+
+
+def test_where_cycles_are_odd_it_is_few_that_fails() -> None:
+    automaton = AUTOMATA["shortest-path-healing"]
+    refused = {lemma.claim.split()[0] for lemma in prove(automaton, on="graphs").refused}
+    assert {"FEW_V", "FEW_H"} <= refused
+    odd = Graph.from_networkx(nx.cycle_graph(5))
+    tiles = np.array([[Tile.SOURCE, Tile.EMPTY, Tile.EMPTY, Tile.TARGET, Tile.EMPTY]], np.uint8)
+    few = [automaton.signals.FEW_V, automaton.signals.FEW_H]
+    states = np.concatenate([*islice(automaton.trace(tiles[None], graph=Graph(tiles, odd.doors)), 20)])
+    assert states[:, few].any()
+
+
+def test_what_a_tile_of_a_graph_holds_is_in_a_world_of_the_certificate(rng: np.random.Generator) -> None:
+    from maze_nca_gym.agents.automata.compiling.patches import signals_of
+    from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
+
+    automaton = AUTOMATA["shortest-path"]
+    (world,) = find_worlds(automaton).worlds
+    allowed = {
+        (kind, *signals_of(automaton, code).tolist())
+        for kind, (component,) in world.items()
+        for code in component.states
+    }
+    for _ in range(60):
+        graph = random_graph(rng, most=20)
+        for (signals,) in automaton.trace(graph.tiles[None], graph=graph):
+            held = {
+                (int(k), *s)
+                for k, s in zip(graph.tiles.ravel(), signals.reshape(len(signals), -1).T.tolist(), strict=True)
+            }
+            assert held <= allowed
