@@ -16,7 +16,7 @@ from maze_nca_gym.agents.automata.healing import HEALING
 from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes import Tile, distances, shortest_path
-from maze_nca_gym.mazes.facts import broken_axioms
+from maze_nca_gym.mazes.facts import broken_axioms, moved
 from maze_nca_gym.mazes.ghosts import (
     COMPONENT,
     DISTANCE,
@@ -46,7 +46,7 @@ HEAVY = {int(Tile.EMPTY): 3}
     [
         distance(Tile.SOURCE),
         distance(Tile.TARGET, AROUND),
-        distance(lambda picture, at: ~picture.inside((at[0] - 1, at[1])), weights=HEAVY, name="from the top"),
+        distance(lambda picture, at: ~picture.inside(moved(at, "U")), weights=HEAVY, name="from the top"),
         canonical_path("DLRU"),
         canonical_path(start=Tile.TARGET, end=Tile.SOURCE, weights=HEAVY, name="back"),
         component(AROUND),
@@ -147,7 +147,7 @@ def test_the_worlds_of_the_examples_are_guessed_and_proven(rows, tmp_path):
 
 
 def test_mazes_are_found_that_are_like_a_picture():
-    picture = {(0, 0): 3, (0, 1): 1, (0, -1): -1, (1, 0): 0}
+    picture = {"C": 3, "R": 1, "L": -1, "D": 0}
     found = list(mazes_with(picture, find_task("shortest-path"), MAZES))
     assert found
     for tiles in found:

@@ -40,6 +40,7 @@ from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.facts import at_least, broken_axioms
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, parse
+from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.mazes.tasks import find_task
@@ -159,7 +160,9 @@ def check_refused(automaton, signal, rule, refused):
     (lemma,) = [lemma for lemma in refused_lemmas(wrong) if lemma.claim.startswith(refused)]
     assert lemma.holds is False
     assert any(glyph in lemma.counterexample for glyph in ".#ST")
-    assert len(lemma.counterexample.splitlines()[0]) > 2 * max(abs(step) for at in lemma.kinds for step in at)
+    assert len(lemma.counterexample.splitlines()[0]) > 2 * max(
+        abs(step) for at in lemma.kinds for step in offsets(at)[0]
+    )
 
 
 WRONG_RULES = [
