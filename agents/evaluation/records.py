@@ -414,6 +414,7 @@ class SweepResults(Results[SweepRow]):
         about: what the figures in the tables are.
         facts: what else describes the sweep, JSON-serialisable.
         always: options that every table shows; others are shown where rows of the table differ in them.
+        refit: the best row, trained with further seeds and measured on test sets, where that was asked for.
     """
 
     effects: Sequence[Effect]
@@ -422,6 +423,7 @@ class SweepResults(Results[SweepRow]):
     about: str
     facts: Mapping[str, Any]
     always: Collection[str]
+    refit: SweepResults | None = None
 
     @property
     def measures(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
@@ -59,9 +60,11 @@ def sweep(
 
     Args:
         what: file *.toml or *.json with the keys preset; options, that all runs have; vary, with a list of values for
-            each option, of which all combinations run; rows, each with a name and options; seeds, their number or a
-            list; measure, with families, sizes, split (validation or test), metrics, n, steps, benchmarks, data; and
-            modules, which register names of one's own. In Python also a mapping with these keys.
+            each option, of which all combinations run; sample, with what to draw each option from (log_uniform,
+            uniform, choice), samples, their number, and sample_seed; best, a metric that names the best row, and refit,
+            a number of further seeds of that row for the test sets; rows, each with a name and options; seeds, their
+            number or a list; measure, with families, sizes, split (validation or test), metrics, n, steps,
+            benchmarks, data; and modules, which register names of one's own. In Python also a mapping with these keys.
         out: folder of the sweep, by default runs/sweep/ and the name of the file, or of the preset.
         launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
             job arrays of a SLURM cluster.
@@ -104,6 +107,21 @@ def sweep(
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
     draw_sweep(results, jobs, format, figure_width)
+    best = results.facts.get("best")
+    if found.refit and best is not None and not results.failures:
+        first = max(found.seeds) + 1
+        again = replace(
+            found,
+            configs={best: found.configs[best]},
+            seeds=tuple(range(first, first + found.refit)),
+            measure=replace(found.measure, split="test"),
+            rows=tuple(row for row in found.rows if row.name == best),
+            title="Refit",
+            best=None,
+        )
+        refit, jobs = run_sweep(again, folder / "refit", {"row": best}, {}, how, on_change, tensorboard)
+        draw_sweep(refit, jobs, format, figure_width)
+        results = replace(results, refit=refit)
     return results
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.support.arrays import is_sequence
 from maze_nca_gym.support.files import user_path, validated_read
@@ -25,18 +25,21 @@ from maze_nca_gym.support.options import (
     options_of,
     to_json,
 )
+from maze_nca_gym.support.random_streams import rng_for
 
 from ..evaluation.records import Failure, SweepResults, SweepRow, find_effects
 from ..policies.registry import import_own
 from ..runs import own_modules
 from .jobs import Job, Measure
-from .measures import Measures
+from .measures import USUAL, Measures
 
 if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
 LONGEST = 200
 """Largest number of bytes in the name of a row, which is also that of a folder."""
+DRAWN = {"log_uniform": (math.log, math.exp), "uniform": (float, float)}
+"""Ways to draw numbers, and the function under which draws are uniform, with its inverse."""
 MOST = 100_000
 """Largest number of runs of a sweep."""
 
@@ -54,6 +57,7 @@ class Sweep:
         title: what it is, in a few words.
         comparisons: see `find_effects`.
         always: options that every table shows, even if no row differs in them; all of them if it is None.
+        best, refit: see `Description`.
     """
 
     configs: Mapping[str, TrainingConfig]
@@ -64,6 +68,8 @@ class Sweep:
     title: str = "Sweep"
     comparisons: Sequence[tuple[str, Any, Any]] | None = None
     always: tuple[str, ...] | None = None
+    best: str | None = None
+    refit: int = 0
 
     def jobs(self, out: Path, device: str = "cpu", tensorboard: bool = False) -> list[Job]:
         """Return the runs: those of all rows with the first seed, then with the second, and so on.
@@ -110,14 +116,25 @@ class Sweep:
             failures = [Failure(it.label, error, it.log.relative_to(out).as_posix()) for it, error in errors.items()]
             rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures)))
         groups: dict[str, list[SweepRow]] = {}
-        for row in rows:  # figures were published for each task
+        complete = [row for row in rows if len(row.found) == row.n_runs]
+        for row in complete:  # figures were published for each task
             groups.setdefault("" if self.comparisons is None else row.options["task"], []).append(row)
         effects = [effect for task, some in groups.items() for effect in find_effects(some, self.comparisons, task)]
-        n = len(self.seeds)
+        ran = [sum(job.is_finished for job in own) for own in by_name.values()]
+        n, least = max(ran), min(ran)
         interval = " (95 % interval of the mean, Student's t)" if n > 2 else ""
         spread = f", ± sample standard deviation{interval}" if n > 1 else ""
-        about = f"% of levels, mean over {n} seed{'s' * (n > 1)}{spread}. {self.measure.about}"
-        facts = {"seeds": self.seeds, "measure": self.measure.to_json()}
+        seeds = f"{n} seed{'s' * (n > 1)}" if n == least else f"{least} to {n} of {len(self.seeds)} seeds"
+        about = f"% of levels, mean over {seeds}{spread}. {self.measure.about}"
+        facts: dict[str, Any] = {"seeds": self.seeds, "measure": self.measure.to_json()}
+        if self.best is not None and complete:
+
+            def value(row: SweepRow) -> float:
+                found = [cell.value for name, cell in row.cells.items() if name.endswith(f" {self.best}")]
+                return sum(each or 0.0 for each in found) / max(1, len(found))
+
+            facts["best"] = max(complete, key=value).name
+            about += f" Best of {len(complete)} complete rows by validation {self.best}: {facts['best']}."
         always = {name for row in rows for name in row.options} if self.always is None else self.always
         return SweepResults(rows, effects, out, self.title, about, facts, always)
 
@@ -134,6 +151,18 @@ class Description:
     """Option -> list of values, which go before those of all rows; there is a row for each combination."""
     rows: tuple[Mapping[str, Any], ...] = ()
     """Rows, each a `name` and options that go before those of all rows. With `vary`, each row has all combinations."""
+    sample: Mapping[str, Any] = field(default_factory=dict)
+    """Option -> what to draw it from: {log_uniform = [low, high]}, {uniform = [low, high]} or {choice = [values]}.
+    These values go before those of all rows. Two integers give integers, other numbers are rounded to four digits."""
+    samples: Annotated[int, Between(1)] = 16
+    """Number of draws of the options in `sample`. Each is a row; with rows or `vary`, each of these has all draws."""
+    sample_seed: Annotated[int, Between(0)] = 0
+    """Seed of the draws. More samples leave those before them as they are."""
+    best: str | None = None
+    """Metric on validation levels, such as complete: the row with the largest mean over all sets is named."""
+    refit: Annotated[int, Between(0)] = 0
+    """Number of further seeds with which the best row is trained anew and measured on the test sets. This happens once:
+    another best row is refused in the same folder."""
     seeds: Any = 3
     """Number of seeds, or a list of them."""
     measure: Mapping[str, Any] = field(default_factory=dict)
@@ -146,10 +175,22 @@ class Description:
         for name, values in self.vary.items():
             several = is_sequence(values) and len(values) > 0
             check(several, f"vary.{name} must be a list of values, got {values!r}")
+        for name, how in self.sample.items():
+            kind, ends = next(iter(how.items())) if isinstance(how, Mapping) and len(how) == 1 else ("", ())
+            several, least = is_sequence(ends) and len(ends) > 0, 0 if kind == "log_uniform" else -math.inf
+            numbers = several and len(ends) == 2 and {*map(type, ends)} <= {int, float}
+            check(
+                several if kind == "choice" else numbers and kind in DRAWN and least < ends[0] <= ends[1] < math.inf,
+                f"sample.{name} must be log_uniform (of positive numbers) or uniform with a list of the lowest and "
+                f"highest value, or choice with a list of values, got {how!r}",
+            )
+            check(name not in self.vary, f"{name} is in vary, and in sample")
+        check(self.refit == 0 or self.best is not None, "refit needs best, the metric by which a row is chosen")
         for row in self.rows:
             check(isinstance(row.get("name"), str), f"each of the rows needs a name, got {dict(row)}")
         n_seeds = self.seeds if type(self.seeds) is int else len(self.seeds) if is_sequence(self.seeds) else 1
         n_runs = max(1, n_seeds) * max(1, len(self.rows)) * math.prod(map(len, self.vary.values()))
+        n_runs *= self.samples if self.sample else 1
         check(n_runs <= MOST, f"a sweep has at most {MOST:,} runs, and rows times seeds would be {n_runs:,}")
         try:
             json.dumps(to_json(self), ensure_ascii=False).encode()
@@ -163,17 +204,30 @@ class Description:
     def places(self) -> dict[str, Mapping[str, Any]]:
         """Where options are -> the options by name, or lists of their values in `vary`."""
         rows = {f"row {row['name']!r}": {k: v for k, v in row.items() if k != "name"} for row in self.rows}
-        return {"options": self.options, "vary": self.vary, **rows}
+        return {"options": self.options, "vary": self.vary, "sample": self.sample, **rows}
 
     def combined(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the name of each row with its options, the preset among them."""
         for row in self.rows or ({},):
             own = {name: value for name, value in row.items() if name != "name"}
-            for values in product(*self.vary.values()):
+            for *values, i in product(*self.vary.values(), range(self.samples if self.sample else 1)):
                 varied = dict(zip(self.vary, values, strict=True))
                 words = [*([row["name"]] if row else []), *(f"{name} {in_words(v)}" for name, v in varied.items())]
-                options = {"preset": self.preset, **self.options, **own, **varied}
+                words += [f"sample {i}"] * bool(self.sample)
+                drawn = {name: self.draw(name, i) for name in self.sample}
+                options = {"preset": self.preset, **self.options, **own, **varied, **drawn}
                 yield ", ".join(words) or self.preset, options
+
+    def draw(self, option: str, i: int) -> Any:
+        """Return the value of an option in sample i, which depends on these two and the seed alone."""
+        ((kind, ends),) = self.sample[option].items()
+        rng = rng_for(self.sample_seed, f"sample {option}", i)
+        if kind == "choice":
+            return ends[int(rng.integers(len(ends)))]
+        low, high = ends
+        whole, (to, back) = {*map(type, ends)} == {int}, DRAWN[kind]
+        value = back(rng.uniform(to(low), to(high + whole)))
+        return min(max(low, math.floor(value) if whole else float(f"{value:.4g}")), high)
 
 
 def as_folder(name: str) -> str:
@@ -238,8 +292,8 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     for place, names in given.places.items():
         check("seed" not in names, f"{place} has a seed, but seeds are given by `seeds`")
         check_known(names, known, place)
-        both = sorted(given.vary.keys() & names.keys() if place.startswith("row ") else ())
-        check(not both, f"{', '.join(both)} is in vary, and in {place}")
+        both = sorted((given.vary.keys() | given.sample.keys()) & names.keys() if place.startswith("row ") else ())
+        check(not both, f"{', '.join(both)} is in vary or sample, and in {place}")
     # a configuration for each row, whose levels are tried
     varied = dict.fromkeys(name for place, names in given.places.items() if place != "options" for name in names)
     configs: dict[str, TrainingConfig] = {}
@@ -260,4 +314,6 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     wanted = list(range(given.seeds)) if type(given.seeds) is int else given.seeds
     seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)
     check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {given.seeds}")
-    return Sweep(configs, seeds, measure, tuple(records), to_json(given))
+    can = given.best is None or (measure.split == "validation" and given.best in (measure.metrics or USUAL))
+    check(can, f"best must be a metric that is measured on validation sets, got {given.best!r}")
+    return Sweep(configs, seeds, measure, tuple(records), to_json(given), best=given.best, refit=given.refit)

@@ -30,11 +30,13 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
     """Run a sweep and print its tables. Exit with 1 if runs have failed."""
     with _Watch() as watch:
         results = sweep(what, on_change=watch.show, **options)
-    for table in results.tables_of_sets():
-        table.print()
-    print(results.about)
-    tell(f"results: {results.out}")
-    return _verdict(results)
+    shown = [results] if results.refit is None else [results, results.refit]
+    for each in shown:
+        for table in each.tables_of_sets():
+            table.print()
+        print(each.about)
+        tell(f"results: {each.out}")
+    return max(map(_verdict, shown))
 
 
 def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:

@@ -119,10 +119,27 @@ class TestSpecification:
             ({"rows": [{"name": "a"}, {"name": "a "}]}, "two rows are named 'a', 'a '"),
             ({"rows": [{"n_channels": 1}]}, "each of the rows needs a name"),
             ({"vary": {"n_channels": 8}}, "vary.n_channels must be a list of values, got 8"),
-            ({"vary": {"sizes": [4, 5]}, "rows": [{"name": "a", "sizes": 6}]}, "sizes is in vary, and in row 'a'"),
+            (
+                {"vary": {"sizes": [4, 5]}, "rows": [{"name": "a", "sizes": 6}]},
+                "sizes is in vary or sample, and in row",
+            ),
             ({"vary": {"n_channels": [0]}}, "row 'n_channels 0': n_channels must be from 1 to 65,536, got 0"),
             ({"vary": {"level_set": ["no.npz"]}}, "row 'level_set no.npz': "),
             ({"preset": "quick"}, "unknown preset 'quick'"),
+            ({"sample": {"lr": {"choice": [1]}}}, "sample has no option lr. Did you mean 'learning_rate'?"),
+            (
+                {"sample": {"learning_rate": {"log_uniform": [0, 1]}}},
+                "sample.learning_rate must be log_unifo",
+            ),
+            ({"sample": {"n_channels": {"normal": [4, 8]}}}, "sample.n_channels must be log_uniform"),
+            ({"sample": {"n_channels": [4, 8]}}, "sample.n_channels must be log_uniform"),
+            ({"sample": {"n_channels": {"choice": [4]}}, "vary": {"n_channels": [4]}}, "is in vary, and in sample"),
+            ({"best": "optimum"}, "best must be a metric that is measured on validation sets, got 'optimum'"),
+            (
+                {"best": "complete", "measure": {"split": "test"}},
+                "best must be a metric that is measured on",
+            ),
+            ({"refit": 1}, "refit needs best"),
             ({"options": {"seed": 1}}, "options has a seed, but seeds are given by `seeds`"),
             ({"seeds": [1, 1]}, "seeds must be their number or different ones, got [1, 1]"),
             ({"seeds": 0}, "seeds must be their number or different ones, got 0"),
@@ -270,6 +287,40 @@ class TestSweep:
         assert err == "maze-nca-gym: interrupted; the same command goes on\n"
         assert command.returncode == 130
         assert len(list((tmp_path / "it").glob("runs/*/*/checkpoint.safetensors"))) == 2
+
+    def test_samples_are_drawn_the_best_is_named_and_refitted_on_test_once(self, here, tmp_path, monkeypatch):
+        drawn = {
+            "learning_rate": {"log_uniform": [1e-4, 1e-2]},
+            "n_channels": {"uniform": [4, 6]},
+            "max_pool": {"choice": [False, True]},
+        }
+        content = {"options": {**TINY, "n_updates": 20}, "sample": drawn, "samples": 3, "seeds": 1, "best": "accuracy"}
+        content |= {"refit": 2, "measure": {"n": 16}}
+        many = [row.options for row in read_sweep({**content, "samples": 400}).rows]
+        assert {row["n_channels"] for row in many} == {4, 5, 6}
+        assert {row["max_pool"] for row in many} == {False, True}
+        rates = sorted(row["learning_rate"] for row in many)
+        assert 1e-4 <= rates[0] < 1.2e-4 < 0.8e-3 < rates[200] < 1.25e-3 < 8e-3 < rates[-1] <= 1e-2
+        results = sweep(content, out=tmp_path / "it", device="cpu")
+        assert [row.options for row in results.rows] == many[:3], "more samples change none"
+        best = max(results.rows, key=lambda row: row.cell("random-4 accuracy").value)
+        assert results.facts["best"] == best.name
+        assert f"Best of 3 complete rows by validation accuracy: {best.name}." in results.about
+        (row,) = results.refit.rows
+        assert (row.name, [*row.found]) == (best.name, [1, 2])
+        assert results.refit.facts["measure"]["split"] == "test"
+        before = here.n_attempts
+        sweep(content, out=tmp_path / "it", device="cpu")
+        assert here.n_attempts == before, "the test sets are seen once"
+
+    def test_captions_count_the_seeds_that_ran_and_effects_need_complete_rows(self, copied):
+        made = read_sweep(SWEEP)
+        assert made.results(made.jobs(copied), copied).effects
+        (copied / "runs" / as_folder(made.rows[3].name) / "seed-5" / "result.json").unlink()
+        (copied / "runs" / as_folder(made.rows[0].name) / "seed-5" / "result.json").unlink()
+        found = made.results(made.jobs(copied), copied)
+        assert "mean over 1 to 2 of 2 seeds" in found.about
+        assert not found.effects
 
     def test_networks_of_one_size_have_gaps(self, here, tmp_path):
         content = {"options": TINY, "vary": {"model": ["NCA", "MLP"]}, "seeds": 1, "measure": {"sizes": [4, 5], "n": 4}}
