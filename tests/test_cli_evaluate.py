@@ -118,6 +118,7 @@ class TestEndToEnd:
             "n": 20,
             "steps": 9,
             "stability": False,
+            "metrics": [],
             "device": "cpu",
         }
 

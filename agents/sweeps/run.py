@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, cast
 
 from maze_nca_gym import __version__
 from maze_nca_gym.support.options import Between, Call, OneOf, Shown, Stored, check, checked, current_call
@@ -21,6 +21,7 @@ from .series import Progress, run_all
 
 if TYPE_CHECKING:
     from ..evaluation.records import SweepResults
+    from .measures import Measures
     from .specification import Sweep
 
 ONE_ROW = {"preset", "options", "seeds"}
@@ -109,12 +110,12 @@ def sweep(
     draw_sweep(results, jobs, format, figure_width)
     best = results.facts.get("best")
     if found.refit and best is not None and not results.failures:
-        first = max(found.seeds) + 1
+        first, measure = max(found.seeds) + 1, cast("Measures", found.measure)
         again = replace(
             found,
             configs={best: found.configs[best]},
             seeds=tuple(range(first, first + found.refit)),
-            measure=replace(found.measure, split="test"),
+            measure=replace(measure, split="test"),
             rows=tuple(row for row in found.rows if row.name == best),
             title="Refit",
             best=None,

@@ -7,7 +7,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 LONGEST = 200
 """Largest number of bytes in the name of a row, which is also that of a folder."""
-DRAWN = {"log_uniform": (math.log, math.exp), "uniform": (float, float)}
+DRAWN: Mapping[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
+    "log_uniform": (math.log, math.exp),
+    "uniform": (float, float),
+}
 """Ways to draw numbers, and the function under which draws are uniform, with its inverse."""
 MOST = 100_000
 """Largest number of runs of a sweep."""
@@ -176,7 +179,8 @@ class Description:
             several = is_sequence(values) and len(values) > 0
             check(several, f"vary.{name} must be a list of values, got {values!r}")
         for name, how in self.sample.items():
-            kind, ends = next(iter(how.items())) if isinstance(how, Mapping) and len(how) == 1 else ("", ())
+            found: tuple[str, Any] = next(iter(how.items())) if isinstance(how, Mapping) and len(how) == 1 else ("", ())
+            kind, ends = found
             several, least = is_sequence(ends) and len(ends) > 0, 0 if kind == "log_uniform" else -math.inf
             numbers = several and len(ends) == 2 and {*map(type, ends)} <= {int, float}
             check(

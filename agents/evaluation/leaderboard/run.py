@@ -123,7 +123,7 @@ def bench(
             for name in entrants:
                 if name in models:
                     row = measure_scores(
-                        benchmark, cells[benchmark.name, name], labels, learned_from[name], batch, metrics
+                        benchmark, cells[benchmark.name, name], labels, learned_from[name], batch, list(metrics)
                     )
                 else:
                     tokens = predicted[benchmark.name, name][: len(labels)]
