@@ -1,6 +1,6 @@
 """Which networks find shortest paths in worlds that are no grids? The table of `docs/graphs.md`, and its picture.
 
-    python -m experiments.graphs --out GRAPHS            # the shipped networks, 1,000 worlds a cell
+    python -m experiments.graphs --out graphs.json       # the shipped networks, 1,000 worlds a cell
     python -m experiments.graphs --policies a.safetensors b.safetensors --n 100
 
 Levels are of the generator `random`, 12 x 12 tiles without a border. A world is solved if what is drawn after as many

@@ -39,6 +39,8 @@ class OnGraph(Policy):
 
     def __init__(self, policy: Policy, graph: Graph) -> None:
         name, program = type(policy).__name__, policy.program()
+        kernel: Tensor
+        bias: Tensor
         if isinstance(policy, HandcodedNCA):
             kernel, bias = policy.weight, policy.bias
         elif program is not None and program.activation == RELU:
