@@ -292,7 +292,11 @@ def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]
 
 def _as_theorem(ghosts: Ghosts) -> Theorem:
     """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated."""
-    theorem = ghosts if isinstance(ghosts, Theorem) else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers)
+    theorem = (
+        ghosts
+        if isinstance(ghosts, Theorem)
+        else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, ghosts.relations)
+    )
     theorem = replace(theorem, means={}, unsaid={})  # what an author says of signals in words, nothing checks
     return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
 
@@ -314,7 +318,13 @@ def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         return {**named.ghosts(tiles), **specification.ghosts(tiles)}
 
-    return replace(_as_theorem(named), axioms=axioms, ghosts=ghosts, answers=specification.answers)
+    return replace(
+        _as_theorem(named),
+        axioms=axioms,
+        ghosts=ghosts,
+        answers=specification.answers,
+        relations={**named.relations, **specification.relations},
+    )
 
 
 def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:

@@ -7,7 +7,7 @@ from them, and on the arrays of real mazes, on which `broken_axioms` tests them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import or_
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -69,11 +69,14 @@ class Ghosts:
         ghosts: (N, H, W) tiles -> the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1) integers of whole maps.
             One that changes has an axis of iterations in front.
         answers: what each answer of a task is, in terms of the ghosts; none if they are about something else.
+        relations: what defines ghosts that are booleans, where they are the least relations that rules are satisfied
+            by: of each the ghost of its stage, and (picture, at) -> its rule.
     """
 
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     answers: tuple[Answer, ...] = ()
+    relations: Mapping[str, tuple[str, Callable[[Picture, Offset], Truth]]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Ghosts with {len(self.answers)} answers>"

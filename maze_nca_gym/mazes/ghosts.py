@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 from operator import or_
 from typing import Any, TypeAlias
@@ -70,9 +70,10 @@ def _known(
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]],
     ghosts: Callable[[Tiles], Mapping[str, Any]],
     answers: tuple[Answer, ...] = (),
+    relations: Mapping[str, tuple[str, Fact]] | None = None,
 ) -> Ghosts:
     _AXIOMS.add(axioms)
-    return Ghosts(axioms, ghosts, answers)
+    return Ghosts(axioms, ghosts, answers, relations or {})
 
 
 def is_free(picture: Picture, at: Place) -> Truth:
@@ -115,6 +116,7 @@ def both_of(*parts: Ghosts) -> Ghosts:
         axioms,
         lambda tiles: {name: value for part in parts for name, value in part.ghosts(tiles).items()},
         tuple(answer for part in parts for answer in part.answers),
+        {name: defined for part in parts for name, defined in part.relations.items()},
     )
     if all(map(has_known_axioms, parts)):
         _AXIOMS.add(axioms)
@@ -244,7 +246,14 @@ def distance(
             N_TILES: np.full((len(tiles), 1, 1), tiles[0].size),
         }
 
-    return _known(axioms, ghosts)
+    def comes(picture: Picture, at: Offset) -> Truth:
+        return is_start(picture, at) | (free(picture, at) & reduce(or_, (near(picture, moved(at, q)) for q in taps)))
+
+    def near(picture: Picture, at: Offset) -> Truth:
+        return picture.true(_named(REACHED, name), at)
+
+    defined = {} if given else {_named(REACHED, name): (_named(DISTANCE, name), comes)}
+    return _known(axioms, ghosts, relations=defined)
 
 
 def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
@@ -276,7 +285,7 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
         return {**found, spread_name: np.maximum(n_reached - 1, 0)}
 
     answer = Answer(lambda picture, at: picture.true(reached_name, at), lambda picture: picture.of_map(spread_name))
-    return _known(axioms, ghosts, (answer,))
+    return _known(axioms, ghosts, (answer,), flood.relations)
 
 
 class _Seen:
@@ -358,7 +367,11 @@ class Fixpoint:
         def answer(name: str) -> Answer:
             return Answer(lambda picture, at: picture.true(name, at), lambda picture: picture.of_map(SPREAD))
 
-        return _known(axioms, ghosts, tuple(answer(name) for name in self.answers))
+        def comes(rule: Callable[..., Truth], picture: Picture, at: Offset) -> Truth:
+            return rule(_Seen(picture, at))
+
+        defined = {name: (_stage(name), partial(comes, rule)) for name, rule in self.rules.items()}
+        return _known(axioms, ghosts, tuple(answer(name) for name in self.answers), defined)
 
 
 def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:

@@ -17,9 +17,9 @@ import torch
 from tables import refused
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton
-from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata import AUTOMATA, prove
 from maze_nca_gym.agents.automata.compiling import kernel
-from maze_nca_gym.agents.automata.compiling.coq import printed_network, printed_rule
+from maze_nca_gym.agents.automata.compiling.coq import printed_automaton, printed_network, printed_rule
 from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.agents.automata.compiling.kernel import compile_files, write_followed, write_theory
 from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
@@ -164,7 +164,45 @@ def test_all_theorems_stand_on_no_axiom(tmp_path):
 def test_nothing_is_admitted_and_little_is_written_by_hand():
     texts = {path.name: path.read_text(encoding="utf-8") for path in kernel.THEORY.glob("*.v")}
     assert not [name for name, text in texts.items() if re.search(r"\b(Admitted|admit|Axiom|Parameter)\b", text)]
-    assert sum(text.count("\n") for text in texts.values()) < 2_500
+    assert sum(bool(line.strip()) for text in texts.values() for line in text.splitlines()) < 2_500
+
+
+@pytest.fixture(scope="session")
+def theorem(once) -> Path:
+    """A folder in which all is compiled that the theorem of reachable needs, and what is printed of it."""
+
+    def make(folder: Path) -> None:
+        kernel.write_proof(folder, prove(REACHABLE))
+        if shutil.which("coqc") is not None:
+            compile_files(folder, [name for name in kernel.PROVEN if name != "Proven"])
+
+    return once("theorem", make)
+
+
+def test_the_printed_rules_of_a_theorem_are_those_of_the_automaton_and_of_its_ghosts(theorem):
+    text = (theorem / "Lemmas.v").read_text()
+    assert printed_automaton(REACHABLE) in text
+    (relation,) = re.findall(r"\(Automaton \[(.*)\] None\) 4\n", text)
+    rng = np.random.default_rng(0)
+    for _ in range(50):  # the source, or a free tile beside one that is reached
+        kind, near = int(rng.integers(4)), rng.random(4) < 0.3
+        seen = {f"See 0 (N {to})": bool(on) for to, on in zip("ULDR", near, strict=True)}
+        on = evaluated(relation, lambda leaf, seen=seen, kind=kind: seen.get(leaf, leaf == f"Is {kind} C"))
+        assert on == (kind == 2 or (kind != 1 and near.any()))
+
+
+def test_what_theorems_coq_does_not_cover_is_said(tmp_path):
+    with pytest.raises(ValueError, match="without pooled signals in terms of relations that are a fixpoint"):
+        compile_automaton("life", coq_proof=tmp_path)
+    assert not [*tmp_path.glob("*.v")]
+
+
+@needs_coq
+def test_the_kernel_checks_a_theorem(theorem, tmp_path):
+    folder = shutil.copytree(theorem, tmp_path / "unchanged")
+    theorems, _ = compile_files(folder, ("Lemmas", "Proven"))
+    names = ("signals_are", "answers_are", "relations_are_least", "stages_are_rounds")
+    assert theorems == {f"Proven.{name}": () for name in names}
 
 
 needs_cvc5 = pytest.mark.skipif(find_spec("cvc5") is None, reason="there is no cvc5")

@@ -26,6 +26,7 @@ from ...runs import check_folder as check_writable
 if TYPE_CHECKING:
     from ...policies.learned.nca import NCA
     from ..automaton import Automaton
+    from ..proof import Proof
     from .certificate import Certificate
 
 OLDEST = (8, 16)
@@ -41,6 +42,9 @@ LEARNED = "nca-shortest-path-hinted"
 """The policy that learned the same rules, whose weights are checked too."""
 FOLLOWED = ("Worlds", "Followed")
 """The files about a network and its automaton, which need the printed file Printed."""
+
+PROVEN = ("World", "Mazes", "Refute", "Facts", "Fixpoints", "Described", "Proven")
+"""The files about an automaton's own theorem, which need the printed file Lemmas."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def write_theory(folder: Path, names: Iterable[str], printed: str, text: str) ->
         ValueError: the folder has other files of Coq.
         OSError: a file could not be written.
     """
-    ours = {"Package", "Printed", *(path.stem for path in THEORY.glob("*.v"))}
+    ours = {"Package", "Printed", "Lemmas", *(path.stem for path in THEORY.glob("*.v"))}
     others = sorted(path.name for path in folder.glob("*.v") if path.stem not in ours)
     if others:
         raise ValueError(f"{folder} has other files of Coq, such as {others[0]}: the proofs need a folder of their own")
@@ -135,6 +139,22 @@ def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: 
     if not (certificate.holds and certificate.exact):
         raise ValueError(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
     write_theory(folder, (*GENERAL, *FOLLOWED), "Printed", printed_definitions(model, automaton))
+
+
+def write_proof(folder: Path, proof: Proof) -> None:
+    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts.
+
+    Args:
+        folder: the folder.
+        proof: what z3 has proven.
+
+    Raises:
+        ValueError: the proof does not hold, or the theory does not cover its theorem.
+        OSError: a file could not be written.
+    """
+    from .lemmas import printed_theorem
+
+    write_theory(folder, PROVEN, "Lemmas", printed_theorem(proof))
 
 
 def package_file() -> str:

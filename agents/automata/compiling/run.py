@@ -161,6 +161,7 @@ def compile_automaton(
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     export_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
     coq: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    coq_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
     overwrite: bool = False,
 ) -> tuple[NCA, Certificate]:
     """Write the weights of a network that is proven to do what an automaton does, without training.
@@ -186,6 +187,8 @@ def compile_automaton(
             installed its refutation of each, which `check-refutations` checks.
         coq: folder that receives the network, the automaton and what tiles can hold, printed for Coq, and the theory in
             which `check-proofs FOLDER` lets Coq's kernel check that the one does what the other does.
+        coq_proof: folder that receives the automaton's theorem in the same way: what its signals are after t iterations
+            on every maze, and that its answers are those of the task.
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
@@ -193,20 +196,28 @@ def compile_automaton(
 
     Raises:
         ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run, or a
-            network for Coq whose certificate is not exact.
+            network for Coq whose certificate is not exact, or a theorem that Coq's theory does not cover.
         OSError: a file could not be written.
     """
+    from ..proof import prove
     from .exact import compile_weights
     from .helpers import helped
-    from .kernel import write_followed
+    from .kernel import write_followed, write_proof
     from .linear import separated
 
-    for option, folder in (("--out", out), ("--export-proof", export_proof), ("--coq", coq)):
+    for option, folder in (
+        ("--out", out),
+        ("--export-proof", export_proof),
+        ("--coq", coq),
+        ("--coq-proof", coq_proof),
+    ):
         if folder is not None:
             check_folder(option, Path(folder))
     given, automaton = automaton, find_automaton(automaton, order)
     name = given if isinstance(given, str) else given.name
     name = name if order is None else with_order(name, order)
+    if coq_proof is not None:
+        write_proof(Path(coq_proof), prove(automaton))
     automaton = helped(automaton)
     split = separated(automaton)
     model, certificate = compile_weights(split)
@@ -226,7 +237,7 @@ def _command(given: str | Automaton) -> str:
     from ..registry import AUTOMATA
 
     named = given.name if not isinstance(given, str) and AUTOMATA.get(given.name) is given else given
-    return recorded(current_call().changed(("out", "overwrite", "coq", "export_proof"), automaton=named))
+    return recorded(current_call().changed(("out", "overwrite", "coq", "coq_proof", "export_proof"), automaton=named))
 
 
 def _finish(

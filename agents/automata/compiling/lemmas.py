@@ -1,0 +1,418 @@
+"""The theorem of an automaton printed for Coq, with what leads Coq's checker through each of its lemmas.
+
+z3 is a guide that nobody has to trust: of each lemma it finds the facts that it needs, and linear facts that its atoms
+contradict. Coq computes the lemma itself, from the rules and from what is said of each signal, and searches by case
+distinctions (`proofs/Facts.v`). Axioms are lemmas too, which follow from the definition of their ghosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
+from functools import cache, reduce
+from operator import or_
+from typing import Any, NamedTuple, cast
+
+from maze_nca_gym.mazes.facts import CENTRE, moved
+from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD
+from maze_nca_gym.mazes.neighbours import Offset, offsets
+
+from ..automaton import NEIGHBOURHOODS
+from ..proof import Proof
+from ..prover import Prover, fresh_context
+from ..rules import Expression, TileKind, expression_of
+from .coq import printed_automaton, printed_list, printed_rule
+
+TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
+OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
+"""The numbers that `proofs/Described.v` gives to numbers of the whole map."""
+LARGEST_FACTOR = 64
+"""Largest factor of a sum in a linear fact."""
+
+
+class Linear(NamedTuple):
+    """A sum that is at most 0."""
+
+    constant: int
+    terms: tuple[tuple[int, tuple[int, Offset]], ...]
+
+    def __str__(self) -> str:
+        terms = (f"({_int(c)}, ({_int(n)}, {_at(at)}))" for c, (n, at) in self.terms)
+        return f"(Lin {_int(self.constant)} {printed_list(list(terms))})"
+
+
+class Hypothesis(NamedTuple):
+    """What a lemma may use: how Coq names it, where, and what it says."""
+
+    name: str
+    at: Offset
+    fact: Any
+
+
+def _int(value: int) -> str:
+    return f"({value})" if value < 0 else str(value)
+
+
+def _at(at: Offset) -> str:
+    return f"({_int(at[0])}, {_int(at[1])})"
+
+
+class _Rule:
+    """A picture that shows what a relation's rule reads, as an expression."""
+
+    def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
+        self._names, self._n_kinds = names, n_kinds
+
+    def tile(self, kind: int, at: Offset = CENTRE) -> Expression:
+        return Expression(TileKind(kind), TAP_AT[at])
+
+    def inside(self, at: Offset = CENTRE) -> Expression:
+        return reduce(or_, (self.tile(kind, at) for kind in range(self._n_kinds)))
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> Expression:
+        return Expression(self._names[ghost], TAP_AT[at])
+
+
+class Guide:
+    """A theorem's facts between z3 and Coq.
+
+    Raises:
+        ValueError: the theorem is about ghosts of which no definition is known, or about what Coq does not cover here.
+    """
+
+    def __init__(self, proof: Proof) -> None:
+        self.automaton, self.theorem = proof.automaton, proof.theorem
+        automaton, theorem = self.automaton, self.theorem
+        if not theorem.relations or theorem.signals is None or automaton.pooled is not None or automaton.heals:
+            raise ValueError(
+                f"Coq proves automata without pooled signals in terms of relations that are a fixpoint, such as "
+                f"distances without weights; {automaton.name} needs more"
+            )
+        self.prover = Prover(automaton, theorem)
+        self.z3, self.picture, self.t = self.prover._z3, self.prover.picture, self.prover.t
+        self.names = IntEnum("Relation", [(name, i) for i, name in enumerate(theorem.relations)])  # type: ignore[misc]
+        self.stages = [stage for stage, _ in theorem.relations.values()]
+        seen = _Rule(self.names, len(automaton.kinds))
+        self.rules = [rule(cast(Any, seen), CENTRE) for _, rule in theorem.relations.values()]
+        self.held = cache(lambda signal, at: self.z3.Bool(f"held {signal.name} {at[0]} {at[1]}"))
+        self._held: dict[int, tuple[int, Offset]] = {}
+
+    # z3 to Coq
+
+    def _variable(self, symbol: Any) -> tuple[int, Offset]:
+        if symbol.get_id() in self._held:
+            return self._held[symbol.get_id()]
+        for (name, at), made in self.picture.made.items():
+            if made.eq(symbol):
+                if at is None and name in OF_MAP:
+                    return OF_MAP[name], CENTRE
+                if at is not None and name == "kind":
+                    return 0, at
+                if at is not None and name in self.stages:
+                    return 1 + self.stages.index(name), at
+                if at is not None and name in self.theorem.relations:
+                    return int(self.names[name]), at
+        raise ValueError(f"Coq knows no definition of the ghost {symbol} of {self.automaton.name}")
+
+    def _sum(self, e: Any, factor: int = 1) -> dict[Any, int]:
+        """Return the coefficients of an expression of z3, and its constant under None."""
+        z3, found = self.z3, dict[Any, int]()
+        if z3.is_int_value(e):
+            return {None: factor * e.as_long()}
+        kind, children = e.decl().kind(), e.children()
+        if kind == z3.Z3_OP_UNINTERPRETED and not children:
+            return {self._variable(e): factor}
+        factors = {z3.Z3_OP_ADD: (1,) * len(children), z3.Z3_OP_SUB: (1, *(-1,) * (len(children) - 1))}
+        factors[z3.Z3_OP_UMINUS] = (-1,)
+        if kind == z3.Z3_OP_MUL and z3.is_int_value(children[0]):
+            return self._sum(children[1], factor * children[0].as_long())
+        if kind not in factors:
+            raise ValueError(f"Coq knows no meaning of {e} in the theorem of {self.automaton.name}")
+        for child, sign in zip(children, factors[kind], strict=True):
+            for var, c in self._sum(child, factor * sign).items():
+                found[var] = found.get(var, 0) + c
+        return found
+
+    def _below(self, less: Any, more: Any, strict: bool = False) -> Linear:
+        total = self._sum(less)
+        for var, c in self._sum(more, -1).items():
+            total[var] = total.get(var, 0) + c
+        constant = total.pop(None, 0) + strict
+        return Linear(constant, tuple((c, var) for var, c in sorted(total.items()) if c))
+
+    def linear(self, number: Any) -> Linear:
+        """Return a sum of z3."""
+        return self._below(number, self.z3.IntVal(0))
+
+    def fact(self, e: Any) -> Any:
+        """Return an expression of z3 as a tree of strings, `Linear` and (n, at)."""
+        z3, kind, c = self.z3, e.decl().kind(), e.children()
+        if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
+            return kind == z3.Z3_OP_TRUE
+        if kind == z3.Z3_OP_UNINTERPRETED and not c:
+            return self._variable(e)
+        if kind == z3.Z3_OP_NOT:
+            return "No", self.fact(c[0])
+        if kind in (z3.Z3_OP_AND, z3.Z3_OP_OR):
+            word = "Both" if kind == z3.Z3_OP_AND else "Either"
+            return reduce(lambda f, g: (word, f, g), map(self.fact, c)) if c else kind == z3.Z3_OP_AND
+        if kind == z3.Z3_OP_IMPLIES:
+            return "Either", ("No", self.fact(c[0])), self.fact(c[1])
+        if kind in (z3.Z3_OP_EQ, z3.Z3_OP_DISTINCT):
+            if z3.is_bool(c[0]):
+                f, g = map(self.fact, c)
+                alike: Any = ("Either", ("Both", f, g), ("Both", ("No", f), ("No", g)))
+            else:
+                alike = ("Both", self._below(*c), self._below(c[1], c[0]))
+            return alike if kind == z3.Z3_OP_EQ else ("No", alike)
+        orders = {
+            z3.Z3_OP_LE: (0, 1, False),
+            z3.Z3_OP_LT: (0, 1, True),
+            z3.Z3_OP_GE: (1, 0, False),
+            z3.Z3_OP_GT: (1, 0, True),
+        }
+        if kind not in orders:
+            raise ValueError(f"Coq knows no meaning of {e} in the theorem of {self.automaton.name}")
+        less, more, strict = orders[kind]
+        return self._below(c[less], c[more], strict)
+
+    # what may be supposed
+
+    def _view(self, at: Offset, bound: Any) -> Any:
+        """A view of the relations before a round."""
+        guide = self
+
+        class View:
+            def __call__(self, name: IntEnum, tap: str = "C") -> Any:
+                there = moved(at, tap)
+                on = guide.picture._symbol("Bool", name.name, there)
+                return on & (guide.picture.number(guide.stages[name], there) < bound)
+
+            def tile(self, kind: int, tap: str = "C") -> Any:
+                return guide.picture.tile(kind, moved(at, tap))
+
+        return View()
+
+    def definitions(self, places: Iterable[Offset], bounds: Mapping[str, Any]) -> Iterator[Hypothesis]:
+        """Yield what is known of the relations from their definition, as `given_fact` of `proofs/Described.v`."""
+        z3, picture = self.z3, self.picture
+        alone, n_rules = len(self.rules) == 1, len(self.rules)
+        tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
+        yield Hypothesis("Sizes", CENTRE, z3.And(spread >= 0, spread < tiles))
+        for at in places:
+            inside = picture.inside(at)
+            for name, rule in zip(self.names, self.rules, strict=True):
+                on, stage = picture._symbol("Bool", name.name, at), picture.number(self.stages[name], at)
+                known = z3.Or(z3.And(on, inside, stage >= 0), z3.And(z3.Not(on), stage == -1))
+                yield Hypothesis(f"Range {int(name)}", at, known)
+                most = spread if alone else n_rules * tiles - 1
+                yield Hypothesis(f"Few {int(name)}", at, z3.Or(z3.Not(on), stage <= most))
+                for bound in bounds.values():
+                    line = self.linear(bound)
+                    moved_back = tuple(
+                        (c, (n, (r - at[0], q - at[1]) if n >= 0 else (r, q))) for c, (n, (r, q)) in line.terms
+                    )
+                    comes = rule(self._view(at, bound)) == z3.And(on, stage <= bound)
+                    fact = z3.Or(bound < 0, z3.Not(inside), comes)
+                    yield Hypothesis(f"Step {int(name)} {Linear(line.constant, moved_back)}", at, fact)
+
+    def kinds(self) -> Iterator[Hypothesis]:
+        """Yield which kinds there are, and that no time is before the first."""
+        yield Hypothesis("Times", CENTRE, self.t >= 0)
+        for (name, at), kind in list(self.picture.made.items()):
+            if name == "kind" and at is not None:
+                yield Hypothesis("Kinds", at, self.z3.And(kind >= -1, kind < len(self.automaton.kinds)))
+
+    # the way to a lemma
+
+    def proof(self, goal: Any, hypotheses: list[Hypothesis]) -> str:
+        """Return what leads Coq to a goal.
+
+        Raises:
+            ValueError: z3 finds no way.
+        """
+        z3, solver = self.z3, self.z3.Solver()
+        solver.set("timeout", 60_000)
+        solver.set("core.minimize", True)
+        solver.add(z3.Not(goal))
+        for number, each in enumerate(hypotheses):
+            solver.assert_and_track(each.fact, f"h{number}")
+        if solver.check() != z3.unsat:
+            raise ValueError(
+                f"a lemma of {self.automaton.name} does not follow from the definitions of its ghosts: {goal}"
+            )
+        used = [hypotheses[int(str(each)[1:])] for each in solver.unsat_core()]
+        for each in list(used):
+            fewer, rest = z3.Solver(), [other for other in used if other is not each]
+            fewer.set("timeout", 3_000)
+            fewer.add(z3.Not(goal), *(other.fact for other in rest))
+            if fewer.check() == z3.unsat:
+                used = rest
+        claims = self._linear_facts([self.fact(z3.Not(goal)), *(self.fact(each.fact) for each in used)])
+        listed = [f"({each.name}, {_at(each.at)})" for each in used]
+        return f"Proof {printed_list(listed)} {printed_list(claims)}"
+
+    def _linear_facts(self, facts: list[Any]) -> list[str]:
+        z3, atoms = self.z3, dict[Any, tuple[Any, Linear | None]]()
+
+        def boolean(f: Any) -> Any:
+            if isinstance(f, bool):
+                return z3.BoolVal(f)
+            if isinstance(f, Linear):
+                if not f.terms:
+                    return z3.BoolVal(f.constant <= 0)
+                positive = f.terms[0][0] > 0
+                line = f if positive else Linear(1 - f.constant, tuple((-c, v) for c, v in f.terms))
+                if line not in atoms:
+                    atoms[line] = z3.Bool(f"atom {len(atoms)}"), line
+                return atoms[line][0] if positive else z3.Not(atoms[line][0])
+            if isinstance(f[0], int):
+                return atoms.setdefault(f, (z3.Bool(f"atom {len(atoms)}"), None))[0]
+            parts = [boolean(part) for part in f[1:]]
+            return z3.Not(parts[0]) if f[0] == "No" else (z3.And if f[0] == "Both" else z3.Or)(parts)
+
+        @cache
+        def number(var: tuple[int, Offset]) -> Any:
+            return z3.Int(f"number {var}")
+
+        skeleton = [boolean(f) for f in facts]
+        solver, found = z3.Solver(), list[tuple[Any, str]]()
+        solver.add(skeleton)
+        lines = [(atom, line) for atom, line in atoms.values() if line is not None]
+        while solver.check() == z3.sat:
+            model, arithmetic = solver.model(), z3.Solver()
+            arithmetic.set("core.minimize", True)
+            literals = list[tuple[Any, Linear, bool, Linear]]()
+            for atom, line in lines:
+                value = model[atom]
+                if value is not None:
+                    true = bool(z3.is_true(value))
+                    less = line if true else Linear(1 - line.constant, tuple((-c, v) for c, v in line.terms))
+                    arithmetic.assert_and_track(
+                        less.constant + z3.Sum([c * number(v) for c, v in less.terms]) <= 0, f"l{len(literals)}"
+                    )
+                    literals.append((atom, line, true, less))
+            if arithmetic.check() != z3.unsat:
+                raise ValueError(f"a lemma of {self.automaton.name} needs more than linear arithmetic")
+            core = [literals[int(str(each)[1:])] for each in arithmetic.unsat_core()]
+            factors, sums = [z3.Int(f"factor {i}") for i in range(len(core))], z3.Solver()
+            sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors])
+            sums.add(z3.Sum([factor * less.constant for factor, (*_, less) in zip(factors, core, strict=True)]) > 0)
+            for var in {v for *_, less in core for _, v in less.terms}:
+                sums.add(
+                    z3.Sum(
+                        [
+                            f * {v: c for c, v in less.terms}.get(var, 0)
+                            for f, (*_, less) in zip(factors, core, strict=True)
+                        ]
+                    )
+                    == 0
+                )
+            if sums.check() != z3.sat:
+                raise ValueError(f"a lemma of {self.automaton.name} needs more than sums of linear facts")
+            values = [sums.model().eval(factor, model_completion=True).as_long() for factor in factors]
+            clause = z3.Or([z3.Not(atom) if true else atom for atom, _, true, _ in core])
+            said = (
+                f"({value}, ({str(true).lower()}, {line}))"
+                for value, (_, line, true, _) in zip(values, core, strict=True)
+            )
+            found.append((clause, printed_list(list(said))))
+            solver.add(clause)
+        fewest = z3.Solver()
+        fewest.set("core.minimize", True)
+        fewest.add(skeleton)
+        for i, (clause, _) in enumerate(found):
+            fewest.assert_and_track(clause, f"c{i}")
+        fewest.check()
+        return [found[int(str(each)[1:])][1] for each in fewest.unsat_core()]
+
+    def printed(self, f: Any) -> str:
+        """Return what `fact` returns as a term of Coq."""
+        if isinstance(f, bool):
+            return f"(Always {str(f).lower()})"
+        if isinstance(f, Linear):
+            return f"(Below {f})"
+        if isinstance(f[0], int):
+            return f"(Truth {_int(f[0])} {_at(f[1])})"
+        return f"({f[0]} {' '.join(map(self.printed, f[1:]))})"
+
+    def text(self) -> str:
+        """Return the file Lemmas.v."""
+        z3, picture, t, automaton = self.z3, self.picture, self.t, self.automaton
+        signals, inside = automaton.signals, picture.inside()
+        said_by = cache(lambda at: self.prover._said(picture, at, t))
+        said, after = said_by(CENTRE), self.prover._said(picture, CENTRE, t + 1)
+
+        def see(signal: IntEnum, tap: str = "C") -> Any:
+            at = moved(CENTRE, tap)
+            if signal in said:
+                return said_by(at)[signal]
+            held = self.held(signal, at)
+            self._held[held.get_id()] = (-1 - int(signal), at)
+            return held
+
+        class View:
+            def __call__(self, signal: IntEnum, tap: str = "C") -> Any:
+                return see(signal, tap)
+
+            def tile(self, kind: int, tap: str = "C") -> Any:
+                return picture.tile(kind, moved(CENTRE, tap))
+
+        # each axiom from the definitions
+        places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
+        bounds = {"0": z3.IntVal(0), "t": t}
+        for stage in self.stages:
+            here = picture.number(stage)
+            bounds |= {f"{stage} - 1": here - 1, stage: here, f"{stage} + 1": here + 1}
+        definitions = list(self.definitions(places, bounds))
+        known, lemmas = [], []
+        at_places = [self.theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
+        for name, *facts in zip(at_places[0], *(axioms.values() for axioms in at_places), strict=True):
+            goal, *_ = facts = [z3.And(fact) for fact in facts]
+            leads = self.proof(goal, [*definitions, *self.kinds()])
+            lemmas.append(f"(* {name} *) ({self.printed(self.fact(goal))},\n    {leads})")
+            known += [Hypothesis(f"Before {len(lemmas) - 1}", at, fact) for at, fact in zip(places, facts, strict=True)]
+        # each signal, and each answer, from the axioms
+        goals = []
+        for signal, value in said.items():
+            shown = expression_of(automaton.rules[signal])(cast(Any, View()))
+            goals += [z3.Or(z3.Not(t <= 0), z3.Not(value)), z3.Or(inside, z3.Not(value))]
+            goals.append(z3.Or(z3.Not(inside), shown == after[signal]))
+        answers = []
+        for signal, answer in zip(automaton.answers, self.theorem.answers, strict=False):
+            wanted, bound = z3.And(answer.shown(picture, CENTRE)), automaton.bound
+            assert bound is not None
+            least = (
+                int(bound.constant)
+                + int(bound.per_move) * answer.n_moves(picture)
+                + int(bound.per_tile) * picture.of_map(N_TILES)
+            )
+            shown = expression_of(automaton.rules[signal])(cast(Any, View()))
+            goals += [z3.Or(z3.Not(inside), z3.Not(shown), wanted)]
+            goals += [z3.Or(z3.Not(inside), z3.Not(least - t - 1 <= 0), shown == wanted)]
+            answers.append(f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {self.linear(least)}))")
+        proofs = [self.proof(goal, [*known, *definitions[:1], *self.kinds()]) for goal in goals]
+        stated = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
+        relations = [printed_rule(rule) for rule in self.rules]
+        lines = ";\n  "
+        return (
+            f"(** Printed from the theorem of {automaton.name}; do not edit. *)\n"
+            "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
+            f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
+            f"  (Automaton {printed_list(relations)} None) {len(automaton.kinds)}\n"
+            f"  {printed_list(stated, lines)}\n  {printed_list(answers, lines)}.\n"
+            f"Definition its_lemmas : list (fact * proof) := {printed_list(lemmas, lines)}.\n"
+            f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
+        )
+
+
+def printed_theorem(proof: Proof) -> str:
+    """Return the file in which Coq reads an automaton, its theorem and what leads to it.
+
+    Raises:
+        ValueError: the proof does not hold, or Coq does not cover its theorem.
+    """
+    if proof.verdict not in ("right", "described"):
+        raise ValueError(f"Coq proves what z3 proves first; of {proof.automaton.name} nothing is proven")
+    with fresh_context():
+        return Guide(proof).text()
