@@ -76,7 +76,7 @@ class Ghosts:
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     answers: tuple[Answer, ...] = ()
-    relations: Mapping[str, tuple[str, Callable[[Picture, Offset], Truth]]] = field(default_factory=dict)
+    relations: Mapping[str, tuple[str, Callable[[Picture, Place], Truth]]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Ghosts with {len(self.answers)} answers>"

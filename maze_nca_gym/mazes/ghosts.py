@@ -246,10 +246,10 @@ def distance(
             N_TILES: np.full((len(tiles), 1, 1), tiles[0].size),
         }
 
-    def comes(picture: Picture, at: Offset) -> Truth:
+    def comes(picture: Picture, at: Place) -> Truth:
         return is_start(picture, at) | (free(picture, at) & reduce(or_, (near(picture, moved(at, q)) for q in taps)))
 
-    def near(picture: Picture, at: Offset) -> Truth:
+    def near(picture: Picture, at: Place) -> Truth:
         return picture.true(_named(REACHED, name), at)
 
     defined = {} if given else {_named(REACHED, name): (_named(DISTANCE, name), comes)}
@@ -367,7 +367,7 @@ class Fixpoint:
         def answer(name: str) -> Answer:
             return Answer(lambda picture, at: picture.true(name, at), lambda picture: picture.of_map(SPREAD))
 
-        def comes(rule: Callable[..., Truth], picture: Picture, at: Offset) -> Truth:
+        def comes(rule: Callable[..., Truth], picture: Picture, at: Place) -> Truth:
             return rule(_Seen(picture, at))
 
         defined = {name: (_stage(name), partial(comes, rule)) for name, rule in self.rules.items()}

@@ -13,7 +13,7 @@ from functools import cache, reduce
 from operator import or_
 from typing import Any, NamedTuple, cast
 
-from maze_nca_gym.mazes.facts import CENTRE, moved
+from maze_nca_gym.mazes.facts import CENTRE, Place, moved
 from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD
 from maze_nca_gym.mazes.neighbours import Offset, offsets
 
@@ -45,7 +45,7 @@ class Hypothesis(NamedTuple):
     """What a lemma may use: how Coq names it, where, and what it says."""
 
     name: str
-    at: Offset
+    at: Place
     fact: Any
 
 
@@ -57,20 +57,24 @@ def _at(at: Offset) -> str:
     return f"({_int(at[0])}, {_int(at[1])})"
 
 
+def _offset(at: Place) -> Offset:
+    return at.count("D") - at.count("U"), at.count("R") - at.count("L")
+
+
 class _Rule:
     """A picture that shows what a relation's rule reads, as an expression."""
 
     def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
         self._names, self._n_kinds = names, n_kinds
 
-    def tile(self, kind: int, at: Offset = CENTRE) -> Expression:
-        return Expression(TileKind(kind), TAP_AT[at])
+    def tile(self, kind: int, at: Place = CENTRE) -> Expression:
+        return Expression(TileKind(kind), TAP_AT[_offset(at)])
 
-    def inside(self, at: Offset = CENTRE) -> Expression:
+    def inside(self, at: Place = CENTRE) -> Expression:
         return reduce(or_, (self.tile(kind, at) for kind in range(self._n_kinds)))
 
-    def true(self, ghost: str, at: Offset = CENTRE) -> Expression:
-        return Expression(self._names[ghost], TAP_AT[at])
+    def true(self, ghost: str, at: Place = CENTRE) -> Expression:
+        return Expression(self._names[ghost], TAP_AT[_offset(at)])
 
 
 class Guide:
@@ -94,7 +98,7 @@ class Guide:
         self.stages = [stage for stage, _ in theorem.relations.values()]
         seen = _Rule(self.names, len(automaton.kinds))
         self.rules = [rule(cast(Any, seen), CENTRE) for _, rule in theorem.relations.values()]
-        self.held = cache(lambda signal, at: self.z3.Bool(f"held {signal.name} {at[0]} {at[1]}"))
+        self.held = cache(lambda signal, at: self.z3.Bool(f"held {signal.name} {at}"))
         self._held: dict[int, tuple[int, Offset]] = {}
 
     # z3 to Coq
@@ -105,13 +109,13 @@ class Guide:
         for (name, at), made in self.picture.made.items():
             if made.eq(symbol):
                 if at is None and name in OF_MAP:
-                    return OF_MAP[name], CENTRE
+                    return OF_MAP[name], (0, 0)
                 if at is not None and name == "kind":
-                    return 0, at
+                    return 0, _offset(at)
                 if at is not None and name in self.stages:
-                    return 1 + self.stages.index(name), at
+                    return 1 + self.stages.index(name), _offset(at)
                 if at is not None and name in self.theorem.relations:
-                    return int(self.names[name]), at
+                    return int(self.names[name]), _offset(at)
         raise ValueError(f"Coq knows no definition of the ghost {symbol} of {self.automaton.name}")
 
     def _sum(self, e: Any, factor: int = 1) -> dict[Any, int]:
@@ -178,7 +182,7 @@ class Guide:
 
     # what may be supposed
 
-    def _view(self, at: Offset, bound: Any) -> Any:
+    def _view(self, at: Place, bound: Any) -> Any:
         """A view of the relations before a round."""
         guide = self
 
@@ -193,7 +197,7 @@ class Guide:
 
         return View()
 
-    def definitions(self, places: Iterable[Offset], bounds: Mapping[str, Any]) -> Iterator[Hypothesis]:
+    def definitions(self, places: Iterable[Place], bounds: Mapping[str, Any]) -> Iterator[Hypothesis]:
         """Yield what is known of the relations from their definition, as `given_fact` of `proofs/Described.v`."""
         z3, picture = self.z3, self.picture
         alone, n_rules = len(self.rules) == 1, len(self.rules)
@@ -210,7 +214,8 @@ class Guide:
                 for bound in bounds.values():
                     line = self.linear(bound)
                     moved_back = tuple(
-                        (c, (n, (r - at[0], q - at[1]) if n >= 0 else (r, q))) for c, (n, (r, q)) in line.terms
+                        (c, (n, (r - _offset(at)[0], q - _offset(at)[1]) if n >= 0 else (r, q)))
+                        for c, (n, (r, q)) in line.terms
                     )
                     comes = rule(self._view(at, bound)) == z3.And(on, stage <= bound)
                     fact = z3.Or(bound < 0, z3.Not(inside), comes)
@@ -249,7 +254,7 @@ class Guide:
             if fewer.check() == z3.unsat:
                 used = rest
         claims = self._linear_facts([self.fact(z3.Not(goal)), *(self.fact(each.fact) for each in used)])
-        listed = [f"({each.name}, {_at(each.at)})" for each in used]
+        listed = [f"({each.name}, {_at(_offset(each.at))})" for each in used]
         return f"Proof {printed_list(listed)} {printed_list(claims)}"
 
     def _linear_facts(self, facts: list[Any]) -> list[str]:
@@ -348,7 +353,7 @@ class Guide:
             if signal in said:
                 return said_by(at)[signal]
             held = self.held(signal, at)
-            self._held[held.get_id()] = (-1 - int(signal), at)
+            self._held[held.get_id()] = (-1 - int(signal), _offset(at))
             return held
 
         class View:
