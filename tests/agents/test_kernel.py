@@ -205,6 +205,21 @@ def test_the_kernel_checks_a_theorem(theorem, tmp_path):
     assert theorems == {f"Proven.{name}": () for name in names}
 
 
+@needs_coq
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(See 1 (N D))", "(See 1 (N U))"),  # a rule
+        ("(See 0 (N D))", "(See 0 (N U))"),  # the definition of the relation
+        ("(Lin 2 [((-1), ((-1), (0, 0)))", "(Lin 1 [((-1), ((-1), (0, 0)))"),  # what PATH's time may be
+    ],
+)
+def test_the_kernel_refuses_a_changed_theorem(theorem, tmp_path, old, new):
+    folder = shutil.copytree(theorem, tmp_path / "changed")
+    (folder / "Lemmas.v").write_text(changed((folder / "Lemmas.v").read_text(), old, new))
+    refused(r"coqc refuses Proven\.v at Proven\.v, line", compile_files, folder, ("Lemmas", "Proven"))
+
+
 needs_cvc5 = pytest.mark.skipif(find_spec("cvc5") is None, reason="there is no cvc5")
 
 
