@@ -2,7 +2,7 @@
 
 Hyperparameters are files of `experiments/hyperparameters`. Each run is kept in a file,
 `<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated. Prints a table and draws the
-learning curves. Needs the extra `sb3` and PyYAML, and sb3-contrib for RecurrentPPO.
+learning curves. Needs the extra `rl`.
 """
 
 from __future__ import annotations
