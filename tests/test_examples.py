@@ -31,6 +31,7 @@ EXPECTED = {
     "19_key_and_door": rf"(?s){PROVEN}5,400 weights follow the automaton, proven: True",
     "20_ppo_in_one_file": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
     "21_torchrl": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
+    "22_worlds": r"\Afire: 4 lines, 2 signals, 0 helpers, [\d,]+ weights: right, \d+ s\n\Z",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -45,6 +46,7 @@ ARGUMENTS = {
     "19_key_and_door": ["4"],
     "20_ppo_in_one_file": ["2048", "3"],
     "21_torchrl": ["2048", "2"],
+    "22_worlds": ["fire"],
 }
 """Of examples that take minutes without."""
 SLOW = ("14_automata_gallery", "17_weighted_terrain", "19_key_and_door")
@@ -57,6 +59,7 @@ LINES = {
     "19_key_and_door": 130,
     "20_ppo_in_one_file": 70,
     "21_torchrl": 70,
+    "22_worlds": 300,
 }
 """Lines that an example has at most, if more than 60."""
 FILES_OF_A_RUN = ["config.json", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png"]

@@ -6,6 +6,7 @@ an `Automaton` and call `register_automaton`.
 
 rules, automaton, registry    what a tile computes from its neighbours, step by step, and which automata are known
 theorem, guessing             what signals are after t iterations, said or found out
+growing                       the automaton of a task whose solver is a fixpoint
 prover, trial, proof          lemmas that z3 proves, runs on small mazes, and the verdict
 compiling                     networks that do what an automaton does, written or learned, with a certificate
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from maze_nca_gym.mazes.ghosts import (
         DISTANCE,
         REACHED,
+        anywhere,
         both_of,
         canonical_path,
         component,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         distance_axioms,
         fixpoint,
         flooded,
+        inflationary,
         is_free,
         peeling,
         places,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from .compiling.certificate import certify
     from .compiling.reading import automaton_of
     from .gallery import GALLERY
+    from .growing import grown
     from .proof import mistakes, prove, second_opinion
     from .registry import AUTOMATA, register_automaton
     from .rules import around, threshold
@@ -60,6 +64,7 @@ __all__ = [
     "Ghosts",
     "StepBound",
     "Theorem",
+    "anywhere",
     "around",
     "at_least",
     "automaton_of",
@@ -72,7 +77,9 @@ __all__ = [
     "distance_axioms",
     "fixpoint",
     "flooded",
+    "grown",
     "implies",
+    "inflationary",
     "is_free",
     "mistakes",
     "moved",

@@ -11,31 +11,58 @@ So a guess is right in every run by construction. It is never trusted: a proof m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
-from itertools import product
+from itertools import permutations, product
 from operator import and_, or_
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Place, Truth, is_of_map, moved
-from maze_nca_gym.mazes.ghosts import N_TILES, PLACE, SPREAD, STRIDE, distance, has_less, is_free, known, peeling
+from maze_nca_gym.mazes.facts import (
+    CENTRE,
+    Ghosts,
+    MazePicture,
+    Number,
+    Picture,
+    Place,
+    Truth,
+    is_of_map,
+    moved,
+    shifted,
+)
+from maze_nca_gym.mazes.ghosts import (
+    N_TILES,
+    PLACE,
+    SPREAD,
+    STRIDE,
+    both_of,
+    distance,
+    fixpoint,
+    has_less,
+    is_free,
+    known,
+    of_kind,
+    peeling,
+)
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.tasks import Task
 
 from .automaton import Automaton
-from .rules import TileKind, expression_of
+from .rules import Expression, TileKind, expression_of
 from .theorem import Theorem
 
-MOST_TIMES, MOST_REASONS, MOST_VALUES, N_SEEDS, LAGS = 8, 6, 8, 6, range(4)
-"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, places of which
-each reason explains one and the best is taken, and iterations by which ghosts that change are looked back."""
+MOST_TIMES, MOST_REASONS, MOST_VALUES, MOST_CONSTANT, N_SEEDS, LAGS = 8, 6, 8, 5, 6, range(4)
+"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, the largest
+constant with which a number is compared, places of which each reason explains one and the best is taken, and iterations
+by which ghosts that change are looked back."""
+NEARLY = 0.9
+"""Fraction of the changes that the best time explains, from which on a simpler one is as likely to be true."""
 
 
 class Atom(NamedTuple):
@@ -48,13 +75,55 @@ class Atom(NamedTuple):
     of_map: bool = False
 
 
-def ghosts_for(automaton: Automaton) -> Iterator[Ghosts]:
-    """Yield the ghosts of the library that an automaton may be about: none; distances from tiles of the kinds that it
-    reads; rounds of peeling."""
-    taps, read = tuple(tap for tap in automaton.taps if tap != "C"), {kind for _, kind in _kinds_read(automaton)}
-    yield Ghosts(lambda picture, at, t: {}, lambda tiles: {})
-    yield from (distance(kind, taps) for kind in sorted(read - {Tile.EMPTY, Tile.WALL}))
-    yield peeling()
+def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
+    """Yield the ghosts that an automaton may be about, and what a proof in terms of them is worth if that is little.
+
+    None; distances from the kinds of tile that it reads, by the directions in which it reads signals, through what it
+    does not negate; rounds of peeling; and when its own rules switch signals on, of those that none negates.
+    """
+    rules = {signal: expression_of(rule) for signal, rule in automaton.rules.items()}
+    read = {each for rule in rules.values() for each in rule.polarity}
+    taps = tuple(tap for tap in automaton.taps if tap != "C" and any(leaf.tap == tap for leaf, _ in read))
+    said, denied = (
+        {int(leaf.seen) for leaf, how in read if how == positive and isinstance(leaf.seen, TileKind)}
+        for positive in (True, False)
+    )
+    everything, starts = {*automaton.kinds}, sorted((said | denied) - {Tile.EMPTY, Tile.WALL})
+    free = (everything - denied, said, everything - {Tile.WALL})
+    passable = dict.fromkeys(frozenset(kinds) for kinds in free if Tile.EMPTY in kinds and Tile.WALL not in kinds)
+    yield Ghosts(lambda picture, at, t: {}, lambda tiles: {}), ""
+    for kinds in passable if taps else ():
+        flow = partial(distance, taps=taps, free=of_kind(*sorted(kinds)))
+        yield from ((flow(kind), "") for kind in starts)
+        if len(starts) > 1:
+            yield both_of(*(flow(kind, name=f"from {automaton.problem.kinds[kind].name}") for kind in starts)), ""
+    yield peeling(), ""
+
+    alone = {
+        signal: rule for signal, rule in rules.items() if signal not in (*automaton.answers, *automaton.everywhere)
+    }
+    while (kept := {signal: rule for signal, rule in alone.items() if _stays_within(rule, alone)}) != alone:
+        alone = kept
+    if alone:
+        own = fixpoint(**{signal.name: partial(_by_name, rule) for signal, rule in alone.items()})
+        worth = "its own rules alone, which say when a signal comes on, but not what that means"
+        yield own.specification(), worth
+
+
+def _stays_within(rule: Expression, signals: Container[IntEnum]) -> bool:
+    """Return whether a rule negates no signal, and reads some of these only."""
+    return all(how and leaf.seen in signals for leaf, how in rule.polarity if isinstance(leaf.seen, IntEnum))
+
+
+def _by_name(rule: Expression, see: Any) -> Truth:
+    """Return the value of a rule where signals are seen by name."""
+    read = [(leaf, leaf.seen) for leaf in rule.leaves if leaf.seen is not None]
+    return rule.value(
+        {
+            leaf: see.tile(seen, leaf.tap) if isinstance(seen, TileKind) else see(seen.name, leaf.tap)
+            for leaf, seen in read
+        }
+    )
 
 
 def _kinds_read(automaton: Automaton) -> set[tuple[str, int]]:
@@ -88,9 +157,10 @@ def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles],
 
 
 def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
-    """Return every fact that a guess may use about a tile at a time, and its contrary unless it is about times."""
+    """Return every fact that a guess may use about a tile at a time, and its contrary unless it is about times; the
+    values of ghosts are those in (N, H, W) mazes."""
     names = [kind.name for kind in automaton.problem.kinds]
-    ghosts = [theorem.ghosts(tiles[None]) for tiles in mazes]
+    ghosts = [theorem.ghosts(tiles) for tiles in mazes]
     read = sorted(_kinds_read(automaton) | {("C", kind) for kind in automaton.kinds})
     on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
 
@@ -103,11 +173,20 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
         say(words, cost, lambda kind, tap, picture, at, t: picture.tile(kind, moved(at, tap)), kind, tap)
     for tap in sorted({tap for tap, _ in read}):
         say(f"{on[tap]}is free", 2, lambda tap, picture, at, t: is_free(picture, moved(at, tap)), tap)
-    for name, value in ((name, np.asarray(value)) for name, value in ghosts[0].items()):
+    held = {name: np.asarray(value) for name, value in ghosts[0].items()}
+    numbers = [name for name, value in held.items() if _is_number(name, value)]
+    for one, other in permutations(numbers, 2):
+        say(f"{one} <= {other}", 4, _no_more, one, other)
+    for name, value in held.items():
         if value.dtype == bool:
             say(name, 1, lambda name, picture, at, t: picture.true(name, at), name)
-        elif value.ndim == 3 and not is_of_map(value) and name != PLACE:
+        elif value.ndim == 3 and is_of_map(value) and name.split()[0] not in (STRIDE, N_TILES, SPREAD):
+            say(f"{name} is known", 3, lambda name, picture, at, t: picture.of_map(name) >= 0, name, of_map=True)
+        elif name in numbers:
             say(f"{name} is known", 3, lambda name, picture, at, t: known(picture, name, at), name)
+            say(f"{name} is odd", 5, lambda name, picture, at, t: picture.number(name, at) % 2 == 1, name)
+            for least in range(1, MOST_CONSTANT + 1):
+                say(f"{name} >= {least}", 4 + least, _at_least, name, least)
             for tap in (tap for tap in automaton.taps if tap != "C"):
                 words = f"{tap} has less {name}"
                 say(words, 3, lambda tap, name, picture, at, t: has_less(picture, name, at, tap), tap, name)
@@ -125,6 +204,21 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     return found
 
 
+def _is_number(name: str, value: NDArray[Any]) -> bool:
+    """Return whether a ghost is a number of each tile that stays, but not its place."""
+    return value.ndim == 3 and value.dtype != bool and not is_of_map(value) and name != PLACE
+
+
+def _at_least(name: str, least: int, picture: Picture, at: Place, t: Number) -> Truth:
+    return picture.inside(at) & (picture.number(name, at) >= least)
+
+
+def _no_more(one: str, other: str, picture: Picture, at: Place, t: Number) -> Truth:
+    """Return whether a tile has both numbers, the first not larger."""
+    both = known(picture, one, at) & known(picture, other, at)
+    return both & (picture.number(one, at) <= picture.number(other, at))
+
+
 def _ago(name: str, lag: int) -> str:
     return f"{name}(t - {lag})" if lag else f"{name}(t)"
 
@@ -136,7 +230,8 @@ def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture,
 
 
 class Run(NamedTuple):
-    """An automaton on a maze: its (T, S, H, W) signals, the truth of (A, T, H, W) atoms, and the ghosts."""
+    """An automaton on (N, H, W) mazes: its (T, N, S, H, W) signals, the truth of (A, T, N, H, W) atoms, and the
+    ghosts."""
 
     tiles: Tiles
     signals: NDArray[np.bool_]
@@ -145,17 +240,16 @@ class Run(NamedTuple):
     ghosts: Mapping[str, Any]
 
     def truths(self, atoms: Sequence[Atom]) -> NDArray[np.bool_]:
-        """Return the truth of atoms, (A, T, H, W) bool."""
+        """Return the truth of atoms, (A, T, N, H, W) bool."""
         t, shape = np.arange(len(self.signals))[:, None, None, None], (len(self.signals), *self.tiles.shape)
-        found = [np.broadcast_to(atom.true(self.picture, CENTRE, t), (shape[0], 1, *shape[1:])) for atom in atoms]
+        found = [np.broadcast_to(atom.true(self.picture, CENTRE, t), shape) for atom in atoms]
         return np.reshape(found, (-1, *shape)).astype(np.bool_)
 
 
 def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: Tiles) -> Run:
-    """Run an automaton on a (H, W) maze until it repeats its states."""
-    ghosts = theorem.ghosts(tiles[None])
-    signals = np.stack([each[0] for each in automaton.trace(tiles[None])])
-    run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles[None], ghosts), ghosts)
+    """Run an automaton on (N, H, W) mazes until it repeats its states."""
+    ghosts, signals = theorem.ghosts(tiles), np.stack([*automaton.trace(tiles)])
+    run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles, ghosts), ghosts)
     return run._replace(atoms=run.truths(atoms))
 
 
@@ -192,10 +286,10 @@ def _reasons(
     """Return the reasons for which a signal is on, each a conjunction of atoms, or why there are none."""
     same = signal in automaton.everywhere
     usable = np.array([atom.of_map or not same for atom in atoms])
-    laws = _laws(signal, runs, same)
+    laws = _laws(signal, runs, () if same else automaton.taps)
     known_atoms = [*(atom for atom, may in zip(atoms, usable, strict=True) if may), *laws]
     rows = [np.concatenate([run.atoms[usable], run.truths(laws)]).reshape(len(known_atoms), -1).T for run in runs]
-    on = [run.signals[:, signal].ravel() for run in runs]
+    on = [run.signals[:, :, signal].ravel() for run in runs]
     origins = np.array([(place, i) for place, each in enumerate(on) for i in range(len(each))])
     table = np.concatenate([np.concatenate(rows), np.concatenate(on)[:, None]], axis=1)
     packed = np.ascontiguousarray(np.packbits(table, axis=1))
@@ -231,36 +325,40 @@ def _reasons(
 
 def _placed(automaton: Automaton, runs: Sequence[Run], where: NDArray[np.int64]) -> str:
     run = runs[where[0]]
-    t, row, col = np.unravel_index(where[1], run.atoms.shape[1:])
-    return f"({row}, {col}) after {t} iterations in {automaton.problem.in_a_line(run.tiles)}"
+    t, maze, row, col = np.unravel_index(where[1], run.atoms.shape[1:])
+    return f"({row}, {col}) after {t} iterations in {automaton.problem.in_a_line(run.tiles[maze])}"
 
 
-def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
+def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Atom]:
     """Return the times a + b d + c L that explain most of the changes of a signal, until all are explained: for each an
-    atom from it on, and one until it. If the signal is the same everywhere, there is no d."""
-    values = {name: np.asarray(value) for name, value in runs[0].ghosts.items()}
-    static = {name: value for name, value in values.items() if value.ndim == 3}
-    numbers = [n for n, v in static.items() if not (is_of_map(v) or v.dtype == bool or n == PLACE or same)]
+    atom from it on, and one until it. The number d is that of the tile or of a neighbour; there is none without taps.
+
+    A time that explains nearly as much as another, and is simpler, is found too: the other may fit by chance.
+    """
+    static = {name: value for name, value in ((n, np.asarray(v)) for n, v in runs[0].ghosts.items()) if value.ndim == 3}
+    numbers = [(n, tap) for tap in taps for n, value in static.items() if _is_number(n, value)]
     of_map = [n for n, v in static.items() if is_of_map(v) and n.split()[0] not in (STRIDE, N_TILES, SPREAD)]
     shapes = [
-        (number, b, cs)
+        (number, b, cs, abs(b) + sum(cs) + 2 * (number is not None and number[1] != "C"))
         for cs in product(range(4 if len(of_map) < 2 else 3), repeat=len(of_map))
         for number, b in [(None, 0), *product(numbers, (1, -1, 2, -2))]
+        if number is None or number[1] == "C" or (b == 1 and not any(cs))
     ]
     found: dict[str, Atom] = {}
     for before in (False, True):
         events = []
         for run in runs:
-            series = run.signals[:, signal]
-            t, row, col = np.nonzero((series[:-1] == before) & (series[1:] != before))
-            held = [np.broadcast_to(run.ghosts[name][0], run.tiles.shape)[row, col] for name in (*numbers, *of_map)]
-            events.append(np.stack([t + 1, *held], axis=1))
+            series = run.signals[:, :, signal]
+            t, *where = np.nonzero((series[:-1] == before) & (series[1:] != before))
+            read = [shifted(np.asarray(run.ghosts[n]), tap, beyond=-1) for n, tap in numbers]
+            read += [np.broadcast_to(run.ghosts[name], run.tiles.shape) for name in of_map]
+            events.append(np.stack([t + 1, *(each[tuple(where)] for each in read)], axis=1))
         left = np.unique(np.concatenate(events), axis=0)
         for _ in range(MOST_TIMES):
             if not len(left):
                 break
             fits = []
-            for number, b, cs in shapes:
+            for number, b, cs, cost in shapes:
                 rest, is_known = left[:, 0] - left[:, 1 + len(numbers) :] @ np.array(cs, np.int64), left[:, 0] > 0
                 if number is not None:
                     d = left[:, 1 + numbers.index(number)]
@@ -268,29 +366,34 @@ def _laws(signal: IntEnum, runs: Sequence[Run], same: bool) -> list[Atom]:
                 if is_known.any():
                     a, n = np.unique(rest[is_known], return_counts=True)
                     explained = is_known & (rest == a[n.argmax()])
-                    fits.append((int(n.max()), -abs(b) - sum(cs), explained, (int(a[n.argmax()]), b, number, cs)))
+                    fits.append((int(n.max()), -cost, explained, (int(a[n.argmax()]), b, number, cs)))
             most, simplest, explained, _ = max(fits, key=lambda each: each[:2])
             for n_alike, cost, alike, (at, b, number, cs) in fits:
-                if n_alike == most and cost >= simplest - 2 and (alike == explained).all():
+                same = n_alike == most and cost >= simplest - 2 and (alike == explained).all()
+                if same or (cost > simplest and n_alike >= NEARLY * most):
                     for atom in _times(at, b, number, {name: c for name, c in zip(of_map, cs, strict=True) if c}):
-                        found[atom.words] = atom
+                        # of times that are the same on every maze, that of the ghost of its name is likelier
+                        own = number is not None and number[0].lower().split()[0] == signal.name.lower()
+                        found[atom.words] = atom._replace(cost=atom.cost - own)
             left = left[~explained]
     return list(found.values())
 
 
-def _times(a: int, b: int, number: str | None, cs: Mapping[str, int]) -> Iterator[Atom]:
+def _times(a: int, b: int, number: tuple[str, str] | None, cs: Mapping[str, int]) -> Iterator[Atom]:
     """Yield the atoms that t is at least a + b d + c L, or less; d must be known."""
-    terms = [(c, name) for name, c in cs.items()] + ([(b, number)] if number is not None else [])
-    times = (f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{name}" for c, name in terms)
+    name, tap = number or ("", "C")
+    terms = [(c, of_map) for of_map, c in cs.items()]
+    terms += [(b, name if tap == "C" else f"{name} at {tap}")] if number is not None else []
+    times = (f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{what}" for c, what in terms)
     told = f"t = {a}{''.join(times)}"
 
     def time(picture: Picture, at: Place) -> Number:
-        of_maze = a + sum(c * picture.of_map(name) for name, c in cs.items())
-        return of_maze if number is None else of_maze + b * picture.number(number, at)
+        of_maze = a + sum(c * picture.of_map(of_map) for of_map, c in cs.items())
+        return of_maze if number is None else of_maze + b * picture.number(name, moved(at, tap))
 
     def has(picture: Picture, at: Place) -> Truth:
-        return picture.inside(at) if number is None else known(picture, number, at)
+        return picture.inside(at) if number is None else known(picture, name, moved(at, tap))
 
-    cost, of_map = 2 + sum(abs(c) for c, _ in terms), number is None
-    yield Atom(f"from {told}", cost, lambda picture, at, t: has(picture, at) & (t >= time(picture, at)), of_map)
-    yield Atom(f"until {told}", cost + 1, lambda picture, at, t: has(picture, at) & (t < time(picture, at)), of_map)
+    cost, same = 2 + sum(abs(c) for c, _ in terms) + 2 * (tap != "C"), number is None
+    yield Atom(f"from {told}", cost, lambda picture, at, t: has(picture, at) & (t >= time(picture, at)), same)
+    yield Atom(f"until {told}", cost + 1, lambda picture, at, t: has(picture, at) & (t < time(picture, at)), same)

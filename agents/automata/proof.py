@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ from .trial import Trial, tried
 
 ROUNDS = 12
 """Largest number of guesses."""
+LEAST, MOST_OF_LEAST = 6, 600
+"""Number of tiles of the least mazes, all of which are among the runs, and the largest number of them of one shape."""
 N_STEPS = 20
 """Number of iterations for which axioms about ghosts that change are tried."""
 ARGUED = ("diameter", "both", "shortest-path-asynchronous", "shortest-path-any-state")
@@ -65,6 +68,7 @@ class Proof:
         trials: what came of running it on small mazes, for each task of which it states a bound.
         specified: whether the answers of the theorem are those of the task's specification.
         on: of which worlds it is, one of `prover.WORLDS`.
+        worth: in terms of what it describes signals, if that is worth little.
     """
 
     automaton: Automaton
@@ -73,6 +77,7 @@ class Proof:
     trials: tuple[Trial, ...] = ()
     specified: bool = False
     on: str = "grids"
+    worth: str = ""
 
     @property
     def holds(self) -> bool:
@@ -135,6 +140,8 @@ class Proof:
         parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {len(self.lemmas)} lemmas"]
         if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
             parts.append(f"PATH is on {self.theorem.means[self.automaton.signals(0)]}")
+        if self.verdict == "described" and self.worth:
+            parts.append(f"in terms of {self.worth}")
         if self.verdict != "right":
             parts += [trial.words for trial in self.trials]
         if self.automaton.slows is not None:
@@ -209,7 +216,9 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
     It is first run on small mazes, if it states a bound; one with a wrong answer refutes it. To be right, it must be
     proven to show within its bound what the task's specification says. Where that is not proven, or there is no
     specification or no bound, what its signals are after t iterations is described in terms of the ghosts that its
-    `theorem` names, or else of the library's, one after another.
+    `theorem` names. If it names none: in terms of the specification's; of distances from the kinds of tile that its
+    rules read, by the directions in which they read, through what they do not negate; at last of its own rules, which
+    says least.
 
     A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
     run if there is a maze like it, and the guess another one. Proven too is the automaton's invariant, which the
@@ -243,12 +252,12 @@ def _proof_of(automaton: Automaton, on: str) -> Proof:
         return Proof(automaton, NOTHING, (), trials, on=on)
 
     attempts = list[Proof]()
-    for specified, theorem in _theorems(automaton, task):
+    for specified, theorem, worth in _theorems(automaton, task):
         if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
             _check_axioms(automaton, theorem)
         tell = _written if theorem.signals is not None else _guessed
         lemmas, theorem = tell(automaton, theorem, on)
-        attempts.append(Proof(automaton, theorem, lemmas, trials, specified, on))
+        attempts.append(Proof(automaton, theorem, lemmas, trials, specified, on, worth))
         if attempts[-1].verdict is not None or theorem.further is not Theorem.further:
             return attempts[-1]
     # the nearest is the one of which most lemmas hold
@@ -268,9 +277,9 @@ def _slowed(automaton: Automaton, other: Automaton, on: str) -> Proof:
     return replace(proof, automaton=automaton, lemmas=(*proof.lemmas, *lemmas), trials=tuple(tried(automaton)))
 
 
-def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]]:
+def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem, str]]:
     """Yield what may be proven, the most wanted first: whether it says that the answers are those of the task's
-    specification, and the theorem, whose signals may be left to be guessed."""
+    specification; the theorem, whose signals may be left to be guessed; and what it is worth, if that is little."""
     named, bound = automaton.theorem, automaton.bound
     if named is not None and named.answers and len(named.answers) != len(automaton.answers):
         raise ValueError(f"the theorem has {len(named.answers)} answers, {automaton.name} {len(automaton.answers)}")
@@ -281,13 +290,13 @@ def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem]
         check_specification(task)
         specified, (maze, *_) = task.specification(), mazes_to_try(task)
         adds = isinstance(named, Theorem) or (named is not None and {*named.ghosts(maze)} - {*specified.ghosts(maze)})
-        yield True, _joined(specified, named) if named is not None and adds else _as_theorem(specified)
+        yield True, _joined(specified, named) if named is not None and adds else _as_theorem(specified), ""
     if named is not None:
-        yield False, _as_theorem(named if whole else replace(named, answers=()))
+        yield False, _as_theorem(named if whole else replace(named, answers=())), ""
         return
     if task.specification is not None:
-        yield False, replace(_as_theorem(task.specification()), answers=())
-    yield from ((False, _as_theorem(ghosts)) for ghosts in ghosts_for(automaton))
+        yield False, replace(_as_theorem(task.specification()), answers=()), ""
+    yield from ((False, _as_theorem(ghosts), worth) for ghosts, worth in ghosts_for(automaton))
 
 
 def _as_theorem(ghosts: Ghosts) -> Theorem:
@@ -384,8 +393,10 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lem
     """
     task = automaton.problem
     mazes = small_mazes(task)
-    atoms = atoms_of(automaton, theorem, mazes[::10])
-    runs, lemmas = [run_of(automaton, theorem, atoms, tiles) for tiles in mazes], list[Lemma]()
+    atoms = atoms_of(automaton, theorem, [maze[None] for maze in mazes[::10]])
+    lemmas, drawn = list[Lemma](), [np.stack([*same]) for _, same in groupby(mazes, lambda maze: maze.shape)]
+    least = [tiles[:: 1 + len(tiles) // MOST_OF_LEAST] for tiles in all_mazes(task) if tiles[0].size <= LEAST]
+    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in (*drawn, *least)]
     for left in reversed(range(ROUNDS)):
         found, wrong = guess(automaton, theorem, runs, atoms), None
         guessed, lemmas = replace(automaton, theorem=found), []
@@ -400,7 +411,7 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lem
                 break
         if wrong is None:
             break
-        runs.append(run_of(automaton, theorem, atoms, wrong))
+        runs.append(run_of(automaton, theorem, atoms, wrong[None]))
     return tuple(lemmas), found
 
 

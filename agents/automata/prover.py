@@ -18,8 +18,8 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, moved
-from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
+from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, witnesses_of
 from maze_nca_gym.mazes.levels import Kind, Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from maze_nca_gym.mazes.small import kinds_once, small_mazes
@@ -186,6 +186,11 @@ class Prover:
                 if not name.startswith(self._left_out) and not (name.startswith(STATED) and fact.get_id() in said):
                     self._axioms.append((name, fact))
                     said.add(fact.get_id())
+        for at in self._places if self._is_grid else ():
+            if len(at) > 1:  # a corner, by way of either of two neighbours
+                both = picture.inside(at[0]) & picture.inside(at[1])
+                rectangle = implies(picture.inside(), picture.inside(at) == both)
+                self._axioms.append((f"{GRID}the map is a rectangle, {at}", rectangle))
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
         self._facts += [fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))]
 
@@ -240,8 +245,10 @@ class Prover:
         first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
 
         # contradictory axioms would prove anything
-        happens = z3.And(*(wanted & due for wanted, due in answers.values())) if answers else now.get(path, inside)
-        yield self._lemma("axioms", "the axioms allow a path", z3.BoolVal(True), inside, happens)
+        shown = {signal: wanted & due for signal, (wanted, due) in answers.items()} or {path: now.get(path, inside)}
+        for signal, happens in shown.items():
+            claim = f"the axioms allow a path{f', {signal.name}' if len(shown) > 1 else ''}"
+            yield self._lemma("axioms", claim, z3.BoolVal(True), inside, happens)
 
         # what the theorem says of each signal is true at first, beyond the edge, and after one more iteration
         if now:
@@ -262,7 +269,13 @@ class Prover:
             with_source = all((maze == Tile.SOURCE).any() for maze in small_mazes(self._automaton.problem))
             some = picture.tile(Tile.SOURCE) if with_source else inside
             switched = z3.Implies(said, rules[signal](see))
-            yield self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
+            lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
+            for comes, here in witnesses_of(theorem) if not lemma.holds else ():
+                # wherever it is on, there is such a tile, and at that tile its rule says so
+                switched = z3.Implies(said, comes(picture) & z3.Implies(here(picture, CENTRE), rules[signal](see)))
+                found = self._lemma("signal", lemma.claim, switched, inside)
+                lemma = found if found.holds else lemma
+            yield lemma
 
         # neighbours agree on what is the same everywhere, and so all tiles do; a maximum over the map does anyway
         next_state = self.after(picture, anything)

@@ -148,6 +148,19 @@ class Expression:
         return tuple(dict.fromkeys(leaf for part in self.parts for leaf in part.leaves))
 
     @cached_property
+    def polarity(self) -> frozenset[tuple[Expression, bool]]:
+        """The signals and kinds of tile that it reads, with whether as they are (True) or negated; of what is joined
+        by other than `&`, `|` and `~`, both."""
+        if self.seen is not None:
+            return frozenset({(self, True)})
+        read = {each for part in self.parts for each in part.polarity}
+        if self.join is operator.invert:
+            return frozenset((leaf, not positive) for leaf, positive in read)
+        if self.join in (operator.and_, operator.or_):
+            return frozenset(read)
+        return frozenset((leaf, positive) for leaf, _ in read for positive in (True, False))
+
+    @cached_property
     def taps(self) -> frozenset[str]:
         """The taps at which it reads."""
         return frozenset(leaf.tap for leaf in self.leaves)

@@ -5,7 +5,8 @@ suppose; `facts.broken_axioms` tests them on real mazes. With `answers`, they sa
 
 - `distance`: of each tile from the nearest of some tiles, by moves to four or eight neighbours, of any weights.
 - `reached`: the same, as the specification of a task whose answer is what can be reached.
-- `fixpoint`: what rules of one's own switch on for good, which is the exact solver of a task too.
+- `fixpoint`: what rules of one's own switch on for good, which is the exact solver of a task too; `inflationary`: the
+  same of rules that may ask what is not on yet; `anywhere`: a relation that is on at all tiles if its rule is at one.
 - `canonical_path`: from a tile to the nearest of some, in an order of directions.
 - `component`: which tiles are joined.
 - `peeling`: in which round a tile is taken away, when dead ends are, and those that are left.
@@ -16,13 +17,13 @@ suppose; `facts.broken_axioms` tests them on real mazes. With `answers`, they sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import combinations
 from operator import or_
 from typing import Any, TypeAlias
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +58,10 @@ GRID, BIPARTITE = "on a grid, ", "in bipartite worlds, "
 which each move leads from one of two halves to the other, as in grids."""
 Fact: TypeAlias = Callable[[Picture, Place], Truth]
 """What is true of some tiles."""
-_AXIOMS = WeakSet[Callable[..., Any]]()
-"""The axioms that functions of this module have made."""
+Witness: TypeAlias = tuple[Callable[[Picture], Truth], Fact]
+"""A fact of a map, and one of tiles that is true of some tile of it then."""
+_AXIOMS = WeakKeyDictionary[Callable[..., Any], tuple[Witness, ...]]()
+"""The axioms that functions of this module have made, and the witnesses that they promise."""
 
 
 def has_known_axioms(ghosts: Ghosts) -> bool:
@@ -66,13 +69,19 @@ def has_known_axioms(ghosts: Ghosts) -> bool:
     return ghosts.axioms in _AXIOMS
 
 
+def witnesses_of(ghosts: Ghosts) -> tuple[Witness, ...]:
+    """Return what some ghosts of this library promise that a tile of the map is."""
+    return _AXIOMS.get(ghosts.axioms, ())
+
+
 def _known(
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]],
     ghosts: Callable[[Tiles], Mapping[str, Any]],
     answers: tuple[Answer, ...] = (),
     relations: Mapping[str, tuple[str, Fact]] | None = None,
+    witnesses: tuple[Witness, ...] = (),
 ) -> Ghosts:
-    _AXIOMS.add(axioms)
+    _AXIOMS[axioms] = witnesses
     return Ghosts(axioms, ghosts, answers, relations or {})
 
 
@@ -119,7 +128,7 @@ def both_of(*parts: Ghosts) -> Ghosts:
         {name: defined for part in parts for name, defined in part.relations.items()},
     )
     if all(map(has_known_axioms, parts)):
-        _AXIOMS.add(axioms)
+        _AXIOMS[axioms] = tuple(witness for part in parts for witness in witnesses_of(part))
     return joined
 
 
@@ -203,6 +212,7 @@ def distance(
     *,
     free: Fact = is_free,
     weights: Mapping[int, int] | None = None,
+    several: bool = True,
     name: str = "",
 ) -> Ghosts:
     """Return the distance of every tile from the nearest of some: REACHED, and DISTANCE, which is -1 where it is not.
@@ -214,6 +224,8 @@ def distance(
         taps: the moves, four or eight.
         free: (picture, at) -> whether a tile may be entered; by default those that are no walls.
         weights: the length of a move from a tile of a kind to a tile that is farther, from 1; by default 1.
+        several: whether there may be several starts. If not, a move to one of four neighbours changes whether a
+            distance is odd, so neighbours are never equally far.
         name: what follows the names of the ghosts, if there are several distances.
 
     Raises:
@@ -226,12 +238,25 @@ def distance(
     def is_start(picture: Picture, at: Place) -> Truth:
         return chosen(picture, at) & free(picture, at)
 
-    heaviest = max([1, *given.values()])
+    heaviest, reached_name, distance_name = max([1, *given.values()]), _named(REACHED, name), _named(DISTANCE, name)
 
     def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         around = [moved(at, tap) for tap in taps]
         most = heaviest * (picture.of_map(N_TILES) - 1)
+        differ = (
+            {}
+            if several or given or not {*taps} <= {*DIRECTIONS}
+            else {
+                # a move changes the parity of every distance, so none of them stays the same
+                f"{BIPARTITE}distances of neighbours differ, {tap}": implies(
+                    picture.true(reached_name, at) & picture.true(reached_name, there),
+                    picture.number(distance_name, there) != picture.number(distance_name, at),
+                )
+                for tap, there in zip(taps, around, strict=True)
+            }
+        )
         return {
+            **differ,
             **distance_axioms(picture, at, is_start(picture, at), around, free, given, name),
             "no way is longer than one to every tile": implies(
                 picture.true(_named(REACHED, name), at), picture.number(_named(DISTANCE, name), at) <= most
@@ -291,13 +316,18 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
 class _Seen:
     """What a rule of a fixpoint sees of a picture: relations at places, perhaps only what is on before a stage."""
 
-    def __init__(self, picture: Picture, at: Place, below: Number | None = None) -> None:
-        self._picture, self._at, self._below = picture, at, below
+    def __init__(
+        self, picture: Picture, at: Place, below: Number | None = None, of_map: Container[str] = frozenset()
+    ) -> None:
+        self._picture, self._at, self._below, self._of_map = picture, at, below, of_map
 
     def __call__(self, name: str, tap: str = "C") -> Truth:
-        there = moved(self._at, tap)
-        on = self._picture.true(name, there)
-        return on if self._below is None else on & (self._picture.number(_stage(name), there) < self._below)
+        there, of_map = moved(self._at, tap), name in self._of_map
+        stage = self._picture.of_map(_stage(name)) if of_map else None
+        on = self._picture.inside(there) & (stage >= 0) if of_map else self._picture.true(name, there)
+        if self._below is None:
+            return on
+        return on & ((self._picture.number(_stage(name), there) if stage is None else stage) < self._below)
 
     def tile(self, kind: int, tap: str = "C") -> Truth:
         return self._picture.tile(kind, moved(self._at, tap))
@@ -307,17 +337,34 @@ def _stage(name: str) -> str:
     return f"{name} stage"
 
 
+def _first(name: str) -> str:
+    return f"{name} first"
+
+
+class anywhere:
+    """A rule of a relation that is on at all tiles as soon as the rule is true at any one."""
+
+    def __init__(self, rule: Callable[..., Truth]) -> None:
+        self._rule = rule
+
+    def __call__(self, see: Any) -> Truth:
+        """Return whether the rule is true at a tile."""
+        return self._rule(see)
+
+
 @dataclass(frozen=True, eq=False)
 class Fixpoint:
-    """The least relations on tiles that some rules are satisfied by, as `fixpoint` makes it.
+    """The relations on tiles that some rules switch on for good, as `fixpoint` and `inflationary` make it.
 
     Attributes:
         rules: the rule of each relation.
         answers: the relations that are answers of a task.
+        least: whether no rule may negate a relation, so that each stays true once it is.
     """
 
     rules: Mapping[str, Callable[..., Truth]]
     answers: tuple[str, ...]
+    least: bool
 
     def __call__(self, tiles: Tiles) -> NDArray[np.bool_]:
         """Return the answers on (N, H, W) mazes, (N, H, W) bool, or with several (N, K, H, W)."""
@@ -325,36 +372,58 @@ class Fixpoint:
         drawn = [found[name] for name in self.answers]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)
 
+    @property
+    def _of_map(self) -> frozenset[str]:
+        """The relations that are the same at all tiles."""
+        return frozenset(name for name, rule in self.rules.items() if isinstance(rule, anywhere))
+
     def stages(self, tiles: Tiles) -> dict[str, NDArray[Any]]:
         """Return each relation on (N, H, W) mazes, (N, H, W) bool, and its stages: the round in which a tile comes on,
-        from 0, or -1."""
-        found: dict[str, NDArray[Any]] = {}
+        from 0, or -1. Of one that is on anywhere, the stage is (N, 1, 1), and the first tile of its reason is told."""
+        found, of_map = dict[str, NDArray[Any]](), self._of_map
         for name in self.rules:
-            found |= {name: np.zeros(tiles.shape, np.bool_), _stage(name): np.full(tiles.shape, -1)}
+            shape = (len(tiles), 1, 1) if name in of_map else tiles.shape
+            found |= {_first(name) if name in of_map else name: np.zeros(tiles.shape, np.bool_)}
+            found |= {_stage(name): np.full(shape, -1)}
         for number in range(len(self.rules) * tiles[0].size + 1 if len(tiles) else 0):
-            see = _Seen(MazePicture(tiles, found), CENTRE)
-            fresh = {name: rule(see) & ~found[name] for name, rule in self.rules.items()}
+            see = _Seen(MazePicture(tiles, found), CENTRE, of_map=of_map)
+            fresh = {name: rule(see) & (found[_stage(name)] < 0) for name, rule in self.rules.items()}
             if not any(new.any() for new in fresh.values()):
                 break
             for name, new in fresh.items():
-                found |= {name: found[name] | new, _stage(name): np.where(new, number, found[_stage(name)])}
+                if name in of_map:
+                    places = new.reshape(len(new), -1)
+                    first = places & (np.cumsum(places, axis=1) == 1)
+                    found[_first(name)] = found[_first(name)] | first.reshape(tiles.shape)
+                    new = places.any(axis=1)[:, None, None]
+                else:
+                    found[name] = found[name] | new
+                found[_stage(name)] = np.where(new, number, found[_stage(name)])
         return found
 
     def specification(self) -> Ghosts:
         """Return the relations as ghosts: what is on, and its stage."""
-        names, alone = [*self.rules], len(self.rules) == 1
+        names, alone, of_map = [*self.rules], len(self.rules) == 1, self._of_map
 
         def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
             most = picture.of_map(SPREAD) if alone else len(names) * picture.of_map(N_TILES) - 1
             found = {"no more tiles are on than there are": picture.of_map(SPREAD) < picture.of_map(N_TILES)}
+            inside = picture.inside(at)
             for name, rule in self.rules.items():
-                on, stage = picture.true(name, at), picture.number(_stage(name), at)
-                comes = picture.inside(at) & rule(_Seen(picture, at, t))
+                single = name not in of_map
+                stage = picture.number(_stage(name), at) if single else picture.of_map(_stage(name))
+                # whether it is on at this tile, and whether this tile shows why
+                on = picture.true(name, at) if single else inside & (stage >= 0)
+                here = on if single else picture.true(_first(name), at)
+
+                def said(below: Number, rule: Callable[..., Truth] = rule) -> Truth:
+                    return rule(_Seen(picture, at, below, of_map))
+
                 found |= {
-                    f"{name} is on for a reason": implies(on, (stage >= 0) & rule(_Seen(picture, at, stage))),
-                    f"{name} comes on in time": implies(comes, on & (stage <= t)),
-                    f"{name} does not come on before": implies(on & (stage >= 1), ~rule(_Seen(picture, at, stage - 1))),
-                    f"{name} has no stage where it is off": implies(picture.inside(at) & ~on, stage == -1),
+                    f"{name} is on for a reason": implies(here, (stage >= 0) & said(stage)),
+                    f"{name} comes on in time": implies(inside & said(t), on & (stage <= t)),
+                    f"{name} does not come on before": implies(on & (stage >= 1), ~said(stage - 1)),
+                    f"{name} has no stage where it is off": implies(inside & ~on, stage == -1),
                     f"stages of {name} are fewer than tiles": implies(on, stage <= most),
                 }
             return found
@@ -370,8 +439,13 @@ class Fixpoint:
         def comes(rule: Callable[..., Truth], picture: Picture, at: Place) -> Truth:
             return rule(_Seen(picture, at))
 
-        defined = {name: (_stage(name), partial(comes, rule)) for name, rule in self.rules.items()}
-        return _known(axioms, ghosts, tuple(answer(name) for name in self.answers), defined)
+        def witness(name: str) -> Witness:
+            return lambda picture: picture.of_map(_stage(name)) >= 0, lambda picture, at: picture.true(_first(name), at)
+
+        # what is not least, or not a fact of a tile, is defined by more than a rule of each
+        local = self.rules.items() if self.least and not of_map else ()
+        defined = {name: (_stage(name), partial(comes, rule)) for name, rule in local}
+        return _known(axioms, ghosts, tuple(map(answer, self.answers)), defined, tuple(map(witness, sorted(of_map))))
 
 
 def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
@@ -379,7 +453,8 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
 
     A rule is written as those of automata are: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
     whether a tile is of a kind; they are joined by `&`, `|` and, for kinds of tile, `~`. It is an exact solver, and the
-    specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`.
+    specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. A rule in `anywhere` is that of a relation
+    that is on at all tiles as soon as the rule is true at one.
 
     >>> burns = fixpoint(burns=lambda see: see.tile(FIRE) | ((see("burns", "U") | see("burns", "D")) & see.tile(0)))
 
@@ -388,13 +463,36 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
         rules: the rule of each relation, by name.
 
     Raises:
-        ValueError: no rule, an answer without one, or a rule that negates a relation.
+        ValueError: no rule, an answer without one or that is on anywhere, or a rule that negates a relation.
     """
+    return _fixpoint(answers, rules, least=True)
+
+
+def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
+    """Return the inflationary fixed point of rules: like `fixpoint`, but a rule may negate relations too, which asks
+    what is not on yet before the round. So it can say by which neighbour something came first.
+
+    Args:
+        answers: names of the relations that are answers of a task; by default the first.
+        rules: the rule of each relation, by name.
+
+    Raises:
+        ValueError: no rule, or an answer without one or that is on anywhere.
+    """
+    return _fixpoint(answers, rules, least=False)
+
+
+def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]], least: bool) -> Fixpoint:
     if not rules or not {*answers} <= {*rules}:
         raise ValueError(f"fixpoint needs rules, and answers among these, {', '.join(rules) or 'none'}, got {answers}")
     for name, rule in rules.items():
-        _check_monotone(name, rule)
-    return Fixpoint(ReadOnly(rules), answers or (next(iter(rules)),))
+        _check_read(name, rule, [*rules], least)
+    chosen = answers or (next(iter(rules)),)
+    if everywhere := [name for name in chosen if isinstance(rules[name], anywhere)]:
+        raise ValueError(
+            f"{everywhere[0]} is on anywhere, so at all tiles or none: another relation must be the answer"
+        )
+    return Fixpoint(ReadOnly(rules), chosen, least)
 
 
 class _Polarity:
@@ -423,27 +521,34 @@ class _Polarity:
 class _Reader:
     """A view that returns how a rule reads what it sees."""
 
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
     def __call__(self, name: str, tap: str = "C") -> _Polarity:
+        if name not in self._names:
+            raise TypeError(f"it reads {name!r}, which is none of {', '.join(self._names)}")
         return _Polarity(positive=True, negative=False)
 
     def tile(self, kind: int, tap: str = "C") -> _Polarity:
         return _Polarity(positive=False, negative=False)
 
 
-def _check_monotone(name: str, rule: Callable[..., Truth]) -> None:
-    """Check that a rule is made of what it sees, and negates no relation.
+def _check_read(name: str, rule: Callable[..., Truth], names: Sequence[str], least: bool) -> None:
+    """Check that a rule is made of what it sees, and negates no relation if there is to be a least fixed point.
 
     Raises:
         ValueError: it is not, or does.
     """
     try:
-        found: object = rule(_Reader())
+        found: object = rule(_Reader(names))
     except TypeError as error:
         raise ValueError(f"the rule of {name} must be made of what it sees with &, | and ~: {error}") from error
     if not isinstance(found, _Polarity):
         raise ValueError(f"the rule of {name} must be made of what it sees with &, | and ~, got {found!r}")
-    if found.negative:
-        raise ValueError(f"the rule of {name} negates a relation: then there may be no least fixed point")
+    if least and found.negative:
+        raise ValueError(
+            f"the rule of {name} negates a relation: then there may be no least fixed point, but an inflationary one"
+        )
 
 
 def canonical_path(
@@ -479,7 +584,7 @@ def canonical_path(
     order_code(order)
     given = weights or {}
     # the names of the ghosts, for this path among several
-    flood = distance(end, free=free, weights=given, name=name)
+    flood = distance(end, free=free, weights=given, several=several, name=name)
     reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))
     ways = {towards: _named(ghost, name) for towards, ghost in LEADS.items()}
     step_name, n_steps_name = _named(STEP, name), _named(N_STEPS, name)
@@ -512,12 +617,7 @@ def canonical_path(
         }
         # facts of a tile and one of its neighbours
         for towards in DIRECTIONS:
-            there, before = moved(at, towards), moved(at, OPPOSITE[towards])
-            if not several and not given:
-                # a move changes the parity of every distance, so none of them stays the same
-                found[f"{BIPARTITE}distances of neighbours differ, {towards}"] = implies(
-                    reached & picture.true(reached_name, there), picture.number(distance_name, there) != far
-                )
+            before = moved(at, OPPOSITE[towards])
             found[f"the path enters along canonical moves, {towards}"] = picture.true(enters[towards], at) == (
                 free(picture, at)
                 & picture.true(path_name, before)

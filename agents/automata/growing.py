@@ -1,0 +1,74 @@
+"""The automaton of a task whose exact solver is a fixpoint: each relation is a signal that stays on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from functools import partial
+from typing import Any
+
+from maze_nca_gym.mazes.ghosts import Fixpoint, anywhere
+from maze_nca_gym.mazes.tasks import find_task
+
+from ..policies.guarantees import StepBound
+from .automaton import NEIGHBOURHOODS, Automaton
+from .rules import Bits, Rule, TileView, expression_of
+
+
+class _ByName:
+    """A view in which signals are seen by their names."""
+
+    def __init__(self, signals: type[IntEnum], see: TileView) -> None:
+        self._signals, self._see, self.tile = signals, see, see.tile
+
+    def __call__(self, name: str, tap: str = "C") -> Bits:
+        return self._see(self._signals[name], tap)
+
+
+def _copied(signal: IntEnum, see: TileView) -> Bits:
+    return see(signal)
+
+
+def grown(task: str) -> Automaton:
+    """Return the automaton that computes a task's `fixpoint`, a round in each iteration, to be proven and compiled.
+
+    A relation is a signal that stays on once its rule is true; one that is on `anywhere` is pooled; answers are copies.
+
+    Args:
+        task: the name of the task.
+
+    Raises:
+        ValueError: the task's `solve` is no fixpoint, has a relation named as an answer, or several that are on
+            anywhere, which is more than an automaton can pool.
+    """
+    asked = find_task(task)
+    solve = asked.solve
+    if not isinstance(solve, Fixpoint):
+        raise ValueError(f"the solve of the task {task} must be a fixpoint, to grow an automaton, got {solve!r}")
+    outputs = ["PATH"] if len(asked.answers) == 1 else [answer.upper() for answer in asked.answers]
+    pooled = [name for name, rule in solve.rules.items() if isinstance(rule, anywhere)]
+    if taken := {*outputs} & {*solve.rules}:
+        raise ValueError(f"{min(taken)} is a relation and an answer of the task {task}: give one another name")
+    if len(pooled) > 1:
+        raise ValueError(f"{' and '.join(pooled)} of the task {task} are on anywhere, but an automaton can pool one")
+    names = [*outputs, *(name for name in solve.rules if name not in pooled), *pooled]
+    signals: type[IntEnum] = IntEnum("Signal", names, start=0)  # type: ignore[misc]
+
+    def stays(name: str, rule: Callable[[Any], Any], see: TileView) -> Any:
+        on = rule(_ByName(signals, see))
+        return on if solve.least else see(signals[name]) | on  # rules of a least fixed point stay true
+
+    rules: dict[IntEnum, Rule] = {signals[name]: partial(stays, name, rule) for name, rule in solve.rules.items()}
+    for output, name in zip(outputs, solve.answers, strict=True):
+        rules[signals[output]] = partial(_copied, signals[name])
+    taps = {tap for rule in rules.values() for tap in expression_of(rule, signals).taps}
+    return Automaton(
+        name=task,
+        task=task,
+        signals=signals,
+        rules=rules,
+        neighbourhood=5 if taps <= {*NEIGHBOURHOODS[5]} else 9,
+        bound=StepBound(constant=2, per_tile=len(solve.rules)),
+        pooled=signals[pooled[0]] if pooled else None,
+        everywhere=(signals[pooled[0]],) if pooled else (),
+    )

@@ -1,0 +1,40 @@
+"""Write the table of docs/worlds.md: each world of the example, with what its proof says and how long it takes.
+
+python -m tools.make_worlds
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+import time
+from pathlib import Path
+from typing import Any
+
+from maze_nca_gym.agents.automata import prove
+from maze_nca_gym.agents.automata.compiling.run import compile_automaton
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/worlds.md"
+HEAD = "| world | question | lines | signals | verdict | seconds | helpers, weights |\n|---|---|---|---|---|---|---|\n"
+
+
+def row(example: dict[str, Any], name: str) -> str:
+    """Return the row of a world."""
+    automaton, began = example["opened"](name), time.process_time()
+    proof = prove(automaton)
+    seconds = time.process_time() - began
+    try:
+        network, certificate = compile_automaton(automaton)
+        compiled = f"{len(certificate.helpers)}, {network.n_weights:,}"
+    except ValueError:
+        compiled = "refused"
+    told = f"| `{name}` | {example['WORLDS'][name].__doc__} | {example['lines'](name)} | {len(automaton.signals)} |"
+    return f"{told} {proof.verdict or 'undecided'} | {seconds:.1f} | {compiled} |\n"
+
+
+if __name__ == "__main__":
+    worlds = runpy.run_path(str(ROOT / "examples/22_worlds.py"))
+    table = HEAD + "".join(row(worlds, name) for name in worlds["WORLDS"])
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(re.sub(r"\| world \|.*\n(\|.*\n)*", lambda _: table, page), encoding="utf-8")
