@@ -107,7 +107,7 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
     if alone:
         own = fixpoint(**{signal.name: partial(_by_name, rule) for signal, rule in alone.items()})
         worth = "its own rules alone, which say when a signal comes on, but not what that means"
-        yield own.specification(), worth
+        yield replace(own.specification(), answers=()), worth
 
 
 def _stays_within(rule: Expression, signals: Container[IntEnum]) -> bool:
