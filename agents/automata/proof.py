@@ -234,8 +234,9 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
         The proof. `verdict` says what is proven; where that is nothing, it is the attempt that came nearest.
 
     Raises:
-        ValueError: no automaton; other worlds, or an automaton that reads what graphs do not have; a theorem with more
-            or fewer answers than the automaton; or axioms that are not true of a small maze.
+        ValueError: no automaton; other worlds, or an automaton that reads what graphs do not have; one that never
+            comes to rest although it says that it `settles`; a theorem with more or fewer answers than the automaton;
+            or axioms that are not true of a small maze.
         ImportError: z3 is not installed.
     """
     from .compiling.config import find_automaton

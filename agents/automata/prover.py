@@ -32,6 +32,8 @@ from .theorem import State, Theorem
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
+ANY_PLACE: Place = "U" * 9
+"""A place of a graph so far away that no axiom says how it is related to the tile in the middle."""
 FAR = 5
 """Largest offset of a tile that a counterexample shows."""
 STATED = "stated: "
@@ -245,9 +247,9 @@ class Prover:
         first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
 
         # contradictory axioms would prove anything
-        shown = {signal: wanted & due for signal, (wanted, due) in answers.items()} or {path: now.get(path, inside)}
-        for signal, happens in shown.items():
-            claim = f"the axioms allow a path{f', {signal.name}' if len(shown) > 1 else ''}"
+        occurs = {signal: wanted & due for signal, (wanted, due) in answers.items()} or {path: now.get(path, inside)}
+        for signal, happens in occurs.items():
+            claim = f"the axioms allow a path{f', {signal.name}' if len(occurs) > 1 else ''}"
             yield self._lemma("axioms", claim, z3.BoolVal(True), inside, happens)
 
         # what the theorem says of each signal is true at first, beyond the edge, and after one more iteration
@@ -263,8 +265,9 @@ class Prover:
                 continue
             # any tile shows that none switches it on; that one does needs a tile that every maze has
             yield self._lemma("signal", claim, z3.Implies(rules[signal](see), said), inside)
-            there = [self._said(picture, at, t)[signal] == now[signal] for at in self._places]
-            alike = [z3.Implies(picture.inside(at), same) for at, same in zip(self._places, there, strict=True)]
+            # what neighbours agree on is the same at all tiles of a grid; a graph need not be connected
+            others = self._places if self._is_grid else [ANY_PLACE]
+            alike = [z3.Implies(picture.inside(q), self._said(picture, q, t)[signal] == now[signal]) for q in others]
             yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
             with_source = all((maze == Tile.SOURCE).any() for maze in small_mazes(self._automaton.problem))
             some = picture.tile(Tile.SOURCE) if with_source else inside

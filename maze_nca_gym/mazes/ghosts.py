@@ -322,12 +322,10 @@ class _Seen:
         self._picture, self._at, self._below, self._of_map = picture, at, below, of_map
 
     def __call__(self, name: str, tap: str = "C") -> Truth:
-        there, of_map = moved(self._at, tap), name in self._of_map
-        stage = self._picture.of_map(_stage(name)) if of_map else None
-        on = self._picture.inside(there) & (stage >= 0) if of_map else self._picture.true(name, there)
-        if self._below is None:
-            return on
-        return on & ((self._picture.number(_stage(name), there) if stage is None else stage) < self._below)
+        picture, there, of_map = self._picture, moved(self._at, tap), name in self._of_map
+        stage = picture.of_map(_stage(name)) if of_map else picture.number(_stage(name), there)
+        on = picture.inside(there) & (stage >= 0) if of_map else picture.true(name, there)
+        return on if self._below is None else on & (stage < self._below)
 
     def tile(self, kind: int, tap: str = "C") -> Truth:
         return self._picture.tile(kind, moved(self._at, tap))

@@ -123,5 +123,5 @@ def expected(automaton):
         return automaton
     ghosts = automaton.theorem or find_task(automaton.task).specification()
     further = ghosts.further if isinstance(ghosts, Theorem) else Theorem.further
-    theorem = Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, SAID[automaton.name], further=further)
+    theorem = Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, signals=SAID[automaton.name], further=further)
     return replace(automaton, theorem=theorem)
