@@ -32,9 +32,11 @@ def registered(task: Task, id: str) -> Iterator[None]:
     """A task and its environment, for a while."""
     register_task(task)
     maze_nca_gym.register_environment(id, task.name, max_episode_steps=8)
-    yield
-    TASKS.remove(task.name)
-    del maze_nca_gym.ENVIRONMENTS[id], gym.registry[id]
+    try:
+        yield
+    finally:
+        TASKS.remove(task.name)
+        del maze_nca_gym.ENVIRONMENTS[id], gym.registry[id]
 
 
 @contextmanager
@@ -45,8 +47,10 @@ def own_tasks(folder: Path) -> Iterator[dict[str, Any]]:
         names[task] = task.replace("-", "_")
         shutil.copy(Path(__file__).parents[1] / "examples" / f"{example}.py", folder / f"{names[task]}.py")
     sys.path.insert(0, str(folder))
-    yield {task: import_module(name) for task, name in names.items()}
-    sys.path.remove(str(folder))
-    for task, name in names.items():
-        TASKS.remove(task)
-        del sys.modules[name], maze_nca_gym.ENVIRONMENTS[IDS[task]], gym.registry[IDS[task]]
+    try:
+        yield {task: import_module(name) for task, name in names.items()}
+    finally:
+        sys.path.remove(str(folder))
+        for task, name in names.items():
+            TASKS.remove(task)
+            del sys.modules[name], maze_nca_gym.ENVIRONMENTS[IDS[task]], gym.registry[IDS[task]]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any, ClassVar
 
 import pytest
 from command_lines import configuration
@@ -292,8 +293,13 @@ def test_objects_of_python_are_no_part_of_a_command():
     assert recorded_in("compiled")["command"] == why
 
 
+class Commands(list[str]):
+    facts: ClassVar[dict[str, Any]] = {}
+
+
 def test_a_sweep_that_is_described_in_python(monkeypatch):
-    monkeypatch.setattr(sweeps_run, "run_sweep", lambda sweep, folder, about, facts, *_: ([facts["command"]], []))
+    made = lambda sweep, folder, about, facts, *_: (Commands([facts["command"]]), [])  # noqa: E731
+    monkeypatch.setattr(sweeps_run, "run_sweep", made)
     monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw_sweep", lambda *_: None)
     options = {"n_channels": 6, "sizes": (6, 8)}
     (command,) = sweep({"preset": "fast", "options": options, "seeds": 2}, out="runs/a")

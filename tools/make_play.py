@@ -76,7 +76,7 @@ def path_theorem(path: CanonicalPath) -> Theorem:
         return {path.flood: flood, **near, **enter}
 
     ghosts = canonical_path(path.order)
-    return Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, signals)
+    return Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, signals=signals)
 
 
 def without_order() -> Automaton:

@@ -35,6 +35,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "Rollouts": (
         "agents.rollouts.iterating",
+        "agents.rollouts.graphs",
         "agents.rollouts.symmetrised",
         "agents.rollouts.solving",
         "agents.rollouts.run",

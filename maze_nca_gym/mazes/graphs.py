@@ -184,7 +184,7 @@ class Graph:
         return cls(np.array(kinds, np.uint8), doors)
 
     def look(self, values: NDArray[Any], tap: str, beyond: Any = 0) -> NDArray[Any]:
-        """Return the values behind each place's door U, L, D or R, or at "C" its own, of (..., H, W) values."""
+        """Return the values behind each place's door U, L, D or R, or at "C" its own, (..., H, W) of any dtype."""
         if tap == "C":
             return values
         flat = values.reshape(*values.shape[:-2], -1)
