@@ -15,6 +15,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "mazes.benchmark_sets",
         "mazes.moving_ai",
         "mazes.exchange",
+        "mazes.graphs",
     ),
     "Solutions and scores": ("mazes.solvers", "mazes.scoring", "mazes.tasks"),
     "Evolving levels": (
