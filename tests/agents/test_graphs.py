@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from itertools import islice, pairwise
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -11,11 +13,11 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import OnGraph, evaluate, iterate, load, rollout, solve
-from maze_nca_gym.agents.automata import AUTOMATA, prove
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Theorem, prove
 from maze_nca_gym.agents.automata.prover import WORLDS
 from maze_nca_gym.mazes import Graph, Tile, generate, one_hot, parse, shortest_path
 from maze_nca_gym.mazes.facts import CENTRE
-from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, N_TILES, ON_PATH, REACHED, canonical_path
+from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, N_TILES, ON_PATH, REACHED, canonical_path, distance
 
 PROVEN = "nca-shortest-path-hinted"
 
@@ -265,6 +267,33 @@ def test_where_cycles_are_odd_it_is_few_that_fails() -> None:
     few = [automaton.signals.FEW_V, automaton.signals.FEW_H]
     states = np.concatenate([*islice(automaton.trace(tiles[None], graph=Graph(tiles, odd.doors)), 20)])
     assert states[:, few].any()
+
+
+class Somewhere(IntEnum):
+    PATH, SOME = range(2)
+
+
+def test_where_nothing_leads_a_pooled_signal_is_not_what_neighbours_agree_on() -> None:
+    joined = distance(Tile.SOURCE, free=lambda picture, at: picture.inside(at))  # on a grid, from every tile
+
+    def signals(picture: Any, at: Any, t: Any) -> Any:
+        return {Somewhere.PATH: picture.inside(at) & (t < 0), Somewhere.SOME: picture.true(REACHED, at) & (t >= 1)}
+
+    automaton = Automaton(
+        "somewhere",
+        "shortest-path",
+        Somewhere,
+        {
+            Somewhere.PATH: lambda see: see.tile(Tile.WALL) & see.tile(Tile.SOURCE),
+            Somewhere.SOME: lambda see: see.tile(Tile.SOURCE),
+        },
+        everywhere=(Somewhere.SOME,),
+        pooled=Somewhere.SOME,
+        theorem=Theorem(joined.axioms, joined.ghosts, signals=signals),
+    )
+    claim = "SOME is the same everywhere"
+    refused = [[lemma.claim for lemma in prove(automaton, on=on).refused] for on in ("grids", "graphs")]
+    assert [claim in claims for claims in refused] == [False, True], refused
 
 
 def test_what_a_tile_of_a_graph_holds_is_in_a_world_of_the_certificate(rng: np.random.Generator) -> None:
