@@ -318,6 +318,8 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     wanted = list(range(given.seeds)) if type(given.seeds) is int else given.seeds
     seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)
     check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {given.seeds}")
-    can = given.best is None or (measure.split == "validation" and given.best in (measure.metrics or USUAL))
-    check(can, f"best must be a metric that is measured on validation sets, got {given.best!r}")
+    shown = measure.metrics or USUAL
+    can = given.best is None or (measure.split == "validation" and given.best in shown)
+    has = f"{', '.join(shown)} with split = {measure.split}"
+    check(can, f"best must be a metric that is measured on validation sets, got {given.best!r}; measured are {has}")
     return Sweep(configs, seeds, measure, tuple(records), to_json(given), best=given.best, refit=given.refit)

@@ -75,6 +75,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Evaluation": (
         "agents.evaluation.run",
         "agents.evaluation.metrics",
+        "agents.evaluation.named_metrics",
         "agents.evaluation.stability",
         "agents.evaluation.results",
         "agents.evaluation.records",

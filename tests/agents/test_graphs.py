@@ -247,7 +247,6 @@ def test_the_axioms_of_a_proof_on_graphs_are_true_of_random_ones(rng: np.random.
         ("shortest-path", "graphs", "right", False),
         ("shortest-path-RDLU", "graphs", "right", False),
         ("shortest-path-healing", "bipartite graphs", "right", True),
-        ("shortest-path-healing", "graphs", None, False),
     ],
 )
 def test_proofs_on_graphs(name: str, on: str, verdict: str | None, with_parity: bool) -> None:
