@@ -71,13 +71,13 @@ def _near_at(n: int, see: TileView) -> Bits:
 
 
 def _ticks(n: int, see: TileView) -> Bits:
-    """Return whether the clock of a tile runs and is at n next."""
+    """Return whether the clock of a tile will run and show n after this update."""
     here = _at(n - 1, see) | (_at(n, see) & _near_at(n - 1, see))
     return here & ~_near_at(n - 2, see) & ~around(see, FLOOD[(n - 1) % 4]) & ~see.tile(Tile.TARGET)
 
 
 def _stops(n: int, see: TileView) -> Bits:
-    """Return whether the clock of a tile has stopped at n next."""
+    """Return whether the clock of a tile will have stopped at n after this update."""
     stops = see(FLOOD[n]) | (_at(n - 1, see) & ~_near_at(n - 2, see) & around(see, FLOOD[(n - 1) % 4]))
     return stops | see.tile(Tile.TARGET) if n == 1 else stops
 

@@ -111,7 +111,7 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
 
 
 def _stays_within(rule: Expression, signals: Container[IntEnum]) -> bool:
-    """Return whether a rule negates no signal, and reads some of these only."""
+    """Return whether a rule negates no signal, and reads no signals but these."""
     return all(how and leaf.seen in signals for leaf, how in rule.polarity if isinstance(leaf.seen, IntEnum))
 
 
@@ -124,12 +124,6 @@ def _by_name(rule: Expression, see: Any) -> Truth:
             for leaf, seen in read
         }
     )
-
-
-def _kinds_read(automaton: Automaton) -> set[tuple[str, int]]:
-    """Return the kinds of tile that rules read, with their taps."""
-    leaves = (leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves)
-    return {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
 
 
 def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
@@ -161,7 +155,9 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     values of ghosts are those in (N, H, W) mazes."""
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles) for tiles in mazes]
-    read = sorted(_kinds_read(automaton) | {("C", kind) for kind in automaton.kinds})
+    leaves = [leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves]
+    kinds_read = {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
+    read = sorted(kinds_read | {("C", kind) for kind in automaton.kinds})
     on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
 
     def say(words: str, cost: int, true: Callable[..., Truth], *given: Any, of_map: bool = False) -> None:

@@ -179,7 +179,7 @@ class Prover:
         self._suppose(self.picture)
 
     def _suppose(self, picture: _SymbolicPicture) -> None:
-        """Add the axioms about a maze; what its author states is left out where the library says the same."""
+        """Add the axioms about a maze. An axiom that its author states is left out if it equals one of the library."""
         said = set[int]()
         for at in self._places:
             picture.kind(at)  # is made, even if no axiom reads it

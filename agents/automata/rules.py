@@ -173,7 +173,7 @@ class Expression:
         return tuple(dict.fromkeys(local for part in self.parts for local in part.local_parts))
 
     def signals(self, tap: str) -> set[IntEnum]:
-        """Return the signals that it reads at a tap."""
+        """Return the signals that the expression reads at a tap."""
         return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, IntEnum)}
 
     def kinds(self, tap: str) -> set[TileKind]:

@@ -329,7 +329,7 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """What is compared, in words."""
+        """The comparison in words: "n_channels 16, not 8"."""
         return f"{self.option} {in_words(self.value)}, not {in_words(self.base)}" + f", {self.where}" * bool(self.where)
 
     @property
@@ -398,7 +398,7 @@ def find_effects(
 
 
 def factor_of(measure: str) -> float:
-    """Return by what a measurement is multiplied where it is shown: 100, for percent, or 1 for tiles."""
+    """Return the factor by which tables multiply a measurement: 100 for percent, 1 for numbers of tiles."""
     return 1 if measure.endswith(IN_TILES) else 100
 
 

@@ -96,8 +96,8 @@ def standard_error(values: ArrayLike) -> float | None:
 
 
 def student(values: ArrayLike) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for few; None for fewer than
-    three, since that of two is 12.7 times as wide as they are apart, and says nothing."""
+    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for small N; None for N < 3,
+    since the interval of two values is 12.7 times as wide as their distance, and says nothing."""
     sample, error = np.asarray(values, np.float64), standard_error(values)
     if error is None or len(sample) < 3:
         return None

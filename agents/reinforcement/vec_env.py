@@ -149,7 +149,7 @@ class PathVecEnv(VecEnv):
 
 
 def _of_one(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    """Return the info of environment i from Gymnasium's batched infos, without `final_obs` and `final_info`."""
+    """Return the info of environment i from Gymnasium's batched infos; `final_obs` and `final_info` are left out."""
     kept = {"final_obs", "final_info"}
     names = [name for name in infos if not name.startswith("_") and name not in kept and infos[f"_{name}"][i]]
     return {name: infos[name][i] for name in names}

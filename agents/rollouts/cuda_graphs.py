@@ -49,7 +49,7 @@ class CudaGraphs:
                 self._memory = torch.cuda.graph_pool_handle()
             cached = torch.is_autocast_cache_enabled()
             torch.set_autocast_cache_enabled(False)  # a cached copy of weights would not follow them
-            gc.collect()  # what is freed on the GPU during a recording, such as the graphs of another policy, spoils it
+            gc.collect()  # what is freed on the GPU during a recording, such as another policy's graphs, may spoil it
             try:
                 self._recorded[kind] = torch.cuda.make_graphed_callables(
                     _Rollout(policy, request),

@@ -128,7 +128,7 @@ def show_levels(
     solution: bool = False,
     png: Annotated[Path | None, Shown("FILE.png")] = None,
 ) -> int:
-    """Show levels as text, coloured on a terminal, or as a picture.
+    """Print levels as text, in colours on a terminal, or write them to a picture.
 
     Args:
         source: name from `levels list`, a test set such as perfect-31, or a file written by `generate` or `evolve`.

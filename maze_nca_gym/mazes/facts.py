@@ -138,7 +138,7 @@ class MazePicture:
         return shifted(self._tiles, at, beyond=-1) == kind
 
     def inside(self, at: Place = CENTRE) -> NDArray[np.bool_]:
-        """Return whether there are tiles, (N, H, W) bool."""
+        """Return whether the place is on the map, as seen from each tile, (N, H, W) bool."""
         return shifted(self._tiles, at, beyond=-1) >= 0
 
     def true(self, ghost: str, at: Place = CENTRE) -> NDArray[np.bool_]:

@@ -372,7 +372,7 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def _check(rng: Any, n: Any, size: Any, border: Any, endpoints: Any) -> tuple[int, int]:
-    """Check the arguments that all generators take; return (rows, cols)."""
+    """Check the arguments that all generators have in common, and return the inner size as (rows, cols)."""
     check_rng(rng)
     check_flag("border", border)
     check_flag("endpoints", endpoints)

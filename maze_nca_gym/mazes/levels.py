@@ -294,7 +294,7 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, eq=False)
 class LevelSet:
-    """Levels of one size and the configuration that made them.
+    """Levels of one size, and the configuration from which they were generated.
 
     Attributes:
         tiles: (N, H, W) uint8.

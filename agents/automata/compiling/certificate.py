@@ -193,7 +193,7 @@ def _has_channels(automaton: Automaton, model: Policy) -> bool:
 
 
 def _with_channels(automaton: Automaton, model: Policy) -> Automaton:
-    """Return an automaton, or if a network does not have its channels, the one with helpers and its signals split."""
+    """Return the automaton whose channels a network has: the given one, or the same with helpers and split signals."""
     return automaton if _has_channels(automaton, model) else separated(helped(automaton))
 
 

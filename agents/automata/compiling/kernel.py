@@ -42,7 +42,6 @@ LEARNED = "nca-shortest-path-hinted"
 """The policy that learned the same rules, whose weights are checked too."""
 FOLLOWED = ("Worlds", "Followed")
 """The files about a network and its automaton, which need the printed file Printed."""
-
 PROVEN = ("World", "Mazes", "Refute", "Facts", "Fixpoints", "Described", "Proven")
 """The files about an automaton's own theorem, which need the printed file Lemmas."""
 
@@ -158,7 +157,7 @@ def write_proof(folder: Path, proof: Proof) -> None:
 
 
 def package_file() -> str:
-    """Return the text of the Coq file that ships: the rules of the canonical shortest path and the networks compiled
+    """Return the text of the printed file Package: the rules of the canonical shortest path and the networks compiled
     from them, for every order of directions, and the network that learned these rules."""
     from ...policies.learned.nca import NCA
     from ...policies.registry import load

@@ -102,7 +102,7 @@ def find_worlds(automaton: Automaton) -> Worlds:
 
 
 def following(automaton: Automaton, world: World) -> Iterator[tuple[int, World]]:
-    """Yield the worlds that can follow one, each after the code of the signals that are on everywhere in it."""
+    """Yield pairs of the worlds that can follow one: the code of the signals that are on everywhere, and the world."""
     return _Search(automaton).following(world)
 
 

@@ -215,7 +215,7 @@ class Code:
 
 
 def inlined(write: Callable[..., Value | None], returned: Any = types.void) -> Any:
-    """Return a function that numba's functions can call; each call is replaced by the code that `write` appends.
+    """Return a function for use in numba's functions, whose calls are replaced by the code that `write` generates.
 
     Args:
         write: receives a `Code` and the arguments of the call: addresses and integers as int64, floats as float32.

@@ -147,6 +147,6 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
 
 
 def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[NDArray[np.float32]]:
-    """Return the (N, H, W) paths after each of these numbers of iterations, ascending."""
+    """Return the (N, H, W) paths that a policy has drawn after some numbers of iterations, in ascending order."""
     states = enumerate(iterate(policy, encode(policy, tiles), max(steps)))
     return [path_of(policy, state) for step, state in states if step in steps]
