@@ -14,6 +14,7 @@ from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from ..policies.handcoded.base import HandcodedNCA
 from ..policies.policy import Policy
 from ..policies.program import RELU, rectified
+from ..policies.registry import load
 
 
 class OnGraph(Policy):
@@ -27,7 +28,7 @@ class OnGraph(Policy):
     >>> solve(OnGraph(load("nca-shortest-path-hinted"), torus), levels=torus.tiles[None])
 
     Args:
-        policy: the policy, which is used as it is, not copied.
+        policy: the policy, which is used as it is, not copied; or its name for `load`.
         graph: the graph.
 
     Raises:
@@ -37,7 +38,8 @@ class OnGraph(Policy):
 
     _places: Tensor
 
-    def __init__(self, policy: Policy, graph: Graph) -> None:
+    def __init__(self, policy: str | Policy, graph: Graph) -> None:
+        policy = load(policy) if isinstance(policy, str) else policy
         name, program = type(policy).__name__, policy.program()
         kernel: Tensor
         bias: Tensor

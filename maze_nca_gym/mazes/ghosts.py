@@ -525,9 +525,12 @@ class _Reader:
     def __call__(self, name: str, tap: str = "C") -> _Polarity:
         if name not in self._names:
             raise TypeError(f"it reads {name!r}, which is none of {', '.join(self._names)}")
+        self.tile(Tile.EMPTY, tap)
         return _Polarity(positive=True, negative=False)
 
     def tile(self, kind: int, tap: str = "C") -> _Polarity:
+        if not {*tap} <= {CENTRE, *DIRECTIONS}:
+            raise TypeError(f"it reads at {tap!r}, which is no word of {', '.join((CENTRE, *DIRECTIONS))}")
         return _Polarity(positive=False, negative=False)
 
 

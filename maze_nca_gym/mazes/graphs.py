@@ -104,6 +104,7 @@ class Graph:
         doors = np.stack([up, left, down, right]).reshape(len(DIRECTIONS), -1)
         of_left, of_right = doors[DIRECTIONS.index("L")], doors[DIRECTIONS.index("R")]
         for pair in portals:
+            check(np.shape(pair) == (2, 2), f"a portal must be two tiles, (row, col) each, got {pair}")
             for row, col in pair:
                 inside = 0 <= row < level.shape[0] and 0 <= col < level.shape[1]
                 check(inside, f"a portal must be on the level of {level.shape}, got {(row, col)}")
@@ -149,7 +150,8 @@ class Graph:
         """
         import networkx as nx
 
-        check(not graph.is_directed(), "a door leads back, so the graph must be undirected")
+        is_graph = isinstance(graph, nx.Graph) and not graph.is_directed()
+        check(is_graph, f"a door leads back, so the graph must be an undirected one of networkx, got {graph!r}")
         index = {node: i for i, node in enumerate(graph)}
         for node, degree in graph.degree():
             check(degree <= len(DIRECTIONS), f"a place has four doors, but the node {node!r} has degree {degree}")
@@ -196,8 +198,13 @@ class Graph:
 
         Args:
             tiles: (..., H, W) other kinds of the same places.
+
+        Raises:
+            ValueError: kinds of another shape.
         """
         kinds = self.tiles if tiles is None else tiles
+        known = kinds.shape[-2:] == self.tiles.shape
+        check(known, f"mazes must be kinds of {self.tiles.shape} places, got {kinds.shape[-2:]}")
         found, edge = np.where(kinds == Tile.TARGET, 0, -1), kinds == Tile.TARGET
         for n in count(1):
             edge = reduce(or_, (self.look(edge, door) for door in DIRECTIONS)) & (kinds != Tile.WALL) & (found < 0)
@@ -215,7 +222,7 @@ class Graph:
             order: the order of the doors.
 
         Raises:
-            ValueError: no order.
+            ValueError: no order, or kinds of another shape.
         """
         order_code(order)
         kinds = self.tiles if tiles is None else tiles

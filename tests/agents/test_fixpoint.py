@@ -190,6 +190,7 @@ def test_wrong_twins_of_worlds_are_never_right(numbers, forgotten):
         (lambda: fixpoint(WET=lambda see: ~(see.tile(0) & ~see("WET")) & ~see("WET", "U")), "negates a relation"),
         (lambda: fixpoint(WET=lambda see: see("WET") + 1), "must be made of what it sees with &, | and ~"),
         (lambda: fixpoint(WET=lambda see: True), "must be made of what it sees with &, | and ~, got True"),
+        (lambda: fixpoint(WET=lambda see: see("WET", "N")), "it reads at 'N', which is no word of C, U, L, D, R"),
         (lambda: fixpoint(WET=lambda see: see("DRY")), "it reads 'DRY', which is none of WET"),
         (lambda: inflationary(WET=anywhere(lambda see: see.tile(0))), "WET is on anywhere, so at all tiles or none"),
         (lambda: grown("shortest-path"), "the solve of the task shortest-path must be a fixpoint"),

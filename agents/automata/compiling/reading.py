@@ -12,12 +12,13 @@ from maze_nca_gym.mazes.facts import Ghosts
 from ...policies.guarantees import StepBound
 from ...policies.policy import Policy
 from ...policies.program import RELU
+from ...policies.registry import load
 from ..automaton import NEIGHBOURHOODS, Automaton
 from ..rules import Bits, Rule, TileView, any_on, threshold
 
 
 def automaton_of(
-    network: Policy, *, name: str = "from-network", bound: StepBound | None = None, theorem: Ghosts | None = None
+    network: str | Policy, *, name: str = "from-network", bound: StepBound | None = None, theorem: Ghosts | None = None
 ) -> Automaton:
     """Return the automaton that a network of whole weights is, so that `prove` can be asked about what was learned.
 
@@ -27,7 +28,7 @@ def automaton_of(
 
     Args:
         network: an `NCA(..., state_limit=1.0, n_iterations=None)` with a kernel of side 3, or any policy with such a
-            program.
+            program; or its name for `load`.
         name: the name of the automaton.
         bound: the iterations within which it solves every maze, for `prove` to prove or refute.
         theorem: what its signals are, or ghosts in which that is to be guessed, see `Automaton`.
@@ -35,6 +36,7 @@ def automaton_of(
     Raises:
         ValueError: a network that is no automaton; the message says why.
     """
+    network = load(network) if isinstance(network, str) else network
     program = network.program()
     if program is None or program.activation != RELU or program.kernel_size != 3 or not program.sees_inputs:
         raise ValueError(
