@@ -15,10 +15,12 @@ import torch
 from oracles import canonical_shortest_path
 from own_tasks import EXAMPLES, own_tasks
 
-from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents import OnGraph, load, rollout
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts.exporting import export, to_json
 from maze_nca_gym.agents.rollouts.solving import default_steps
+from maze_nca_gym.mazes import Graph
+from maze_nca_gym.mazes.graphs import EDGES
 from maze_nca_gym.mazes.levels import one_hot, parse, to_text
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import find_task
@@ -49,6 +51,9 @@ MISTAKES = {
     "levels.decode('3x2.AA')": "damaged",
     "levels.decode('500x500.AAAA')": "500 x 500 tiles.*130 x 130",
     "levels.decode('2x4.6qo')": "one source S and one target T",
+    "levels.decode('1x2.CA.torsu')": "damaged",
+    "levels.decode('1x2.Dg.torus.0-2')": "portals beyond the edges",
+    "new Automaton({...policy, taps: policy.taps.map(([d, r]) => [d, 2 * r])}, torus)": "grids only",
     "levels.parse('S..\\n.T', 0)": "row 2 of the map has 2 tiles, the first has 3",
     "levels.parse('S.x\\n.T.', 0)": "row 1 of the map has “x”",
     "levels.parse('S..\\n...', 0)": "one source S and one target T",
@@ -111,15 +116,29 @@ def policy_of(name):
     return NCA(n_channels=6, n_iterations=12, generator=torch.Generator().manual_seed(3), **options)
 
 
+JOINS = {
+    **dict.fromkeys(
+        ("nca-shortest-path", "nca-shortest-path-hinted", "shortest-path-bfs"), ("torus", [(3, 40), (9, 7)])
+    ),
+    "all-shortest-paths": ("closed", [(14, 28), (28, 15), (5, 5)]),
+    "nca-shortest-path-healing-hinted": ("moebius", [(20, 60)]),
+}
+"""Policy -> edges and portals with which it runs off the grid."""
+
+
 class Case:
     """Levels for one policy, and what the page's automata make of them."""
 
-    def __init__(self, name, n):
-        self.name, self.policy = name, policy_of(name)
+    def __init__(self, name, n, joins=None):
+        self.name, self.policy, self.joins = name, policy_of(name), joins
         task = find_task(self.policy.task)
         rng = np.random.default_rng(7)
         family, size = ("random", (8, 9)) if task.has_endpoints else ("perfect", (4, 5))
         self.tiles = task.generate(rng, n, size, family)
+        if joins is not None:
+            places = np.stack(np.unravel_index(joins[1], size), axis=-1)
+            self.policy = OnGraph(self.policy, Graph.of(self.tiles[0, 1:-1, 1:-1], joins[0], places.tolist()))
+            self.tiles = np.ascontiguousarray(self.tiles[:, 1:-1, 1:-1])
         self.n_steps = default_steps(self.policy, task.solve_all(self.tiles))
         self.pairs = [(k - 1, k) for k in (1, 6, self.n_steps // 2, self.n_steps)]
         self.checkpoints = sorted({k for pair in self.pairs for k in pair})
@@ -129,7 +148,8 @@ class Case:
         _, height, width = self.tiles.shape
         levels = self.tiles.ravel().tolist()
         rest = {"height": height, "width": width, "levels": levels, "checkpoints": self.checkpoints}
-        return json.dumps({"policy": json.loads(to_json(self.policy, self.name)), **rest})
+        rest["joins"] = self.joins or ()
+        return json.dumps({"policy": json.loads(to_json(policy_of(self.name), self.name)), **rest})
 
     def states(self, content):
         """(N, checkpoints, C, H, W) from the page's numbers, a tile after the other."""
@@ -156,9 +176,11 @@ class Case:
 
 @needs_node
 class TestNode:
-    @pytest.mark.parametrize("name", [*make_play.POLICIES, *OWN])
-    def test_iterations_are_those_of_python(self, name, tmp_path):
-        case = Case(name, 3)
+    @pytest.mark.parametrize(
+        ("name", "joins"), [*((name, None) for name in (*make_play.POLICIES, *OWN)), *JOINS.items()]
+    )
+    def test_iterations_are_those_of_python(self, name, joins, tmp_path):
+        case = Case(name, 3, joins)
         (tmp_path / "case.json").write_text(case.json())
         words = ["node", HARNESS / "run_levels.js", PAGE, tmp_path / "case.json", tmp_path / "states"]
         subprocess.run(words, check=True, timeout=300)
@@ -205,9 +227,33 @@ class TestNode:
         assert text[0] == text[1]
         assert set(text[2]) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")
 
+    def test_levels_off_the_grid_are_those_of_python(self):
+        rng, cases = np.random.default_rng(5), []
+        for number in range(60):
+            height, width = rng.integers(1, 6, 2).tolist()
+            tiles, n_portals = np.full((height, width + 2), int(number % 3 == 0), np.uint8), int(rng.integers(4))
+            tiles.flat[rng.choice(tiles.size, 2, replace=False)] = 2, 3
+            portals = rng.integers(0, tiles.size, (n_portals, 2)).tolist()
+            cases.append((tiles, EDGES[number % len(EDGES)], portals))
+        given = json.dumps([(to_text(tiles), edges, portals) for tiles, edges, portals in cases])
+        found = self.run(f"""
+            console.log(JSON.stringify({given}.map(([text, edges, portals]) => {{
+              const level = levels.joined(levels.parse(text, 0), edges, portals), link = levels.encode(level);
+              const again = levels.decode(link), far = levels.distances(level, level.tiles.indexOf(3));
+              return [again.doors ? again.doors.map((there) => [...there]) : null, [...far], levels.toText(again)];
+            }})));
+        """)
+        for (tiles, edges, portals), (doors, far, text) in zip(cases, found, strict=True):
+            places = np.stack(np.unravel_index(np.reshape(portals, (-1, 2)).astype(int), tiles.shape), axis=-1)
+            graph = Graph.of(tiles, edges, places.tolist())
+            assert doors == (None if edges == "closed" and not portals else graph.doors.tolist())
+            assert far == graph.distances().ravel().tolist()
+            assert text == to_text(tiles)
+
     def test_mistakes_are_named(self):
         tries = [f"() => {call}" for call in MISTAKES]
         found = self.run(f"""
+            const torus = levels.joined(levels.filled(3, 3, 0), "torus");
             const extra = [["mud", "m"], ["sand", "s"]].map(([name, letter]) => ({{name, letter}}));
             const own = {{...policy, kinds: [...policy.kinds, ...extra], levels: []}};
             const without = (part) => Object.fromEntries(Object.entries(policy).filter(([name]) => name !== part));
@@ -317,12 +363,14 @@ class TestNode:
             const walls = automaton.level.tiles.findIndex((tile) => tile === 0);
             for (let i = 0; i < 40; i++) {
               if (i === 20) automaton.edit([[walls, 1]]);
+              if (i === 25) automaton.join("torus", [[12, 40]]);
               if (i === 30) automaton.damage([walls, walls + 1], random);
-              states.push([automaton.copyState().join(), automaton.level.tiles.join()]);
+              if (i === 35) automaton.join("closed", []);
+              states.push([automaton.copyState().join(), levels.encode(automaton.level)]);
               automaton.step();
             }
             const equal = states.reverse().map(([state, tiles]) => automaton.back()
-              && automaton.copyState().join() === state && automaton.level.tiles.join() === tiles);
+              && automaton.copyState().join() === state && levels.encode(automaton.level) === tiles);
             console.log(JSON.stringify([...equal, automaton.iteration === 0, automaton.back() === false]));
         """)
         assert equal == [True] * 42
@@ -460,6 +508,56 @@ class TestChromium:
         (first, *then), n_sources, said, demo = self.ask(tmp_path, script)
         assert (then[:3], n_sources, demo) == ([1 - first, first, 2], 1, None)
         assert re.fullmatch(r"Row \d+, column \d+: source", said)
+
+    def test_portals_and_edges_by_keys_mouse_and_link(self, tmp_path):
+        script = """
+            const {state} = MazePlay.page, {levels} = MazePlay, canvas = find("#maze"), said = [];
+            const press = (...keys) => keys.forEach((key) =>
+              canvas.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true})));
+            const portals = () => JSON.stringify(state.automaton.level.portals ?? null);
+            const drag = (...tiles) => tiles.forEach((tile, i) => {
+              const box = canvas.getBoundingClientRect(), {width} = state.automaton.level, side = box.width / width;
+              const at = {clientX: box.left + (tile % width + 0.5) * side, button: 0, pointerId: 1, bubbles: true};
+              at.clientY = box.top + (Math.floor(tile / width) + 0.5) * side;
+              canvas.dispatchEvent(new PointerEvent(i ? "pointermove" : "pointerdown", at));
+              if (i === tiles.length - 1) canvas.dispatchEvent(new PointerEvent("pointerup", at));
+            });
+            canvas.setPointerCapture = () => {};
+            press(" ", "e", ".");
+            const {width, edges} = state.automaton.level;
+            said.push(edges, width, find("#edges").value, state.policy.name);
+            press("o");
+            drag(5);
+            const half = portals();
+            press("ArrowDown", "Enter");
+            said.push([half, portals()]);
+            drag(5 + width, 40);
+            drag(9, 10, 40, 11);
+            said.push(portals());
+            drag(11);
+            said.push(portals());
+            drag(9);
+            find("#share").click();
+            const link = new URLSearchParams(location.hash.slice(1)).get("level");
+            said.push(link.split(".").slice(2), levels.encode(state.automaton.level) === link);
+            press(",");
+            said.push(portals());
+            find("#policy").value = "depth-first";
+            find("#policy").onchange();
+            await until(() => MazePlay.loaded["depth-first"]);
+            await wait(50);
+            return [...said, state.policy.name, find("#message span").textContent];
+        """
+        said = self.ask(tmp_path, script)
+        assert said[0] == "torus"
+        width = said[1]
+        assert said[2:4] == ["torus", make_play.POLICIES[0]]
+        assert said[4] == ["[[5,5]]", f"[[5,{5 + width}]]"]
+        assert said[5] == "[[5,40],[9,11]]"  # on an end of another portal there is no room
+        assert said[6] == "[[5,40],[9,9]]"
+        assert said[7:10] == [["torus", "5-40"], True, "[]"]
+        assert said[10] == make_play.POLICIES[0]
+        assert said[11].startswith("Depth-first reads more than a tile's four neighbours")
 
     def test_the_theme_is_that_of_the_site(self, tmp_path):
         script = """

@@ -8,7 +8,8 @@ globalThis.MazePlay.part(() => {
   const WORDS = { U: "up", L: "left", D: "down", R: "right" };
 
   /** Return the tile next to another in a direction, -1 beyond the edge. */
-  function neighbour({ height, width }, tile, towards) {
+  function neighbour({ height, width, doors }, tile, towards) {
+    if (doors) return doors[Object.keys(STEPS).indexOf(towards)][tile];
     const row = Math.floor(tile / width) + STEPS[towards][0], col = (tile % width) + STEPS[towards][1];
     return row < 0 || col < 0 || row >= height || col >= width ? -1 : row * width + col;
   }

@@ -11,8 +11,9 @@ globalThis.MazePlay.part(() => {
     return levels.hasEnds(policy) ? searches(level) : { length: levels.diameter(level) };
   }
 
-  /** Return the canonical answer that came with a policy, [[tile, ...], ...]; null if the level is none of those that did. */
+  /** Return the canonical answer that came with a policy, [[tile, ...], ...]; null if the level is none of those that did, which are grids. */
   function knownAnswer(level, policy) {
+    if (level.doors) return null;
     const text = levels.toText(level, policy), known = policy.levels.find((each) => each.level === text);
     return known ? known.answer : null;
   }
@@ -26,8 +27,8 @@ globalThis.MazePlay.part(() => {
   /** Return whether tiles are one shortest path between two tiles of a given distance. */
   function isPath(level, tiles, length) {
     if (tiles.length !== length + 1) return false;
-    const places = new Set(tiles), near = (tile) => levels.neighbours(level, tile).filter((other) => places.has(other));
-    const end = length === 0 ? tiles[0] : tiles.find((tile) => near(tile).length === 1);
+    const places = new Set(tiles), near = (tile) => new Set(levels.neighbours(level, tile).filter((other) => other !== tile && places.has(other)));
+    const end = length === 0 ? tiles[0] : tiles.find((tile) => near(tile).size === 1);
     if (end === undefined) return false;
     const moves = levels.distances(level, end);
     return new Set(tiles.map((tile) => moves[tile])).size === length + 1 && tiles.every((tile) => moves[tile] >= 0 && moves[tile] <= length);

@@ -3,14 +3,16 @@
 //
 // A cell holds its static channels and then its state, one cell after the other. `reach` rows of zeros lie above and
 // below the map, and `reach` columns between its rows, so that every neighbour is one shift away, as in the kernels in
-// Python. An iteration computes only the tiles that read something which has changed: all others would come out the same.
+// Python. Where a level is no grid, copies of what is behind its doors follow each tile's cell, up, left, down, right.
+// An iteration computes only the tiles that read something which has changed: all others would come out the same.
 
 globalThis.MazePlay.part(() => {
-  const { WALL } = globalThis.MazePlay.levels;
+  const { levels } = globalThis.MazePlay, { WALL } = levels;
   const KIND = "maze_nca_gym automaton 2";
   const NEEDED = ["name", "task", "found", "answers", "kinds", "rule", "inputs", "channels", "taps"];
   const PARTS = { weights: ["weights", "bias"], booleans: ["nodes", "roots"] }; // what a rule is made of besides
   const FEW = 0.2; // largest fraction of weights that are not zero with which visiting each is faster than the kernel
+  const CROSS = ["0,0", "-1,0", "0,-1", "1,0", "0,1"]; // taps in the order of the cells of a tile that has doors
   const LARGEST_HISTORY = 256 * 2 ** 20; // bytes
 
   /** Check a policy's file, as `maze-nca-gym export` writes it. */
@@ -32,6 +34,11 @@ globalThis.MazePlay.part(() => {
       (rows) => rows.length === nInputs + C && rows.every((taps) => taps.length === policy.taps.length));
     if (!fits) throw new Error(`the weights of ${policy.name} do not fit its channels`);
     return policy;
+  }
+
+  /** Check that a policy can run on a level. */
+  function checkLevel({ name, taps }, { doors }) {
+    if (doors && taps.some((tap) => !CROSS.includes(tap.join()))) throw new Error(`${name} reads more than a tile's four neighbours, so it runs on grids only, without portals and closed at the edges`);
   }
 
   /** Inputs that are no kind of tile; without source and target, those of a network that other tasks can be asked of. */
@@ -58,35 +65,34 @@ globalThis.MazePlay.part(() => {
       this.C = policy.channels.length;
       this.nStatic = policy.inputs.length;
       this.size = this.nStatic + this.C; // numbers in a cell
+      checkLevel(policy, level);
       this.level = { ...level, tiles: level.tiles.slice() };
+      this.changedAt = new Int32Array(level.tiles.length); // the iteration in which the highlighted channel last came or went, for pictures
       this.layOut();
       this.compile();
       this.restart();
     }
 
     layOut() {
-      const { height, width } = this.level;
+      const { height, width, doors } = this.level, n = height * width;
       this.reach = Math.max(1, ...this.policy.taps.flat().map(Math.abs));
       this.stride = width + this.reach;
-      this.cellOf = new Int32Array(height * width);
-      const nCells = (height + 2 * this.reach) * this.stride + 2 * this.reach;
+      const nCells = doors ? CROSS.length * n : (height + 2 * this.reach) * this.stride + 2 * this.reach;
+      this.cellOf = Int32Array.from({ length: n }, (_, tile) => (doors ? CROSS.length * tile : (Math.floor(tile / width) + this.reach) * this.stride + this.reach + (tile % width)));
+      /** Return the number of cells from a tile's own to that of a tap. */
+      this.shift = doors ? (tap) => CROSS.indexOf(tap.join()) : ([down, right]) => down * this.stride + right;
       this.tileOf = new Int32Array(nCells).fill(-1);
-      for (let tile = 0; tile < height * width; tile++) {
-        const row = Math.floor(tile / width), col = tile % width;
-        this.cellOf[tile] = (row + this.reach) * this.stride + this.reach + col;
-        this.tileOf[this.cellOf[tile]] = tile;
-      }
+      this.cellOf.forEach((cell, tile) => (this.tileOf[cell] = tile));
       this.cells = new Float32Array(nCells * this.size);
       this.row = this.C; // numbers from a tile to the next in `next`
-      this.next = new Float32Array(height * width * this.row);
-      this.waiting = new Uint8Array(height * width); // tiles that the next iteration computes
-      this.active = new Int32Array(height * width);
-      this.changedAt = new Int32Array(height * width); // the iteration in which the highlighted channel last came or went, for pictures
+      this.next = new Float32Array(n * this.row);
+      this.waiting = new Uint8Array(n); // tiles that the next iteration computes
+      this.active = new Int32Array(n);
     }
 
     compile() {
       const { taps, weights, bias, rule, state_limit: stateLimit } = this.policy;
-      this.readers = Int32Array.from(taps, ([down, right]) => -(down * this.stride + right));
+      this.readers = this.level.doors ? null : Int32Array.from(taps, (tap) => -this.shift(tap));
       this.kernel = null;
       this.isSlow = false; // whether it would be many times as fast with WebAssembly
       this.booleans = rule === "booleans" ? globalThis.MazePlay.compileBooleans(this) : null;
@@ -96,8 +102,7 @@ globalThis.MazePlay.part(() => {
       this.stateLimit = stateLimit === null ? Infinity : Math.fround(stateLimit);
       const found = [];
       weights.forEach((rows, out) => rows.forEach((row, source) => row.forEach((weight, tap) => {
-        const [down, right] = taps[tap];
-        if (weight !== 0) found.push({ out, at: (down * this.stride + right) * this.size + source, weight: Math.fround(weight) });
+        if (weight !== 0) found.push({ out, at: this.shift(taps[tap]) * this.size + source, weight: Math.fround(weight) });
       })));
       const isDense = found.length > FEW * this.C * this.size * taps.length;
       this.kernel = isDense && !this.everywhere ? this.compileDense(found) : null;
@@ -130,15 +135,37 @@ globalThis.MazePlay.part(() => {
       this.historyBytes = 0;
       this.cells.fill(0);
       this.changedAt.fill(-1000);
-      for (let tile = 0; tile < this.cellOf.length; tile++) this.writeStatic(tile);
       this.pooled = this.policy.max_pool ? new Float32Array(this.cellOf.length) : null; // before the maximum over the map
-      this.waiting.fill(1);
+      this.wakeAll();
+    }
+
+    /** Begin to compute the next iteration anew. */
+    wakeAll() {
       this.computed = 0;
+      for (let tile = 0; tile < this.cellOf.length; tile++) this.writeStatic(tile);
+    }
+
+    /** Change what is beyond the edges and the portals; the state stays. */
+    join(edges, portals) {
+      const joined = levels.joined(this.level, edges, portals), before = this.level;
+      checkLevel(this.policy, joined);
+      this.rejoin(joined);
+      this.remember({ iteration: this.iteration, changed: new Int32Array(0), before: new Float32Array(0), tiles: [], joins: before });
+    }
+
+    rejoin(level) {
+      const state = this.copyState(), { C } = this;
+      this.level = level;
+      this.layOut();
+      this.compile();
+      this.cellOf.forEach((cell, tile) => this.cells.set(state.subarray(tile * C, (tile + 1) * C), cell * this.size + this.nStatic));
+      this.wakeAll();
     }
 
     writeStatic(tile) {
       const begin = this.cellOf[tile] * this.size, kind = seen(this.policy, this.level.tiles[tile]);
       this.statics.forEach((value, i) => (this.cells[begin + i] = Number(value(kind, tile, this.cellOf.length))));
+      this.wake(tile);
     }
 
     /** Return the value of a channel at a tile. */
@@ -257,14 +284,22 @@ globalThis.MazePlay.part(() => {
       return Math.max(0, this.policy.channels.indexOf(this.policy.highlight));
     }
 
-    /** Let the next iteration compute all tiles that read a tile. */
+    /** Let the next iteration compute all tiles that read a tile, of which those behind its doors have copies. */
     wake(tile) {
-      const cell = this.cellOf[tile];
+      const cell = this.cellOf[tile], { level: { doors }, size, cells } = this;
+      this.waiting[tile] = 1;
+      if (doors) {
+        doors.forEach((there, way) => {
+          if (there[tile] < 0) return;
+          cells.copyWithin((this.cellOf[there[tile]] + 1 + ((way + 2) % doors.length)) * size, cell * size, (cell + 1) * size);
+          this.waiting[there[tile]] = 1;
+        });
+        return;
+      }
       for (const shift of this.readers) {
         const reader = this.tileOf[cell + shift];
         if (reader >= 0) this.waiting[reader] = 1;
       }
-      this.waiting[tile] = 1;
     }
 
     remember(entry) {
@@ -278,18 +313,15 @@ globalThis.MazePlay.part(() => {
     /** Return to the state before the last iteration, edits since then undone too. Return whether there was one. */
     back() {
       while (this.history.length) {
-        const { iteration, changed, before, tiles, bytes } = this.history.pop();
+        const { iteration, changed, before, tiles, joins, bytes } = this.history.pop();
         this.historyBytes -= bytes;
         changed.forEach((tile, i) => {
           const begin = this.cellOf[tile] * this.size + this.nStatic;
           this.cells.set(before.subarray(i * this.C, (i + 1) * this.C), begin);
         });
-        tiles.forEach(([tile, kind]) => {
-          this.level.tiles[tile] = kind;
-          this.writeStatic(tile);
-        });
-        this.waiting.fill(1); // what was computed last belongs to another state
-        this.computed = 0;
+        tiles.forEach(([tile, kind]) => (this.level.tiles[tile] = kind));
+        if (joins) this.rejoin({ ...joins, tiles: this.level.tiles });
+        else this.wakeAll(); // what was computed last belongs to another state
         const wasIteration = iteration < this.iteration;
         this.iteration = iteration;
         if (wasIteration) return true;
@@ -304,7 +336,6 @@ globalThis.MazePlay.part(() => {
       changes.forEach(([tile, kind]) => {
         this.level.tiles[tile] = kind;
         this.writeStatic(tile);
-        this.wake(tile);
       });
       this.remember({
         iteration: this.iteration, changed: new Int32Array(0), before: new Float32Array(0), tiles: before.reverse(),

@@ -10,8 +10,8 @@ globalThis.MazePlay.part(() => {
   const CODES = { see: SEE, tile: SEE, "&": AND, "|": OR, "~": NOT };
 
   /** Return the function that fills `next` for active tiles from one index to another, for a policy with such rules. */
-  function compileBooleans({ policy, stride, size, nStatic, C, active, cellOf, cells, next }) {
-    const place = ([down, right]) => (down * stride + right) * size;
+  function compileBooleans({ policy, shift, size, nStatic, C, active, cellOf, cells, next }) {
+    const place = (tap) => shift(tap) * size;
     const codes = Uint8Array.from(policy.nodes, ([name]) => CODES[name]), n = codes.length;
     const first = Int32Array.from(policy.nodes, ([name, one, tap]) => (name === "see" ? nStatic + one + place(tap) : name === "tile" ? one + place(tap) : one));
     const second = Int32Array.from(policy.nodes, ([name, , other]) => (name === "&" || name === "|" ? other : 0));

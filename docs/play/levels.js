@@ -1,6 +1,9 @@
 "use strict";
 // Levels, {height, width, tiles}: tiles are a Uint8Array in row-major order, each the number of its kind of tile.
 //
+// A level that is no grid, as `Graph.of` makes them in Python, has {edges, portals, doors} too: what is beyond the edges; pairs of tiles, where the
+// door to the right of the first leads to the second and back; and for each of up, left, down and right the tile behind each tile's door, or -1.
+//
 // A policy's file has the kinds of tile of its task, {name, letter, colour}; the first two are always empty and wall. Where a
 // function takes a policy, none means the shortest path's kinds. A policy with `levels` is of a task of somebody's own.
 
@@ -28,8 +31,28 @@ globalThis.MazePlay.part(() => {
     return row >= 0 && col >= 0 && row < height && col < width && tiles[row * width + col] !== WALL;
   }
 
+  /** Return a level with these edges and portals: a grid if there is nothing beyond the edges and no portal. Later pairs take doors of earlier ones. */
+  function joined({ height, width, tiles }, edges = "closed", portals = []) {
+    if (edges === "closed" && !portals.length) return { height, width, tiles };
+    const from = (row, col) => Int32Array.from(tiles, (_, tile) => {
+      const [r, c] = [Math.floor(tile / width) + row, (tile % width) + col], isIn = r >= 0 && r < height;
+      if (c >= 0 && c < width) return isIn || edges === "torus" ? ((r + height) % height) * width + c : -1;
+      return edges === "closed" ? -1 : (edges === "torus" ? r : height - 1 - r) * width + ((c + width) % width);
+    });
+    const doors = [from(-1, 0), from(0, -1), from(1, 0), from(0, 1)], [, left, , right] = doors;
+    for (const [here, there] of portals) {
+      for (const [before, back, at] of [[right, left, here], [left, right, there]]) {
+        if (before[at] >= 0) back[before[at]] = before[at] = -1;
+      }
+      right[here] = there;
+      left[there] = here;
+    }
+    return { height, width, tiles, edges, portals, doors };
+  }
+
   /** Return the free neighbours of a tile in the order up, left, down, right, which breaks ties everywhere. */
   function neighbours(level, tile) {
+    if (level.doors) return level.doors.map((there) => there[tile]).filter((other) => other >= 0 && level.tiles[other] !== WALL);
     const { width } = level, row = Math.floor(tile / width), col = tile % width, found = [];
     if (isFree(level, row - 1, col)) found.push(tile - width);
     if (isFree(level, row, col - 1)) found.push(tile - 1);
@@ -200,14 +223,22 @@ globalThis.MazePlay.part(() => {
     kruskal,
   };
 
-  /** Return a level with a wall of one tile around it. */
-  function bordered(level) {
-    const around = filled(level.height + 2, level.width + 2, WALL);
-    for (let row = 0; row < level.height; row++) {
-      const inner = level.tiles.subarray(row * level.width, (row + 1) * level.width);
-      around.tiles.set(inner, (row + 1) * around.width + 1);
-    }
-    return around;
+  /** Return whether a tile is in the outermost rows and columns. */
+  const onRim = ({ height, width }, tile) => tile < width || tile >= width * (height - 1) || tile % width === 0 || (tile + 1) % width === 0;
+
+  /** Return a level with a wall of one tile around it, or, by -1, without its outermost rows and columns; portals go along. */
+  function resized(level, by) {
+    const { height, width, tiles, edges, portals = [] } = level, made = filled(height + 2 * by, width + 2 * by, WALL);
+    const moved = (tile) => (Math.floor(tile / width) + by) * made.width + (tile % width) + by, stays = (tile) => by > 0 || !onRim(level, tile);
+    tiles.forEach((kind, tile) => { if (stays(tile)) made.tiles[moved(tile)] = kind; });
+    return joined(made, edges, portals.filter((ends) => ends.every(stays)).map((ends) => ends.map(moved)));
+  }
+
+  /** Return a level with other edges: the wall around it goes where something is beyond them, and comes back where nothing is. */
+  function withEdges(level, edges) {
+    const isWalled = Math.min(level.height, level.width) > 2 && level.tiles.every((kind, tile) => kind === WALL || !onRim(level, tile));
+    const by = edges === "closed" ? Number((level.edges || "closed") !== "closed") : -isWalled, fitting = by ? resized(level, by) : level;
+    return joined(fitting, edges, fitting.portals);
   }
 
   /** Put source and target on two tiles of the largest component that are far from each other. */
@@ -223,13 +254,14 @@ globalThis.MazePlay.part(() => {
     return level;
   }
 
-  /** Return a fresh level of inner size `size`, one number or two, with a border, and with source and target where there are any. */
-  function generate(family, size, seed, policy = SHORTEST_PATH) {
+  /** Return a fresh level of inner size `size`, one number or two, with a border unless something is beyond its edges, and with source and
+   * target where there are any. */
+  function generate(family, size, seed, policy = SHORTEST_PATH, edges = "closed") {
     if (!Object.hasOwn(GENERATORS, family)) throw new Error(`there is no family of levels called “${family}”`);
     const [height, width] = [size, size].flat();
     for (let attempt = 0; attempt < 50; attempt++) {
-      const random = randomNumbers(seed + 7919 * attempt);
-      const level = bordered(GENERATORS[family](random, height, width));
+      const random = randomNumbers(seed + 7919 * attempt), made = GENERATORS[family](random, height, width);
+      const level = edges === "closed" ? resized(made, 1) : joined(made, edges);
       if (largestComponent(level).length > Math.max(height, width)) return policy.levels && !hasEnds(policy) ? level : placeEnds(random, level);
     }
     throw new Error(`no ${family} level of size ${size} has enough free tiles`);
@@ -313,19 +345,20 @@ globalThis.MazePlay.part(() => {
   /** Return how many bits of a link a tile takes. */
   const bitsOf = (policy) => Math.ceil(Math.log2(kindsOf(policy).length));
 
-  /** Return a level for a link: its size, then the bits of its tiles, low ones first, in URL-safe base 64. */
+  /** Return a level for a link: its size, then the bits of its tiles, low ones first, in URL-safe base 64, then its edges and portals. */
   function encode(level, policy = SHORTEST_PATH) {
     const nBits = bitsOf(policy), bytes = new Uint8Array(Math.ceil((level.tiles.length * nBits) / 8));
     level.tiles.forEach((tile, i) => {
       for (let bit = 0, at = i * nBits; bit < nBits; bit++, at++) bytes[at >> 3] |= ((tile >> bit) & 1) << (at & 7);
     });
     const packed = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-    return `${level.height}x${level.width}.${packed.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
+    const { edges = "closed", portals = [] } = level, joins = level.doors ? [edges, ...portals.map((ends) => ends.join("-"))] : [];
+    return [`${level.height}x${level.width}`, packed.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, ""), ...joins].join(".");
   }
 
   /** Return the level of a link. */
   function decode(text, policy = SHORTEST_PATH) {
-    const parts = /^(\d{1,4})x(\d{1,4})\.([A-Za-z0-9_-]+)$/.exec(text);
+    const parts = /^(\d{1,4})x(\d{1,4})\.([A-Za-z0-9_-]+)(?:\.(closed|torus|moebius)((?:\.\d{1,5}-\d{1,5})*))?$/.exec(text);
     if (!parts) throw new Error("the link to this level is damaged");
     const height = Number(parts[1]), width = Number(parts[2]), nBits = bitsOf(policy);
     checkSize(height, width);
@@ -337,7 +370,9 @@ globalThis.MazePlay.part(() => {
       for (let bit = 0, at = i * nBits; bit < nBits; bit++, at++) level.tiles[i] |= ((bytes.charCodeAt(at >> 3) >> (at & 7)) & 1) << bit;
     });
     if (level.tiles.some((tile) => tile >= kindsOf(policy).length)) throw new Error("the link to this level is damaged: it has tiles of no kind");
-    return checkEnds(level, 0, policy);
+    const portals = (parts[5] || "").split(".").slice(1).map((ends) => ends.split("-").map(Number));
+    if (portals.flat().some((tile) => tile >= level.tiles.length)) throw new Error("the link to this level is damaged: it has portals beyond the edges");
+    return checkEnds(joined(level, parts[4], portals), 0, policy);
   }
 
   /** Return the largest number of moves on a shortest path between two tiles; -1 on maps too large to try all pairs. */
@@ -350,6 +385,6 @@ globalThis.MazePlay.part(() => {
 
   globalThis.MazePlay.levels = {
     EMPTY, WALL, SOURCE, TARGET, LARGEST_SIDE, GENERATORS,
-    kindsOf, hasEnds, filled, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
+    kindsOf, hasEnds, filled, joined, withEdges, onRim, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
   };
 });

@@ -54,6 +54,7 @@
   function begin(level, policy = state.policy) {
     Object.assign(state, { automaton: new Automaton(policy, level), policy });
     find("policy").value = policy.name;
+    find("edges").value = level.edges || "closed";
     find("about").textContent = policies.find((row) => row.name === policy.name).about;
     if (policy.levels) endDemonstration();
     showTools();
@@ -66,10 +67,7 @@
   }
 
   /** Return whether a level has a free tile on its rim. */
-  function hasGaps({ height, width, tiles }) {
-    const onRim = (tile) => tile < width || tile >= width * (height - 1) || tile % width === 0 || tile % width === width - 1;
-    return tiles.some((kind, tile) => kind !== levels.WALL && onRim(tile));
-  }
+  const hasGaps = (level) => level.tiles.some((kind, tile) => kind !== levels.WALL && levels.onRim(level, tile));
 
   function levelChanged() {
     state.answer = answers.solve(state.automaton.level, state.policy);
@@ -86,7 +84,7 @@
   function freshLevel(policy) {
     const family = find("family").value, known = policy.levels;
     if (family === KNOWN) return levels.parse(known[state.seed % known.length].level, 0, policy);
-    return levels.generate(family, Number(find("size").value), state.seed, policy);
+    return levels.generate(family, Number(find("size").value), state.seed, policy, find("edges").value);
   }
 
   /** List the families of levels that there are for a policy. */
@@ -246,6 +244,19 @@
     levelChanged();
   }
 
+  function joinTiles(portals) {
+    state.automaton.join(state.automaton.level.edges, portals);
+    levelChanged();
+  }
+
+  /** Begin again on this level with the chosen edges, which a policy may refuse. */
+  const changeEdges = guarded(() => {
+    const { level } = state.automaton, { value } = find("edges");
+    find("edges").value = level.edges || "closed"; // until it has begun
+    say("");
+    begin(levels.withEdges(level, value));
+  });
+
   function listenToPointer(canvas) {
     let stroke = null, last = null;
     const cursorAt = (at) => (state.cursor = [...at, state.tool === "damage" ? strokes.DAMAGE_RADIUS : 0]);
@@ -253,7 +264,7 @@
       if (!state.automaton || event.button !== 0) return;
       canvas.setPointerCapture(event.pointerId);
       last = picture.tileAt(event, state.automaton.level);
-      stroke = strokes.strokeFrom(state.automaton, last, state.tool, editTiles);
+      stroke = strokes.strokeFrom(state.automaton, last, state.tool, editTiles, joinTiles);
       stroke(last, last);
       cursorAt(last);
     }));
@@ -270,7 +281,7 @@
     canvas.addEventListener("pointerleave", () => state.demo || (state.cursor = null));
     canvas.addEventListener("keydown", guarded((event) => {
       if (!state.automaton) return;
-      const at = strokes.press(state.automaton, state.cursor, event, state.tool, editTiles), { level, policy } = state.automaton;
+      const at = strokes.press(state.automaton, state.cursor, event, state.tool, editTiles, joinTiles), { level, policy } = state.automaton;
       if (!at) return;
       endDemonstration();
       cursorAt([at[0], at[1]]);
@@ -278,10 +289,11 @@
     }));
   }
 
-  /** Choose what strokes do: draw "walls", do "damage", or draw the kind of tile of that number. */
+  /** Choose what strokes do: draw "walls" or "portals", do "damage", or draw the kind of tile of that number. */
   function chooseTool(tool) {
     state.tool = tool;
-    for (const id of ["walls", "damage"]) find(id).setAttribute("aria-pressed", id === tool);
+    find("joins").hidden = tool !== "portals";
+    for (const id of ["walls", "damage", "portals"]) find(id).setAttribute("aria-pressed", id === tool);
     [...find("brushes").children].forEach((button, kind) => button.setAttribute("aria-pressed", kind === tool));
   }
 
@@ -321,7 +333,7 @@
       button.onclick = () => { endDemonstration(); chooseTool(kind); };
       return button;
     }));
-    chooseTool(state.tool === "damage" ? "damage" : "walls");
+    chooseTool(["damage", "portals"].includes(state.tool) ? state.tool : "walls");
   }
 
   // ---- the demonstration
@@ -377,6 +389,8 @@
     share,
     walls: () => chooseTool("walls"),
     damage: () => chooseTool("damage"),
+    portals: () => chooseTool("portals"),
+    edges: () => { find("edges").selectedIndex = (find("edges").selectedIndex + 1) % find("edges").length; changeEdges(); },
     theme: () => globalThis.MazePlay.changeTheme(),
     help: () => find("keys").showModal(),
     channels: () => (find("channels").open = !find("channels").open),
@@ -384,7 +398,7 @@
     slower: () => { find("speed").stepDown(); showRate(); },
   };
   const KEYS = {
-    " ": "play", ".": "step", ",": "back", r: "restart", n: "new", l: "share", w: "walls", d: "damage", "?": "help",
+    " ": "play", ".": "step", ",": "back", r: "restart", n: "new", l: "share", w: "walls", d: "damage", o: "portals", e: "edges", "?": "help",
     c: "channels", "+": "faster", "=": "faster", "-": "slower",
   };
 
@@ -397,12 +411,13 @@
   }
 
   function listen() {
-    for (const id of ["play", "step", "back", "restart", "new", "share", "walls", "damage", "theme", "help"]) {
+    for (const id of ["play", "step", "back", "restart", "new", "share", "walls", "damage", "portals", "theme", "help"]) {
       find(id).onclick = guarded(() => { if (id !== "theme") endDemonstration(); if (state.automaton || id === "help") actions[id](); });
     }
     find("policy").onchange = () => { endDemonstration(); choosePolicy(find("policy").value); };
     find("family").onchange = find("size").onchange = () => { endDemonstration(); showSide(); newLevel(); };
     find("size").oninput = showSide;
+    find("edges").onchange = () => { endDemonstration(); changeEdges(); };
     find("speed").oninput = showRate;
     find("map").onchange = (event) => { endDemonstration(); openFile(event.target.files[0]); event.target.value = ""; };
     find("message").querySelector("button").onclick = () => say("");

@@ -7,6 +7,7 @@ globalThis.MazePlay.part(() => {
   const FADE = 6; // iterations in which the glow of a tile that the front has just reached fades
   const DEEPEST = 0.7; // how much of a tint covers the colour of a kind of tile
   const FURTHER = ["#cc79a7", "#e69f00", "#56b4e9"]; // colours of an answer's channels after the first, in turn
+  const PORTALS = ["#d55e00", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#999999"]; // colours of portals, in turn
   const GLOW = 24; // iterations after which nothing is left of it
 
   /** Return [red, green, blue] of a CSS colour written #rrggbb. */
@@ -99,6 +100,7 @@ globalThis.MazePlay.part(() => {
 
     draw(automaton, channel, cursor) {
       this.drawTiles(automaton, (tile) => automaton.value(channel, tile));
+      this.drawDoors(automaton.level);
       if (automaton.policy.output !== "visited tiles") automaton.answer().forEach((each, channel) => (automaton.policy.levels ? this.drawSet(automaton, each, channel) : this.drawPath(automaton.level, each, channel)));
       if (hasEnds(automaton.policy)) this.drawEnds(automaton.level);
       if (cursor) this.drawCursor(cursor, this.cell);
@@ -119,23 +121,74 @@ globalThis.MazePlay.part(() => {
       path.forEach((on, tile) => on && visited.forEach((band, i) => (data[4 * tile + i] = 0.45 * data[4 * tile + i] + 0.55 * band)));
     }
 
-    /** Draw lines between neighbours on the path, and dots on tiles of it that are alone. */
+    /** Draw what makes a level no grid: along edges beyond which is another one, arrows that come to lie on each other, and portals. */
+    drawDoors({ height, width, edges = "closed", portals = [] }) {
+      const { context, cell } = this, [x, y] = [width * cell, height * cell], d = Math.max(4, 0.32 * cell);
+      const arrow = (left, top, down, right) => { // its tip, and where it points
+        context.moveTo(left - d * (down + right), top - d * (down + right));
+        context.lineTo(left, top);
+        context.lineTo(left + d * (down - right), top + d * (right - down));
+      };
+      const line = (colour, ...corners) => {
+        context.beginPath();
+        context.moveTo(...corners[0]);
+        corners.slice(1).forEach((corner) => context.lineTo(...corner));
+        context.strokeStyle = colour;
+      };
+      context.lineCap = context.lineJoin = "round";
+      context.lineWidth = Math.max(2, 0.14 * cell);
+      if (edges !== "closed") {
+        for (const [left, upwards] of [[d / 2, false], [x - d / 2, edges === "moebius"]]) {
+          line(this.colours.cursor, [left, 0], [left, y]);
+          arrow(left, y / 2, upwards ? -1 : 1, 0);
+          context.stroke();
+        }
+        for (const top of edges === "torus" ? [d / 2, y - d / 2] : []) {
+          line(this.colours.glow, [0, top], [x, top]);
+          arrow(x / 2, top, 0, 1);
+          arrow(x / 2 + 1.3 * d, top, 0, 1);
+          context.stroke();
+        }
+      }
+      portals.forEach((ends, i) => {
+        const colour = PORTALS[i % PORTALS.length], middles = ends.map((tile) => [((tile % width) + 0.5) * cell, (Math.floor(tile / width) + 0.5) * cell]);
+        line(colour, ...middles);
+        context.setLineDash([0.3 * cell, 0.4 * cell]);
+        context.globalAlpha = 0.6;
+        context.stroke();
+        context.setLineDash([]);
+        context.globalAlpha = 1;
+        middles.forEach(([left, top], end) => { // open to the right of the first, and to the left of the second
+          context.beginPath();
+          context.arc(left, top, 0.4 * cell, (end + 0.5) * Math.PI, (end + 1.5) * Math.PI);
+          context.lineWidth = Math.max(2.5, 0.22 * cell);
+          context.stroke();
+          context.lineWidth = Math.max(2, 0.14 * cell);
+        });
+      });
+    }
+
+    /** Draw lines between neighbours on the path, half ones to where it goes on elsewhere, and dots on tiles of it that are alone. */
     drawPath(level, path, channel) {
-      const { context, cell } = this, { width } = level;
+      const { context, cell } = this, { width, doors } = level;
+      const lines = (tile, x, y, down, right) => {
+        const next = tile + down * width + right, there = doors ? doors[right ? 3 : 2][tile] : !right || next % width ? next : -1;
+        if (!path[there]) return;
+        const [length, back] = there === next && (!right || next % width) ? [1, 0] : [0.5, -0.5];
+        context.moveTo(x, y);
+        context.lineTo(x + length * right * cell, y + length * down * cell);
+        if (!back) return;
+        context.moveTo(((there % width) + 0.5) * cell, (Math.floor(there / width) + 0.5) * cell);
+        context.lineTo(((there % width) + 0.5 + back * right) * cell, (Math.floor(there / width) + 0.5 + back * down) * cell);
+      };
       context.beginPath();
       path.forEach((on, tile) => {
         if (!on) return;
         const x = ((tile % width) + 0.5) * cell, y = (Math.floor(tile / width) + 0.5) * cell;
         context.moveTo(x, y);
         context.lineTo(x + 0.01, y); // a path of no extent at all would not be drawn
-        if ((tile + 1) % width && path[tile + 1]) {
-          context.moveTo(x, y);
-          context.lineTo(x + cell, y);
-        }
-        if (path[tile + width]) {
-          context.moveTo(x, y);
-          context.lineTo(x, y + cell);
-        }
+        lines(tile, x, y, 0, 1);
+        lines(tile, x, y, 1, 0);
       });
       context.lineCap = "round";
       const first = [[this.colours.halo, 0.9], [this.colours.path, 0.36]], further = [[FURTHER[(channel - 1) % FURTHER.length], 0.18]];

@@ -108,7 +108,7 @@ class Graph:
             for row, col in pair:
                 inside = 0 <= row < level.shape[0] and 0 <= col < level.shape[1]
                 check(inside, f"a portal must be on the level of {level.shape}, got {(row, col)}")
-            here, there = (int(places[place]) for place in pair)
+            here, there = (int(places[row, col]) for row, col in pair)
             for before, back, at in ((of_right, of_left, here), (of_left, of_right, there)):
                 if before[at] >= 0:
                     back[before[at]] = before[at] = SHUT

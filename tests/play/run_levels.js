@@ -1,14 +1,14 @@
 "use strict";
 // Runs the page's automata on given levels, in node and in a browser alike.
 
-/** Return, for every level, its state after each of `checkpoints` iterations, one Float32Array after another. */
-function runLevels({ policy, height, width, levels, checkpoints }) {
-  const { Automaton } = globalThis.MazePlay;
+/** Return, for every level, its state after each of `checkpoints` iterations, one Float32Array after another. `joins` are edges and portals. */
+function runLevels({ policy, height, width, levels, checkpoints, joins }) {
+  const { Automaton, levels: { joined } } = globalThis.MazePlay;
   const size = height * width, each = policy.channels.length * size;
   const states = new Float32Array((levels.length / size) * checkpoints.length * each);
   for (let level = 0, at = 0; level * size < levels.length; level++) {
     const tiles = Uint8Array.from(levels.slice(level * size, (level + 1) * size));
-    const automaton = new Automaton(policy, { height, width, tiles });
+    const automaton = new Automaton(policy, joined({ height, width, tiles }, ...joins));
     for (const checkpoint of checkpoints) {
       while (automaton.iteration < checkpoint) automaton.step();
       states.set(automaton.copyState(), at);
