@@ -74,7 +74,7 @@ def environment_id(task: str) -> str:
     """Return the registered id of the environment with a task, in whatever order of directions.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the task has no environment.
     """
     for name in (task, split_order(task)[0]):
         for id, (its_task, _) in ENVIRONMENTS.items():

@@ -53,7 +53,7 @@ class Automaton:
             the corners.
         bound: the iterations within which it solves every maze that does not change, as its author states; None if it
             does not, or if no such bound is known. `proof.prove` proves it, or tries it on small mazes.
-        also: other tasks that it solves too, and its bound for each.
+        also: other tasks that it solves, with its bound for each.
         pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
         everywhere: signals that are the same at every tile; the pooled one is among them.
         parts: groups of signals that `compiling.worlds` treats as independent: any state of a group may occur with any
@@ -61,20 +61,19 @@ class Automaton:
             By default all signals that are not the same everywhere are one group.
         invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
             reads the tile itself, PATH included.
-        theorem: the ghosts in terms of which `proof.prove` finds what signals are, or a `Theorem`, which says that;
-            None for the specification of the task, or else ghosts of the library.
+        theorem: a `Theorem`, which says what each signal is; or the ghosts in which `proof.prove` shall find that out.
+            None takes the ghosts of the task's specification, or, if it has none, ghosts of the library.
         heals: whether it restarts when the maze changes.
-        any_state: whether networks have to follow it from any state, not from the first alone; then nothing is
-            invariant.
-        settles: whether its states repeat after a while on every maze, at most every second one. If it does not settle,
-            it is watched for `UNSETTLED` iterations; its answers alone may, within its bound.
+        any_state: whether networks must follow it from every state, not only from the first; then nothing is invariant.
+        settles: whether on every maze its state stops changing, or ends up alternating between two. If not, it runs for
+            `UNSETTLED` iterations; its answers may still settle, within its bound.
         in_order: order of directions -> the automaton in that order; None if it has one order only.
         learning: options of `compiling.config.HintConfig` with which networks learn it, as far as they differ from the
             defaults.
-        slows: an automaton that it does the same as, more slowly: after `pace` times t iterations it holds what that
-            one holds after t. `compiling.helpers` makes such, and `prove` checks them.
-        pace: the number of its iterations that take the place of one.
-        helpers: its signals that the other does not have, each with its rule in words.
+        slows: a faster automaton, all of whose signals this one has: it holds after `pace` times t iterations what that
+            one holds after t. `compiling.helpers` makes such automata, and `prove` checks them.
+        pace: the number of its iterations for one of the faster automaton.
+        helpers: the signals that the faster automaton lacks, each with its rule in words.
 
     Raises:
         ValueError: a value of another type, or signals, rules and groups that do not fit together; the message names
@@ -255,7 +254,7 @@ class Automaton:
         return (*names, *(() if self.pooled is None else ("channel_max",)))
 
     def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
-        """Return where each signal's channels are among those of a network: one, or two whose difference it is."""
+        """Return the network channels of each signal: one, or two whose difference is the signal."""
         found = {}
         for signal in self.signals:
             name = signal.name.lower()

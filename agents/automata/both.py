@@ -93,4 +93,4 @@ def _automaton(order: str) -> Automaton:
 
 
 BOTH = _automaton(USUAL_ORDER)
-"""The automaton of both tasks: one network does both, with the same weights (`policy.asked`)."""
+"""The automaton of both tasks: one network does both, with the same weights (`policy.for_task`)."""

@@ -110,7 +110,7 @@ class Proof:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """Those of the axioms that are the automaton's author's, which nothing proves."""
+        """The axioms that the automaton's author states, which nothing proves."""
         return tuple(name.removeprefix(STATED) for name in self.axioms if name.startswith(STATED))
 
     @property
@@ -173,7 +173,7 @@ class Proof:
 
     @property
     def ghosts(self) -> tuple[str, ...]:
-        """The names of the ghosts in terms of which it says what signals are."""
+        """The names of the ghosts by which the theorem describes signals."""
         return tuple(self.theorem.ghosts(mazes_to_try(self.automaton.problem)[0][:1]))
 
     def _unproven(self, n_held: int) -> list[str]:

@@ -422,8 +422,7 @@ class Prover:
 
 @contextmanager
 def fresh_context() -> Iterator[None]:
-    """Have z3 know nothing of earlier proofs within the block, so that its models, and guesses from them, do not depend
-    on these."""
+    """Run a block with a z3 that has forgotten all earlier proofs, so that its models do not depend on them."""
     z3 = sys.modules.get("z3")
     if z3 is None:  # it has been asked nothing yet
         yield

@@ -125,7 +125,7 @@ class Expression:
         return tuple(each for some in found for each in some)
 
     def words(self, kinds: Sequence[str]) -> str:
-        """Return it as rules are written, with the names of signals and of kinds of tile."""
+        """Return the expression as text, such as "WET at U & ~wall", with the names of kinds of tile in `kinds`."""
         if self.seen is not None:
             name = kinds[self.seen] if isinstance(self.seen, TileKind) else self.seen.name
             return name if self.tap == "C" else f"{name} at {self.tap}"

@@ -110,7 +110,7 @@ class Result:
 
 
 def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, Policy]:
-    """Return policies on a device, or where they are if it is None.
+    """Return policies moved to a device; None leaves them where they are.
 
     Raises:
         ValueError: there is no such device, or it has no float64, in which exact policies compute.

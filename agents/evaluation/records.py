@@ -452,7 +452,7 @@ class SweepResults(Results[SweepRow]):
         return made
 
     def effects_table(self, prefix: str = "") -> Table:
-        """Return a table of the effects on measurements whose names begin so, in percentage points or tiles."""
+        """Return the effects, in percentage points or tiles, on measurements whose names begin with `prefix`."""
         cells: dict[str, dict[str, Effect]] = {}
         for effect in self.effects:
             if effect.measure.startswith(prefix):
@@ -464,7 +464,7 @@ class SweepResults(Results[SweepRow]):
         return table_of([({"effect": name}, own) for name, own in cells.items()], about + BESIDE * (over != "seeds"))
 
     def tables_of_sets(self) -> list[Table]:
-        """Return rows and effects on each set of levels in turn, narrow enough for a terminal."""
+        """Return two tables for each set of levels, rows and effects, narrow enough for a terminal."""
         made = []
         for name in dict.fromkeys(measure.split(" ", 1)[0] for measure in self.measures or [""]):
             own, start = [measure for measure in self.measures if measure.split(" ", 1)[0] == name], f"{name} "

@@ -133,7 +133,7 @@ def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN, or says
-    nothing: that of two pairs is always -1 or 1."""
+    nothing: two pairs always give -1 or 1."""
     samples = [as_array(values, "values", np.float64) for values in (first, second)]
     if len(samples[0]) < 3 or np.isnan(samples).any():
         return None

@@ -46,7 +46,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
         policy: a policy.
         num_envs: the number of environments to step as a batch, by `gymnasium.make_vec`; None for a single environment,
             by `gymnasium.make`.
-        name: the policy's name in warnings; by default that of its class.
+        name: the policy's name in warnings, by default its class name.
         options: further arguments of these functions, such as `size`, `generator`, `levels` or `render_mode`; they
             replace the policy's choices.
 

@@ -79,7 +79,7 @@ class Guarantees:
         largest_count: the largest sum that an iteration reaches on A tiles, in units of the smallest step of its
             values, with which it is exact in every dtype that represents all integers up to there; None if it is known
             to be exact in float32 and float64 only.
-        also: other tasks to which it is exact with the same weights, and its bound for each (`policy.asked`).
+        also: other tasks to which it is exact with the same weights, and its bound for each (`policy.for_task`).
         basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
         verdict: what is proven of a network that follows an automaton: "right", "described" or "followed", see
             `automata.proof.Verdict`; "refuted" if its automaton is; None if nothing is.
@@ -121,7 +121,7 @@ class Guarantees:
         """Whether the guarantee needs exact arithmetic; engines must then not round more than float32 does."""
         return self.exact or self.verdict is not None
 
-    def asked(self, task: str) -> Guarantees:
+    def for_task(self, task: str) -> Guarantees:
         """Return the guarantees of the same weights for another task."""
         bound = self.also.get(task)
         return replace(self, exact=self.exact and bound is not None, bound=bound, n_iterations=None, also={})

@@ -296,10 +296,8 @@ class Policy(nn.Module):
         return read_back(action[0] if single else action), (counters + 1,)
 
 
-def asked(policy: Policy, task: str) -> Policy:
-    """Return a policy for another task that shares the weights of this one.
-
-    It keeps the guarantees that it has for that task (`Guarantees.also`).
+def for_task(policy: Policy, task: str) -> Policy:
+    """Return a policy for another task, with the weights of this one and its guarantees for that task.
 
     >>> load("diameter:runs/compile-automaton/model.safetensors")  # the same by name
 
@@ -317,12 +315,12 @@ def asked(policy: Policy, task: str) -> Policy:
         drawn, asked_for = ", ".join(answers), ", ".join(wanted.answers)
         raise ValueError(f"the answers of the task {task} are {asked_for}, and those of the policy {drawn}")
     if task != policy.task:
-        other.problem, other.guarantees = wanted, policy.guarantees.asked(task)
+        other.problem, other.guarantees = wanted, policy.guarantees.for_task(task)
     return other
 
 
 def to_device(policy: Policy, device: str | None) -> Policy:
-    """Return a policy on a device, where it is now if that is None.
+    """Return a policy moved to a device; None leaves it where it is.
 
     Raises:
         ValueError: there is no such device, or it has no float64, in which exact policies compute.

@@ -138,7 +138,7 @@ def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
     """Return the task, description and measured scores of policies by name.
 
     Args:
-        all: whether to return every policy that `load` accepts by name, those of the role "main" first; by default
+        all: whether to return every policy that `load` accepts by name, the role "main" first; by default
             only these.
     """
     return {
@@ -204,13 +204,13 @@ def load(name: str | Path, **options: Any) -> Policy:
         name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
             "module:name" for a class of your own, or a function that returns a policy; the module is imported. Any of
             them after "symmetrised:" is run in eight orientations (`Symmetrised`), and after a task, as in
-            "diameter:NAME", is asked that question (`policy.asked`).
+            "diameter:NAME", is that policy for the other task (`policy.for_task`).
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
         ValueError: an error of `find_policy`, or an option that the policy does not take.
     """
-    from .policy import Policy, asked
+    from .policy import Policy, for_task
 
     check(isinstance(name, str | Path), f"a policy is loaded by its name or file, got {type(name).__name__}")
     name, made = os.path.expanduser(name), options
@@ -218,7 +218,7 @@ def load(name: str | Path, **options: Any) -> Policy:
     if before == SYMMETRISED:
         return _make("..rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
     if before:
-        return asked(load(rest, **options), before.removesuffix(":"))
+        return for_task(load(rest, **options), before.removesuffix(":"))
     if name.lower().endswith(MODEL_FILE):
         if not Path(name).is_file():
             task, _, file = name.partition(":")

@@ -22,7 +22,7 @@ from maze_nca_gym.support.options import check
 
 from ..policies.guarantees import USUAL_SIZE, Guarantees
 from ..policies.learned.path_actor import PathActor
-from ..policies.policy import Policy, asked
+from ..policies.policy import Policy, for_task
 from ..policies.registry import load
 
 N_HIDDEN = 64
@@ -111,7 +111,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         use_sde: accepted since the algorithms pass it; must be False.
 
     Raises:
-        ValueError: other spaces, no task or another one than that of the mazes, or an argument out of range.
+        ValueError: other spaces, no task or not the task of the mazes, or an argument out of range.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         else:
             start = load(start_from) if isinstance(start_from, str) else start_from
             if task is not None and split_order(task)[0] == split_order(start.task)[0]:  # another order can be learned
-                start = asked(start, task)
+                start = for_task(start, task)
             actor = PathActor.around(start, n_iterations)
             named = f"; {task}:FILE names the model in a file as one for that task"
             check(task in (None, actor.task), f"start_from is for the task {actor.task}, not {task}{named}")
@@ -208,7 +208,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             env: an environment or a `VecEnv`; only its spaces are read.
 
         Raises:
-            ValueError: spaces that are not those of a maze, or of another task.
+            ValueError: spaces that are not of a maze, or of another task.
         """
         new = env.observation_space
         _check_spaces(new, env.action_space, self.actor)

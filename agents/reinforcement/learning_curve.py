@@ -40,7 +40,7 @@ class LearningCurve(BaseCallback):
 
     Args:
         envs: kind -> held-out mazes, made by `make_path_vec` or wrapped in a `VecMonitor`; not those of the training.
-            They may have another size than those of the training if the policy is an `NCAActorCriticPolicy`.
+            They may differ in size from the training mazes if the policy is an `NCAActorCriticPolicy`.
         seed: the seed of these mazes; environment i gets seed + i.
         every: environment steps between two evaluations.
         n_episodes: the number of episodes on each kind.

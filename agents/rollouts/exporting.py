@@ -132,7 +132,7 @@ def to_list(rows: Sequence[tuple[str, str, str]]) -> bytes:
 
 
 def to_html(policy: Policy, name: str) -> bytes:
-    """Return the page as one file, with one policy."""
+    """Return the playground as a single HTML file, with one policy built in."""
     info = list_policies(all=True).get(name)
     own = to_list([(name, policy.task, info.description if info else "")]) + to_script(policy, name)
 
@@ -278,9 +278,9 @@ def export(
             CPU.
         out: file to write; the format's suffix is added if missing. A file that exists is replaced. By default it has
             the policy's name, and is in the current folder.
-        format: format of the file, by default that of the suffix of the file, .json, .html, .pt or .onnx; else
+        format: format of the file, by default from its suffix, .json, .html, .pt or .onnx; else
             json.
-        name: the policy's name in the file, by default that by which it is given, or that of its class.
+        name: the policy's name in the file, by default the name that was given, or else its class name.
 
     Returns:
         The file's path.

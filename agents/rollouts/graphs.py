@@ -28,7 +28,7 @@ class OnGraph(Policy):
     >>> solve(OnGraph(load("nca-shortest-path-hinted"), torus), levels=torus.tiles[None])
 
     Args:
-        policy: the policy, which is used as it is, not copied; or its name for `load`.
+        policy: the policy, which is not copied; or its name for `load`.
         graph: the graph.
 
     Raises:

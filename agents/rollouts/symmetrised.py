@@ -67,7 +67,7 @@ class Symmetrised(Policy):
     >>> Symmetrised(load("nca-diameter-lenient"))  # or load("symmetrised:nca-diameter-lenient")
 
     Args:
-        policy: the policy, which is used as it is, not copied.
+        policy: the policy, which is not copied.
 
     Raises:
         ValueError: no policy, one that chooses among several passes already, that does not draw one path, or that is
@@ -128,7 +128,7 @@ class Symmetrised(Policy):
         return _batches([turn(maze, i) for i in range(_N)])
 
     def states_of(self, state: Tensor) -> list[Tensor]:
-        """Return the given policy's states for `orientations_of`, from a (B, 1 + 8 C, H, W) state."""
+        """Return the inner policy's states, batched as in `orientations_of`, from a (B, 1 + 8 C, H, W) state."""
         return _batches([turn(each, i) for i, each in enumerate(state[:, 1:].chunk(_N, dim=1))])
 
     def join(self, maze: Tensor, states: list[Tensor]) -> Tensor:

@@ -52,7 +52,7 @@ VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 class OutOfTime(BaseException):
     """A call was ended by a time limit, or to make room; made again, it goes on from what it has saved.
 
-    No `Exception`, as KeyboardInterrupt is none: what handles the errors of a run must let it through.
+    Like KeyboardInterrupt it is no `Exception`, so that what handles the errors of a run lets it through.
     """
 
 
@@ -252,7 +252,7 @@ class SubmititExecutor:
         return bool(call.state == "RUNNING")
 
     def close(self) -> None:
-        """Cancel all jobs that have not ended; those of this machine save their work first."""
+        """Cancel all jobs that have not ended; jobs of this machine save their work first."""
         left = [job for job in self._jobs if not job.done()]
         if self._queue is not None:
             self._queue.cancel(job.job_id for job in left)

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from maze_nca_gym import __version__
 from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial, validated_read
 
 from .stopping import asked_to_stop
@@ -30,7 +31,7 @@ DESCRIPTION = "config.json"
 """File of a run that describes it; its `data` says in words what the run learned from."""
 METRICS, CHECKPOINT, RESULTS = "metrics.jsonl", "checkpoint.safetensors", "results.json"
 _KIND = "maze_nca_gym checkpoint 3"
-_PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
+_PACKAGES = ("torch", "numpy", "numba", "gymnasium")
 
 Line: TypeAlias = Mapping[str, float]
 """Metrics by name, one of which counts updates or rounds."""
@@ -325,7 +326,8 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages on which results depend."""
     from importlib.metadata import version  # loads modules of e-mail, which `--help` needs not wait for
 
-    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+    found = {name: version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), "maze-nca-gym": __version__, **found}
 
 
 def check_folder(option: str, folder: Path) -> None:

@@ -59,7 +59,7 @@ class Sweep:
         content: what describes the sweep, JSON-serialisable.
         title: what it is, in a few words.
         comparisons: see `find_effects`.
-        always: options that every table shows, even if no row differs in them; all of them if it is None.
+        always: options that every table shows, even if no row differs in them; None shows all.
         best, refit: see `Description`.
     """
 
@@ -75,7 +75,7 @@ class Sweep:
     refit: int = 0
 
     def jobs(self, out: Path, device: str = "cpu", tensorboard: bool = False) -> list[Job]:
-        """Return the runs: those of all rows with the first seed, then with the second, and so on.
+        """Return the runs: all rows with the first seed, then all rows with the second, and so on.
 
         Args:
             out: the folder of the sweep.

@@ -186,6 +186,9 @@ class TrainingConfig:
         """Pickle the options alone: a run of a sweep reads them before it imports what registers the task."""
         return {name: value for name, value in vars(self).items() if name != "problem"}
 
+    def __deepcopy__(self, memo: object) -> TrainingConfig:
+        return self  # it never changes; another task may be registered by its name
+
     @cached_property
     def problem(self) -> Task:
         """The task of the run."""
@@ -205,7 +208,7 @@ class TrainingConfig:
 
     @property
     def guided(self) -> tuple[str, ...]:
-        """Names of the channels after the answer that the loss reads: those of the task's guidance, if it counts."""
+        """Names of the guidance channels, which follow the answer; none if the loss ignores them."""
         return self.problem.guided if self.loss.guidance else ()
 
     @property
@@ -292,7 +295,7 @@ OPTIONS = with_defaults({**_FIRST, **MODEL_OPTIONS, **_OF_RUN}, WITHOUT_EVOLUTIO
 
 
 def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of a run by name, those of its model among them, with the preset's values as defaults.
+    """Return the options of a run and of its model, by name, with the preset's values as defaults.
 
     Args:
         given: the values of `preset` and `model`, where they are given.

@@ -80,7 +80,7 @@ class EvolvingLevels:
             batch: the levels from `replay`.
             path: this worker's share (B, H, W) of their paths after the last iteration.
             workers: the workers that share the batch.
-            absolute: whether the regret counts as it is, not relative to the regret of empty paths.
+            absolute: whether the regret itself counts, instead of its ratio to the regret of empty paths.
         """
         with self._timed():
             share = batch[workers.rank :: workers.size]

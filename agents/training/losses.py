@@ -92,7 +92,7 @@ def guidance_losses(states: Sequence[Tensor], guidance: Tensor, counted: Tensor,
     """Return (K,) losses of K states, each (B, C, H, W), against the guidance of their levels.
 
     Squared errors of the channels after the answer are summed over the channels of the guidance, averaged over tiles,
-    and damped as those of `path_losses`.
+    and damped as in `path_losses`.
 
     Args:
         states: states of a rollout.

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        argv: the arguments; by default those of the process.
+        argv: the arguments; by default `sys.argv[1:]`.
 
     Returns:
         The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input, of which nothing was written,

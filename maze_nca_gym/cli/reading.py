@@ -226,12 +226,12 @@ def _explained(option: Option) -> str:
 
 
 def run_script(script: Callable[..., T], about: str | None, words: Sequence[str] | None = None) -> T:
-    """Return what a function returns, or a dataclass, with the options that a command line gives.
+    """Call a function, or make a dataclass, with the options of a command line; return the result.
 
     Args:
         script: the function or dataclass; its arguments are the options.
         about: what the help says of it.
-        words: of the command line; by default those of the process.
+        words: words of the command line; by default `sys.argv[1:]`.
 
     Raises:
         SystemExit: after printing the requested help, or with what is wrong.

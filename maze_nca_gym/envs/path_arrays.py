@@ -75,7 +75,7 @@ class PathMazeEnv(MazeEnv):
         return _joined(observation, self.observation_space), info
 
     def step(self, action: NDArray[np.float32]) -> Any:
-        """Make the path that the action, (H W,) or (1, H, W) float32, means the state.
+        """Make the action, (H W,) or (1, H, W) float32 in [-1, 1], the path: -1 is a tile off the path, 1 one on it.
 
         Raises:
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.

@@ -30,7 +30,7 @@ MARGIN = 3
 
 
 class Picture(Protocol):
-    """A tile and those around it, with their kinds and ghosts; places are walks.
+    """A tile and those near it: their kinds, and their ghosts. A place `at` is the walk there, such as "UL".
 
     A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
     """

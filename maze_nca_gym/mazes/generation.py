@@ -252,7 +252,7 @@ def caves(
 def register_generator(name: str, generator: Callable[..., Tiles]) -> Callable[..., Tiles]:
     """Register a generator of your own, whose name environments, families and commands then take.
 
-    It is called like those of this package, and `finish` adds what they all add:
+    It is called like the package's own generators, and `finish` adds what they all add:
 
     >>> def stripes(rng, n, size, *, gap=2, border=True, endpoints=True):
     ...     rows, cols = check_size(size)

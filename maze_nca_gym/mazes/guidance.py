@@ -47,9 +47,9 @@ class Guidance:
 def first_steps(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
     """Return the first steps of canonical shortest paths to the target, in an order of directions.
 
-    Of the four channels up, left, down and right, whatever the order, a tile has that of its step. It has none at the
-    target, at walls and where the target cannot be reached. A tile counts after its distance to the target; where there
-    is none, from the start.
+    The four channels are up, left, down and right, whatever the order; the one of a tile's step is on. None is on at
+    the target, at walls and where the target cannot be reached. A tile counts after its distance to the target; where
+    there is none, from the start.
 
     Args:
         tiles: (N, H, W) uint8 levels that have one target each.

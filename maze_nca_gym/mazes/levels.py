@@ -143,7 +143,7 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = le
     """Check (H, W) or (N, H, W) tiles, and convert them to a C-contiguous uint8 array.
 
     Raises:
-        ValueError: another number of dimensions than allowed, no tile at all, or values that are none of so many kinds.
+        ValueError: another number of dimensions than allowed, no tile at all, or a value that is not below `n_kinds`.
     """
     array = as_array(tiles, "tiles")
     if array.ndim not in ndim:

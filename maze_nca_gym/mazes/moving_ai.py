@@ -205,7 +205,7 @@ def tiles_of(terrain: NDArray[np.str_]) -> Tiles:
 
 
 def scale(terrain: NDArray[np.str_], shape: tuple[int, int]) -> NDArray[np.str_]:
-    """Return a (H, W) map stretched or shrunk to (rows, columns): each tile is the one at its place in the original."""
+    """Return a (H, W) map stretched or shrunk to (rows, columns), by repeating or leaving out rows and columns."""
     rows, cols = (np.arange(new) * old // new for new, old in zip(shape, terrain.shape, strict=True))
     return terrain[np.ix_(rows, cols)]
 

@@ -218,8 +218,8 @@ def offspring(
     It is drawn up to 32 times, until it is solvable and differs from its parent. If the last draw is still unsolvable,
     its target moves to a tile that the source reaches, if necessary onto a wall beside the source; without endpoints,
     an inner tile becomes empty. If it still equals its parent, it is kept; this happens where hardly any other level
-    exists or hardly anything may change. With a task of one's own, a level is solvable if the task has an answer to it;
-    a parent none of whose 32 offspring has one is kept, and so is its number of sources and targets.
+    exists or hardly anything may change. With a task of your own, a level is solvable if the task has an answer to it;
+    if no draw is, the parent is kept. Such a level keeps its numbers of sources and targets.
 
     Args:
         seeds: (N,) integers in [0, 2**63).

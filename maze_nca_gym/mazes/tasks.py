@@ -331,8 +331,8 @@ class Task:
         return targets
 
     def is_answer(self, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of the (N, ...) bool results of `solve` are answers, (N,) bool; an empty one is only if
-        `may_be_empty`."""
+        """Return which of the (N, ...) bool results of `solve` are answers, (N,) bool: those that are not empty, or all
+        with `may_be_empty`."""
         return np.asarray((lengths_of(targets) > 0) | self.may_be_empty)
 
     def why_unsolvable(self, level: Tiles) -> str:

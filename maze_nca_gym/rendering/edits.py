@@ -85,7 +85,7 @@ class MoveEnd:
 
 @dataclass(frozen=True)
 class Damage:
-    """States that are scrambled around a tile: each becomes that of a tile drawn from the whole maze.
+    """Damage around a tile: each state there is replaced by the state of a random tile of the maze.
 
     Attributes:
         place: the middle of the brush.

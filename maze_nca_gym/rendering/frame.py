@@ -292,7 +292,7 @@ def draw_header(
         title: cut off where it is too long.
         height: pixels of the header.
         margin: pixels on both sides, and between what stands on the right.
-        sizes: those of the title and of the rest, in pixels.
+        sizes: text sizes of the title and of the rest, in pixels.
         verdict: a few words; empty for none.
     """
     of_title, size = sizes

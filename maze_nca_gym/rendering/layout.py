@@ -179,7 +179,7 @@ class Layout:
         return _key_lines(self.canvas[1], bool(self.channels))
 
     def button_at(self, row: int, col: int) -> int | None:
-        """Return the index of the button at a pixel, None where there is none."""
+        """Return the index of the button at a pixel, or None."""
         return next((index for index, box in enumerate(self.buttons) if box.holds(row, col)), None)
 
     def channel_at(self, row: int, col: int) -> int | None:

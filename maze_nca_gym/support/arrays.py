@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
-    """Return whether a value is several: a list, a tuple, an array or any other sequence, but no text."""
+    """Return whether a value is a sequence of values: a list, a tuple, an array and so on, but not text."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))

@@ -75,7 +75,7 @@ def os_error_context(path: Path) -> Iterator[None]:
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a file to write that replaces `path` if the block ends without an error, and is deleted otherwise.
 
-    It has the mode of the file that it replaces; a new one has that of the user's umask.
+    It keeps the mode of the file that it replaces; a new file follows the user's umask.
 
     Raises:
         OSError: it could not be written; the message names `path`.

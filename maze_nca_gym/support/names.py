@@ -207,7 +207,7 @@ class Registry(Mapping[str, T]):
         """Remove a user's entry.
 
         Raises:
-            ValueError: there is none of that name.
+            ValueError: nothing has that name.
         """
         find(self.kind, name, {each: None for each in self._entries if not self.ships(each)})
         self._change({each: entry for each, entry in self._entries.items() if each != name})

@@ -214,7 +214,7 @@ class Option:
         default: REQUIRED where it must be given.
         group: the dataclass or function that it belongs to, whose docstrings have its help.
         style: how the command line shows it.
-        accepts: the type of values that are passed on unchanged, besides those of `type`.
+        accepts: a further type, whose values are passed on unchanged.
     """
 
     name: str
@@ -260,7 +260,7 @@ class Option:
 
 
 def options_of(kind: Any) -> dict[str, Option]:
-    """Return the options of a dataclass, those of its parts included, by name."""
+    """Return the options of a dataclass and of its parts, by name."""
     found: dict[str, Option] = {}
     for name, field in _described(kind).items():
         if field.is_part:
@@ -420,7 +420,7 @@ def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Opti
 
 
 def in_words(value: Any) -> str:
-    """Return the value of an option as it is typed."""
+    """Return the value of an option as one types it on the command line."""
     return " ".join(map(str, value)) if is_sequence(value) else str(value)
 
 
@@ -477,7 +477,7 @@ def meant(name: str, known: Collection[str]) -> str:
 
 
 def flat(part: Any) -> dict[str, Any]:
-    """Return the values of a dataclass by the names of its options, those of its parts included."""
+    """Return the values of a dataclass and of its parts, by the names of the options."""
     kind: Any = type(part)
     values: dict[str, Any] = {}
     for name in _described(kind):
@@ -488,7 +488,7 @@ def flat(part: Any) -> dict[str, Any]:
 
 
 def with_values(part: R, values: Mapping[str, Any]) -> R:
-    """Return a dataclass with other values by the names of its options, those of its parts included.
+    """Return a dataclass with other values, given by the names of its options and of its parts'.
 
     Of the further options of a field, those stay that it still has with the new values.
 
@@ -527,7 +527,7 @@ def differences(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str
 
 
 def flag(name: str) -> str:
-    """Return an option's name as it is typed: --n-levels for n_levels."""
+    """Return an option's name as one types it: --n-levels for n_levels."""
     return "--" + name.replace("_", "-")
 
 
@@ -556,7 +556,7 @@ def _texts(kind: Any) -> Mapping[str, str]:
 
 
 def kinds_of(hint: Any) -> tuple[Any, ...]:
-    """Return the types of which a value may be: those of a union, or the type itself."""
+    """Return the types that a value may have: the members of a union, or the type itself."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 

@@ -22,7 +22,7 @@ from maze_nca_gym import environment_id, register_environment
 from maze_nca_gym.agents import evaluate, evolve, export, play, register_model, solve, sweep, train
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH as AUTOMATON
 from maze_nca_gym.agents.policies.learned import MLP, NCA
-from maze_nca_gym.agents.policies.policy import Policy, asked
+from maze_nca_gym.agents.policies.policy import Policy, for_task
 from maze_nca_gym.agents.policies.weights import MODELS, load_model, save_model
 from maze_nca_gym.agents.rollouts.exporting import FORMATS
 from maze_nca_gym.agents.sweeps import run as sweeps_run
@@ -259,10 +259,10 @@ def test_a_class_that_could_not_be_saved_is_refused_when_it_is_registered(model:
 
 def test_a_policy_that_is_asked_another_task_is_not_saved_as_one_of_its_own(tmp_path: Path) -> None:
     register_model(Fixed)
-    other = asked(Fixed(4, 8), "nearest-target")
+    other = for_task(Fixed(4, 8), "nearest-target")
     with pytest.raises(ValueError, match="make one with task 'shortest-path', not 'nearest-target'"):
         save_model(other, tmp_path / "other")
-    assert load_model(save_model(asked(NCA(4, 8), "nearest-target"), tmp_path / "ours")).task == "nearest-target"
+    assert load_model(save_model(for_task(NCA(4, 8), "nearest-target"), tmp_path / "ours")).task == "nearest-target"
 
 
 def test_a_class_that_passes_options_on_gets_those_of_the_run() -> None:

@@ -28,7 +28,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from maze_nca_gym.agents import evaluate, export, load, reinforcement, rollout
 from maze_nca_gym.agents.policies.guarantees import Guarantees
-from maze_nca_gym.agents.policies.policy import asked
+from maze_nca_gym.agents.policies.policy import for_task
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.reinforcement import (
     LearningCurve,
@@ -403,7 +403,7 @@ class TestTask:
             assert policy_for(env, start_from=start).as_policy().task == task
         other = make_path_vec(SHORTEST_PATH, 1, size=4)
         assert policy_for(other, start_from=file).as_policy().task == "shortest-path"
-        assert load(str(save_model(asked(policy, "shortest-path"), tmp_path / "other"))).task == "shortest-path"
+        assert load(str(save_model(for_task(policy, "shortest-path"), tmp_path / "other"))).task == "shortest-path"
         refused(f"is for the task {task}, and the mazes are of the task shortest-path", model.policy.resized, other)
         refused("Observation spaces do not match", PPO.load, tmp_path / "sb3.zip", other, device="cpu")
         held_out = LearningCurve({"other": make_path_vec(SHORTEST_PATH, 4, size=4)}, seed=1, every=4, n_episodes=4)

@@ -117,8 +117,9 @@ class Certificate:
 
 
 def registered_for(policy: Policy) -> Automaton:
-    """Return the registered automaton whose signals the channels of a network show, or the parts of these; otherwise
-    the first one of the network's task.
+    """Return the registered automaton whose signals are named like the channels of a network, or like their parts.
+
+    If there is none, it is the first registered automaton of the network's task.
 
     Raises:
         ValueError: no automaton of that task is registered.

@@ -86,8 +86,9 @@ class HintConfig:
 
 
 def find_automaton(automaton: str | Automaton, order: str | None = None) -> Automaton:
-    """Return an automaton by its name in `AUTOMATA`, as "module:NAME", or as it is; in another order of directions if
-    one is given.
+    """Return an automaton: given itself, or by its name in `AUTOMATA` or as "module:NAME".
+
+    With an `order` of directions, it is returned in that order.
 
     Raises:
         ValueError: an unknown name, no automaton, or no order of that automaton.

@@ -80,7 +80,7 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
     """Return a network as a term of Coq, and which of its channels are which signals.
 
     Args:
-        model: a network of whole weights and biases that count halves.
+        model: a network with integer weights, and biases that are multiples of 1/2.
         automaton: what it follows.
 
     Raises:
@@ -89,7 +89,9 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
     weight = model.weights[0].detach().double().numpy()
     bias = model.biases[0].detach().double().numpy()
     if (weight % 1).any() or (bias % 0.5).any():
-        raise ValueError("the theory is about whole weights and biases that count halves; this network has others")
+        raise ValueError(
+            "the theory is about integer weights, and biases that are multiples of 1/2; this network has others"
+        )
     n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
     # a pair is read by two weights, which must follow each other
     order = [*range(n_kinds), *(n_kinds + row for of_signal in rows.values() for row in of_signal)]
@@ -143,7 +145,7 @@ def printed_definitions(model: NCA, automaton: Automaton) -> str:
     """Return the file in which Coq reads a network, the automaton that it follows, and what tiles can hold.
 
     Args:
-        model: a network of whole weights and biases that count halves.
+        model: a network with integer weights, and biases that are multiples of 1/2.
         automaton: one that `linear.separated` returned.
 
     Raises:

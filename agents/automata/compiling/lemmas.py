@@ -198,7 +198,7 @@ class Guide:
         return View()
 
     def definitions(self, places: Iterable[Place], bounds: Mapping[str, Any]) -> Iterator[Hypothesis]:
-        """Yield what is known of the relations from their definition, as `given_fact` of `proofs/Described.v`."""
+        """Yield what follows from the definition of the relations, as `given_fact` of `proofs/Described.v`."""
         z3, picture = self.z3, self.picture
         alone, n_rules = len(self.rules) == 1, len(self.rules)
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)

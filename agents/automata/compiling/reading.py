@@ -20,11 +20,11 @@ from ..rules import Bits, Rule, TileView, any_on, threshold
 def automaton_of(
     network: str | Policy, *, name: str = "from-network", bound: StepBound | None = None, theorem: Ghosts | None = None
 ) -> Automaton:
-    """Return the automaton that a network of whole weights is, so that `prove` can be asked about what was learned.
+    """Read a network with integer weights as an automaton, so that `prove` can be applied to a learned network.
 
-    States that are cut off at 0 and 1 are 0 or 1 if all weights are whole, and float32 adds such numbers without
-    errors. So a channel is on where its sum was 1 or more: a signal C_0, C_1, and so on. PATH, or each of the answers,
-    is a copy of its channel, one iteration later, as no rule may read an answer.
+    If all weights are integers and states are clipped to [0, 1], every state is 0 or 1, and float32 makes no rounding
+    errors. So each channel is a signal, C_0, C_1, and so on, which is on where its sum was 1 or more. PATH, or each of
+    the answers, is a copy of its channel one iteration later, as no rule may read an answer.
 
     Args:
         network: an `NCA(..., state_limit=1.0, n_iterations=None)` with a kernel of side 3, or any policy with such a
@@ -34,7 +34,7 @@ def automaton_of(
         theorem: what its signals are, or ghosts in which that is to be guessed, see `Automaton`.
 
     Raises:
-        ValueError: a network that is no automaton; the message says why.
+        ValueError: the network cannot be read as an automaton; the message says why.
     """
     network = load(network) if isinstance(network, str) else network
     program = network.program()

@@ -107,7 +107,7 @@ class Board(Results[Measured]):
         return "\n".join([_HEAD + _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def by_set(self) -> dict[str, list[Measured]]:
-        """Return the rows of each set that has some, in the order of the sets."""
+        """Return the rows by the name of their set, in the order of the sets; a set without rows is left out."""
         found = {name: [row for row in self.rows if row.set == name] for name in BENCHMARK_SETS}
         return {name: rows for name, rows in found.items() if rows}
 
@@ -115,7 +115,7 @@ class Board(Results[Measured]):
         """Write a picture of weights against percent, and return its path; it has a panel for each set and score.
 
         The panels are for sets on which others published results on the same mazes, or of all sets if there is
-        none. A policy is not drawn by its exact labels if it breaks ties in another order than the set.
+        none. A policy that breaks ties in another order than the set is left out of the panel of exact labels.
 
         Raises:
             ValueError: there is no row, or another suffix than png, pdf and svg.

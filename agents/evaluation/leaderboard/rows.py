@@ -283,8 +283,8 @@ def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str
 
 
 def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:
-    """Return the score by which the lines of a set are in order: the published one, if all are of one score, else the
-    last column."""
+    """Return the score that sorts the table of a set: the one that all published rows report, or else the last
+    column."""
     stated = {each.score for each in others}
     return stated.pop() if len(stated) == 1 else scores_of(rows, others)[-1]
 

@@ -31,7 +31,7 @@ class Weight(NamedTuple):
 
 
 class WeightRow(NamedTuple):
-    """A row of a printed table of weights; `bias` is that of the channel `out`."""
+    """A row of a printed table of weights; `bias` belongs to the channel `out`."""
 
     out: str
     source: str
@@ -116,7 +116,7 @@ def taps(weight: Tensor, bias: Tensor) -> Taps:
 
 
 def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
-    """Return the convolution, (B, C, H, W) float32, over the channels of (B, T, H, W) `inputs`, then those of `state`.
+    """Return the convolution, (B, C, H, W) float32, over the channels of (B, T, H, W) `inputs` and then of `state`.
 
     Sums are computed in float64, so they are exact for integers.
     """

@@ -81,7 +81,7 @@ class TileGraphs(NamedTuple):
 
 
 class TileMaps(NamedTuple):
-    """The same neighbourhoods as maps of B mazes of H x W tiles, whose shapes do not depend on the mazes.
+    """The nodes and their neighbours as maps of B mazes of H x W tiles, whose shapes do not depend on the mazes.
 
     Attributes:
         maze: (B, T, H, W) floats, the one-hot tiles.

@@ -62,12 +62,12 @@ class Code:
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
     def load(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
-        """Return the vector at an address, `n_floats` further on."""
+        """Return the vector at an address plus `n_floats` floats."""
         # Aligned to a float, not to a vector: the row of a tile that a tap reads can begin at any float.
         return self.builder.load(self._pointer(address, n_floats, kind), align=4)
 
     def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
-        """Write a vector at an address, `n_floats` further on."""
+        """Write a vector to an address plus `n_floats` floats."""
         self.builder.store(vector, self._pointer(address, n_floats, VECTOR), align=4)
 
     def load_integer(self, address: Value, index: Value) -> Value:

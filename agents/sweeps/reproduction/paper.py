@@ -53,10 +53,10 @@ COMPARISONS = (
 
 @dataclass(frozen=True)
 class PaperScale:
-    """The size of runs: the paper's, or smaller by one rule, and what is measured of them.
+    """The size of the runs of a reproduction: the paper's own, or the paper's divided by fixed factors.
 
-    Mazes of half the size with half the iterations ask the same of a network: a signal can still cross a maze as many
-    times. The number of channels shrinks further, since it decides how long an update takes.
+    Mazes of half the size with half the iterations are as demanding: a signal can still cross a maze as many times. The
+    number of channels shrinks further, since it decides how long an update takes.
 
     Attributes:
         name: its name on the command line.

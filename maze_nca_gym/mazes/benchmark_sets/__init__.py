@@ -42,10 +42,10 @@ class BenchmarkSet:
         draw: n -> the first n levels, (n, side, side) uint8.
         label: (N, H, W) tiles -> (N, H, W) bool, the one answer that counts as exact.
         stream: number of levels in an instance; 1 if levels are independent.
-        every_tile: whether each maze is a level for every tile from which there is a way to its target, its source.
+        every_tile: whether each maze gives many levels: one with its source at each tile that can reach the target.
         may_be_empty: whether some levels have no route, where the right answer is an empty one.
         for_training: whether it is meant for training, and so not for tests.
-        redraws: name of the set that it is like, and whose published figures stand beside its own.
+        redraws: name of a set drawn by the same rule, whose published figures are listed beside those of this set.
         read: folder -> levels and labels, for a set that does not ship; None if the set is drawn.
         hashes: returns the hashes of its levels in all orientations, (K,) uint64, for a test set that does not ship.
     """
@@ -106,7 +106,7 @@ def _drawn(
     frame: int = 2,
     **options: Any,
 ) -> BenchmarkSet:
-    """Return a set that is drawn by its name; its mazes have `frame` rows and columns more than their size."""
+    """Return a set whose name seeds its mazes; they have `frame` more rows and columns than their size."""
     name = f"{family}-{size}"
     return BenchmarkSet(
         name=name, stands_for=stands_for, source=source, n=n, side=size + frame, draw=partial(draw, name), **options

@@ -107,7 +107,7 @@ class BreedingSchedule:
 
         Args:
             n: the number of updates or episodes.
-            error: returns the agent's mean regret on recent levels, relative to that of empty paths.
+            error: returns the agent's mean regret on recent levels, relative to the regret of empty paths.
         """
         return n >= self.evolve_every and (self.evolve_below is None or error() < self.evolve_below)
 
