@@ -32,6 +32,7 @@ EXPECTED = {
     "20_ppo_in_one_file": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
     "21_torchrl": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
     "22_worlds": r"\Afire: 4 lines, 2 signals, 0 helpers, [\d,]+ weights: right, \d+ s\n\Z",
+    "23_optuna": r"\A5 trials, \d pruned; best accuracy -?\d\.\d{3}: \{'learning_rate': 0\.\d+, 'n_channels': \d+\}\n\Z",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -47,6 +48,7 @@ ARGUMENTS = {
     "20_ppo_in_one_file": ["2048", "3"],
     "21_torchrl": ["2048", "2"],
     "22_worlds": ["fire"],
+    "23_optuna": ["5", "2"],
 }
 """Of examples that take minutes without."""
 SLOW = ("14_automata_gallery", "17_weighted_terrain", "19_key_and_door")
@@ -62,6 +64,8 @@ LINES = {
     "22_worlds": 300,
 }
 """Lines that an example has at most, if more than 60."""
+NEEDS = {"21_torchrl": "torchrl.collectors", "23_optuna": "optuna"}
+"""Modules that an example needs and the tests do not install."""
 FILES_OF_A_RUN = ["config.json", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png"]
 WRITTEN = {
     "04_record_video": ["runs/video/four-rooms-episode-0.mp4"],
@@ -73,6 +77,7 @@ WRITTEN = {
     "12_adversarial_evolution": ["runs/evolution.png"],
     "14_automata_gallery": ["runs/automata.png"],
     "18_ppo_goes_on": ["runs/ppo.safetensors"],
+    "23_optuna": [f"runs/optuna/{i}/{name}" for i in range(5) for name in FILES_OF_A_RUN],
     "15_your_own_tracker": ["runs/tracked.sqlite", *(f"runs/tracked/{name}" for name in FILES_OF_A_RUN)],
     "16_nearest_of_several_targets": [f"runs/nearest-target/{name}" for name in FILES_OF_A_RUN],
     "17_weighted_terrain": [f"runs/weighted-terrain/{name}" for name in FILES_OF_A_RUN],
@@ -91,10 +96,10 @@ WITH_SLOW = [pytest.param(path, marks=pytest.mark.slow) if path.stem in SLOW els
 @pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("path", WITH_SLOW, ids=lambda path: path.stem)
 def test_examples_run_without_a_warning(path, tmp_path, monkeypatch, capsys):
-    if path.stem == "21_torchrl":
+    if path.stem in NEEDS:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of itself while it is imported
-            pytest.importorskip("torchrl.collectors", reason="install torchrl")
+            warnings.simplefilter("ignore")  # some warn of themselves while they are imported
+            pytest.importorskip(NEEDS[path.stem], reason=f"install {NEEDS[path.stem]}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [path.name, *ARGUMENTS.get(path.stem, [])])
     shown = runpy.run_path(str(path), run_name="__main__")

@@ -232,6 +232,7 @@ class SweepRow:
         n_runs: number of runs.
         found: seed -> `n_weights`, `figures` by name and `seconds` of a finished run.
         failures: the runs that were given up.
+        ended: the update at which all its runs ended early, or 0.
     """
 
     name: str
@@ -242,6 +243,7 @@ class SweepRow:
     n_runs: int = 0
     found: Mapping[int | str, Mapping[str, Any]] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    ended: int = 0
     __repr__ = row_in_words
 
     @property
@@ -252,9 +254,10 @@ class SweepRow:
 
     @property
     def state(self) -> str:
-        """The number of finished runs, and the kinds of errors that ended the others: "2 of 3, Diverged"."""
+        """The number of finished runs, and what ended the others: "2 of 3, Diverged"."""
         kinds = dict.fromkeys(failure.error.partition(":")[0] for failure in self.failures)
-        return ", ".join([f"{len(self.found)} of {self.n_runs}", *kinds])
+        early = [f"ended at update {self.ended:,}"] * bool(self.ended)
+        return ", ".join([f"{len(self.found)} of {self.n_runs}", *early, *kinds])
 
     @property
     def measures(self) -> list[str]:

@@ -33,7 +33,7 @@ from .folder import (
     write_json,
 )
 from .progress import ProgressBar, duration, say
-from .stopping import asked_to_stop
+from .stopping import Pause, asked_to_stop
 
 __all__ = [
     "CHECKPOINT",
@@ -41,6 +41,7 @@ __all__ = [
     "METRICS",
     "RESULTS",
     "Line",
+    "Pause",
     "ProgressBar",
     "RunFolder",
     "asked_to_stop",

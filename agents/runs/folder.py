@@ -183,7 +183,7 @@ class RunFolder:
 
         Yields:
             A function to call between two steps, and within long ones where the state is whole. It saves if it is time,
-            unless its argument is false.
+            unless its first argument is false, and ends the run if its second is true.
 
         Raises:
             KeyboardInterrupt: asked to stop, after saving; the message names the checkpoint, if there is one.
@@ -191,9 +191,9 @@ class RunFolder:
         """
         saved_at = time.monotonic()
 
-        def between(saves: bool = True) -> None:
+        def between(saves: bool = True, pauses: bool = False) -> None:
             nonlocal saved_at
-            stops = agree(asked())
+            stops = agree(asked() or pauses)
             if stops or (saves and time.monotonic() - saved_at > every):
                 save()
                 saved_at = time.monotonic()

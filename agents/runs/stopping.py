@@ -12,6 +12,10 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "S
 """Ctrl-C, what ends a job, and what schedulers send before a time limit: submitit SIGUSR2, others often SIGUSR1."""
 
 
+class Pause(Exception):
+    """Raised by a training's `on_update`: the run is saved and ends, as by Ctrl-C, and the same call goes on."""
+
+
 _asked: list[Callable[[], bool]] = []
 """What the block that is active yields; else empty."""
 

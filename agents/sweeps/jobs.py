@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from maze_nca_gym.support.files import validated_read
 
 from ..policies.registry import import_own
-from ..runs import CHECKPOINT, METRICS, Line, RunFolder, write_json
+from ..runs import CHECKPOINT, METRICS, Line, Pause, RunFolder, read_metrics, write_json
 from ..runs.listing import MEASURED
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Job:
         device: the device on which to train and measure.
         tensorboard: whether to write events for TensorBoard.
         modules: modules to import first, for what they register.
+        until: the run pauses at its first validation after so many updates; None lets it run to its end.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Job:
     device: str = "cpu"
     tensorboard: bool = False
     modules: tuple[str, ...] = ()
+    until: int | None = None
 
     @property
     def label(self) -> str:
@@ -92,12 +94,12 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run has been measured, as this job measures.
+        """Whether the run has been measured, as this job measures, or has come to where it pauses.
 
         Raises:
-            ValueError: its result cannot be read.
+            ValueError: its files cannot be read.
         """
-        return self.result() is not None
+        return self.result() is not None or (self.until is not None and self.validation(self.until) is not None)
 
     def result(self) -> Mapping[str, Any] | None:
         """Return `n_weights`, `figures` by name, `seconds` and `measure` of a run; None if it has not been measured, or
@@ -124,6 +126,15 @@ class Job:
                 with suppress(ValueError):  # the first may be cut off, and the last is perhaps being written
                     latest |= json.loads(text)
         return latest or None
+
+    def validation(self, update: int) -> Line | None:
+        """Return the first line with a validation after so many updates, or None.
+
+        Raises:
+            ValueError: the metrics cannot be read.
+        """
+        lines = read_metrics(self.folder / METRICS)
+        return next((line for line in lines if line["update"] >= update and "complete" in line), None)
 
     def saved_update(self) -> int | None:
         """Return the update of the checkpoint; None if there is none, or none that can be read."""
@@ -175,7 +186,7 @@ def attempt(job: Job) -> Error | None:
 
 
 def run_job(job: Job) -> None:
-    """Train a run, or resume it, and measure it; `result.json` is written last.
+    """Train a run, or resume it, and measure it, unless it pauses; `result.json` is written last.
 
     Raises:
         ValueError: the folder has a run of another configuration.
@@ -194,15 +205,26 @@ def run_job(job: Job) -> None:
         IN_RUN.reset(in_run)
     began, n_updates = time.perf_counter(), job.config.n_updates
     every = min(25, max(1, n_updates // 20))
-    policy = train(
-        job.config,
-        out=job.folder,
-        device=job.device,
-        threads=1,
-        log_every=every,
-        validate_every=every * min(10, max(1, n_updates // (10 * every))),
-        tensorboard=job.tensorboard,
-    )
+
+    def pause(line: Line) -> None:
+        if job.until is not None and line["update"] >= job.until and "complete" in line:
+            raise Pause
+
+    try:
+        policy = train(
+            job.config,
+            out=job.folder,
+            device=job.device,
+            threads=1,
+            log_every=every,
+            validate_every=every * min(10, max(1, n_updates // (10 * every))),
+            tensorboard=job.tensorboard,
+            on_update=pause,
+        )
+    except KeyboardInterrupt:
+        if not job.is_finished:
+            raise
+        return
     figures = job.measure(policy.to(find_workers(job.device).device), job.config, job.folder)
     content = {
         "n_weights": policy.n_weights,

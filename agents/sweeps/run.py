@@ -62,10 +62,11 @@ def sweep(
     Args:
         what: file *.toml or *.json with the keys preset; options, that all runs have; vary, with a list of values for
             each option, of which all combinations run; sample, with what to draw each option from (log_uniform,
-            uniform, choice), samples, their number, and sample_seed; best, a metric that names the best row, and refit,
-            a number of further seeds of that row for the test sets; rows, each with a name and options; seeds, their
-            number or a list; measure, with families, sizes, split (validation or test), metrics, n, steps,
-            benchmarks, data; and modules, which register names of one's own. In Python also a mapping with these keys.
+            uniform, choice), samples, their number, and sample_seed; best, a metric that names the best row; halve,
+            updates at which the worse half of the rows ends; refit, a number of further seeds of the best row for the
+            test sets; rows, each with a name and options; seeds, their number or a list; measure, with families, sizes,
+            split (validation or test), metrics, n, steps, benchmarks, data; and modules, which register names of one's
+            own. In Python also a mapping with these keys.
         out: folder of the sweep, by default runs/sweep/ and the name of the file, or of the preset.
         launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
             job arrays of a SLURM cluster.
@@ -119,6 +120,7 @@ def sweep(
             rows=tuple(row for row in found.rows if row.name == best),
             title="Refit",
             best=None,
+            halve=(),
         )
         refit, jobs = run_sweep(again, folder / "refit", {"row": best}, {}, how, on_change, tensorboard)
         draw_sweep(refit, jobs, format, figure_width)
@@ -215,7 +217,11 @@ def run_sweep(
             between()
             on_change(progress)
 
-        run_all(jobs, executor, report)
+        for at in (*sweep.halve, None):
+            ended = sweep.ended(jobs)
+            run_all([replace(job, until=at) for job in jobs if job.name not in ended], executor, report)
+            if at is not None:
+                executor = how.make_executor(folder / "submitit")  # the one before is closed
     if not any((job.folder / DESCRIPTION).exists() or job.failure() is None for job in jobs):
         lost = "".join(f"; {name} is known here alone, as no module registers it" for name in unimportable())
         raise ChildProcessError(f"none of the runs could start: {jobs[0].failure()}{lost} (log: {jobs[0].log})")

@@ -9,8 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.support.arrays import is_sequence
@@ -60,7 +61,7 @@ class Sweep:
         title: what it is, in a few words.
         comparisons: see `find_effects`.
         always: options that every table shows, even if no row differs in them; None shows all.
-        best, refit: see `Description`.
+        best, refit, halve: see `Description`.
     """
 
     configs: Mapping[str, TrainingConfig]
@@ -73,6 +74,7 @@ class Sweep:
     always: tuple[str, ...] | None = None
     best: str | None = None
     refit: int = 0
+    halve: tuple[int, ...] = ()
 
     def jobs(self, out: Path, device: str = "cpu", tensorboard: bool = False) -> list[Job]:
         """Return the runs: all rows with the first seed, then all rows with the second, and so on.
@@ -97,6 +99,26 @@ class Sweep:
             for name, config in self.configs.items()
         ]
 
+    def ended(self, jobs: Iterable[Job]) -> dict[str, int]:
+        """Return the rows that are the worse half of those left at an update of `halve`, and that update.
+
+        Raises:
+            ValueError: the metrics of a run cannot be read.
+        """
+        by_name: dict[str, list[Job]] = {}
+        for job in jobs:
+            by_name.setdefault(job.name, []).append(job)
+        found: dict[str, int] = {}
+        for at in self.halve:
+            values: dict[str, float] = {}
+            for name in by_name.keys() - found.keys():
+                lines = [job.validation(at) for job in by_name[name]]
+                if None in lines and not any(job.failure() for job in by_name[name]):
+                    return found  # not all have come so far
+                values[name] = fmean(-math.inf if line is None else line[str(self.best)] for line in lines)
+            found |= dict.fromkeys(sorted(values, key=lambda name: (values[name], name))[: len(values) // 2], at)
+        return found
+
     def results(self, jobs: Iterable[Job], out: Path) -> SweepResults:
         """Return what all runs that are finished or given up so far have found.
 
@@ -108,22 +130,23 @@ class Sweep:
             ValueError: a file cannot be read.
         """
         by_name: dict[str, list[Job]] = {name: [] for name in self.configs}
-        for job in jobs:
+        for job in (jobs := list(jobs)):
             by_name[job.name].append(job)
-        rows = []
+        rows, ended = [], self.ended(jobs)
         for row in self.rows:
             own = [job for name in row.runs for job in by_name[name]]
             key = {job: job.config.seed if len(row.runs) == 1 else job.label for job in own}
             found = {key[job]: result for job in own if (result := job.result()) is not None}
             errors = {job: error for job in own if (error := job.failure()) is not None}
             failures = [Failure(it.label, error, it.log.relative_to(out).as_posix()) for it, error in errors.items()]
-            rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures)))
+            stopped = max((ended.get(name, 0) for name in row.runs), default=0)
+            rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures), ended=stopped))
         groups: dict[str, list[SweepRow]] = {}
         complete = [row for row in rows if len(row.found) == row.n_runs]
         for row in complete:  # figures were published for each task
             groups.setdefault("" if self.comparisons is None else row.options["task"], []).append(row)
         effects = [effect for task, some in groups.items() for effect in find_effects(some, self.comparisons, task)]
-        ran = [sum(job.is_finished for job in own) for own in by_name.values()]
+        ran = [sum(job.is_finished for job in own) for name, own in by_name.items() if name not in ended]
         n, least = max(ran), min(ran)
         interval = " (95 % interval of the mean, Student's t)" if n > 2 else ""
         spread = f", ± sample standard deviation{interval}" if n > 1 else ""
@@ -138,6 +161,9 @@ class Sweep:
 
             facts["best"] = max(complete, key=value).name
             about += f" Best of {len(complete)} complete rows by validation {self.best}: {facts['best']}."
+        if ended:
+            facts["ended"] = ended
+            about += f" {len(ended)} rows ended early, the worse by validation {self.best}."
         always = {name for row in rows for name in row.options} if self.always is None else self.always
         return SweepResults(rows, effects, out, self.title, about, facts, always)
 
@@ -166,6 +192,9 @@ class Description:
     refit: Annotated[int, Between(0)] = 0
     """Number of further seeds with which the best row is trained anew and measured on the test sets. This happens once:
     another best row is refused in the same folder."""
+    halve: tuple[int, ...] = ()
+    """Updates at each of which the worse half of the rows ends: those with the smaller mean of `best` over seeds, at
+    the first validation from there on. All runs come so far before one goes on."""
     seeds: Any = 3
     """Number of seeds, or a list of them."""
     measure: Mapping[str, Any] = field(default_factory=dict)
@@ -190,6 +219,10 @@ class Description:
             )
             check(name not in self.vary, f"{name} is in vary, and in sample")
         check(self.refit == 0 or self.best is not None, "refit needs best, the metric by which a row is chosen")
+        usual = f"halve needs best, one of {', '.join(USUAL)}, got {self.best!r}"
+        check(not self.halve or self.best in USUAL, usual)
+        grow = all(a < b for a, b in pairwise((0, *self.halve)))
+        check(grow, f"halve must be updates, each later than the one before, got {[*self.halve]}")
         for row in self.rows:
             check(isinstance(row.get("name"), str), f"each of the rows needs a name, got {dict(row)}")
         n_seeds = self.seeds if type(self.seeds) is int else len(self.seeds) if is_sequence(self.seeds) else 1
@@ -310,6 +343,8 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
                 validation_batch(config)
         except ValueError as error:
             raise ValueError(f"row {name!r}: {error}") from error
+        late = f"halve must be below n_updates, {config.n_updates}, got {[*given.halve]}"
+        check(max(given.halve, default=0) < config.n_updates, f"row {name!r}: {late}")
         values = {**config.to_json(), "preset": options["preset"]}
         configs[name] = config
         records.append(SweepRow(name, {option: values[option] for option in varied if option in values}, (name,)))
@@ -322,4 +357,5 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     can = given.best is None or (measure.split == "validation" and given.best in shown)
     has = f"{', '.join(shown)} with split = {measure.split}"
     check(can, f"best must be a metric that is measured on validation sets, got {given.best!r}; measured are {has}")
-    return Sweep(configs, seeds, measure, tuple(records), to_json(given), best=given.best, refit=given.refit)
+    how = {"best": given.best, "refit": given.refit, "halve": given.halve}
+    return Sweep(configs, seeds, measure, tuple(records), to_json(given), **how)

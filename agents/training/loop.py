@@ -13,7 +13,7 @@ from ..policies.policy import Policy
 from ..policies.precision import tf32
 from ..policies.weights import save_model
 from ..rollouts import Batch, default_steps, find_paths
-from ..runs import Line, RunFolder
+from ..runs import Line, Pause, RunFolder
 from .data import LevelStream, made_ahead, validation_batch
 from .processes import Workers
 from .state import MODEL, TrainingState
@@ -99,7 +99,7 @@ def run_updates(
             began = time.perf_counter()
             update(state, batch, stream, workers)
             is_last = state.update == config.n_updates
-            is_due = is_last or state.update % intervals.log == 0
+            is_due, pauses = is_last or state.update % intervals.log == 0, False
             if is_due:
                 read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
             seconds = time.perf_counter() - began
@@ -116,11 +116,14 @@ def run_updates(
                     line |= {"evolution_seconds": evolution.seconds, "n_rounds": float(evolution.n_rounds)}
                     line |= evolution.population.statistics()
                 policy = state.best_model if is_last or state.update % intervals.validate == 0 else None
-                report(line if policy is None else line | validate(policy, held_out), policy)
+                try:
+                    report(line if policy is None else line | validate(policy, held_out), policy)
+                except Pause:
+                    pauses = True
             if is_due:
                 state.losses, state.line_seconds = [], 0.0
             if not is_last and (is_due or asks_always):
-                between(is_due)  # saves after a line of metrics
+                between(is_due, pauses)  # saves after a line of metrics
 
 
 def validate(policy: Policy, batch: Batch) -> dict[str, float]:

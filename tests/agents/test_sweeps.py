@@ -140,6 +140,9 @@ class TestSpecification:
                 "best must be a metric that is measured on",
             ),
             ({"refit": 1}, "refit needs best"),
+            ({"halve": [5]}, "halve needs best, one of complete, optimal, accuracy, got None"),
+            ({"halve": [5, 5], "best": "optimal"}, "halve must be updates, each later than the one before, got [5, 5]"),
+            ({"halve": [14_000], "best": "optimal"}, "row 'fast': halve must be below n_updates, 14000, got [14000]"),
             ({"options": {"seed": 1}}, "options has a seed, but seeds are given by `seeds`"),
             ({"seeds": [1, 1]}, "seeds must be their number or different ones, got [1, 1]"),
             ({"seeds": 0}, "seeds must be their number or different ones, got 0"),
@@ -312,6 +315,30 @@ class TestSweep:
         before = here.n_attempts
         sweep(content, out=tmp_path / "it", device="cpu")
         assert here.n_attempts == before, "the test sets are seen once"
+
+    def test_the_worse_half_ends_early_and_the_others_as_if_nothing_had_ended(self, here, tmp_path):
+        content = {"options": {**TINY, "n_updates": 12}, "vary": {"learning_rate": [1e-8, 1e-2, 0.03, 1e-7]}}
+        content |= {"seeds": 1, "best": "accuracy", "measure": {"n": 16}, "halve": [3, 6]}
+        results = sweep(content, out=tmp_path / "it", device="cpu")
+        made = read_sweep(content)
+        runs = {job.name: job for job in made.jobs(tmp_path / "it")}
+        at = {name: job.validation(3)["accuracy"] for name, job in runs.items()}
+        first = sorted(at, key=at.get)[:2]
+        assert [row.state for row in results.rows if row.name in first] == ["0 of 1, ended at update 3"] * 2
+        left = {name: runs[name].validation(6)["accuracy"] for name in runs.keys() - {*first}}
+        (winner,) = [row for row in results.rows if row.state == "1 of 1"]
+        assert (winner.name, results.facts["best"]) == (max(left, key=left.get),) * 2
+        assert results.facts["ended"] == {**dict.fromkeys(first, 3), min(left, key=left.get): 6}
+        assert "mean over 1 seed." in results.about
+        assert "3 rows ended early, the worse by validation accuracy." in results.about
+        job = runs[winner.name]
+        alone = train(job.config, out=tmp_path / "alone", device="cpu", threads=1, log_every=1, validate_every=1)
+        paused = load_model(job.folder / "model.safetensors").state_dict()
+        assert all(torch.equal(weights, paused[name]) for name, weights in alone.state_dict().items())
+        before = here.n_attempts
+        assert before == 4 + 2 + 1
+        sweep(content, out=tmp_path / "it", device="cpu")
+        assert here.n_attempts == before
 
     def test_captions_count_the_seeds_that_ran_and_effects_need_complete_rows(self, copied):
         made = read_sweep(SWEEP)
