@@ -357,5 +357,5 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     can = given.best is None or (measure.split == "validation" and given.best in shown)
     has = f"{', '.join(shown)} with split = {measure.split}"
     check(can, f"best must be a metric that is measured on validation sets, got {given.best!r}; measured are {has}")
-    how = {"best": given.best, "refit": given.refit, "halve": given.halve}
-    return Sweep(configs, seeds, measure, tuple(records), to_json(given), **how)
+    content, made = to_json(given), tuple(records)
+    return Sweep(configs, seeds, measure, made, content, best=given.best, refit=given.refit, halve=given.halve)
