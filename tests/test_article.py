@@ -10,12 +10,12 @@ import pytest
 import torch
 from test_play import PAGE, ROOT, make_play, needs_chromium, needs_node, serve
 
-from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents import OnGraph, load, rollout
 from maze_nca_gym.agents.automata import prove
 from maze_nca_gym.agents.automata.healing import HEALING
 from maze_nca_gym.agents.automata.prover import Prover
 from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH
-from maze_nca_gym.mazes import generate
+from maze_nca_gym.mazes import Graph, generate, parse
 from maze_nca_gym.mazes.facts import CENTRE, MazePicture
 from maze_nca_gym.mazes.levels import one_hot
 from maze_nca_gym.mazes.tasks import find_task
@@ -23,7 +23,7 @@ from maze_nca_gym.mazes.tasks import find_task
 ARTICLE = ROOT / "docs" / "article"
 TEXT = (ARTICLE / "index.html").read_text(encoding="utf-8")
 MAIN, _, NOTES = TEXT.partition('<section class="notes"')
-FIGURES = ("flood", "walk", "weights", "healing", "size", "proof")
+FIGURES = ("flood", "walk", "weights", "healing", "size", "proof", "portal")
 SCRIPTS = [path for path in re.findall(r'<script src="(.*?)">', TEXT) if path not in ("board.js", "figures.js")]
 ON_THE_WAY = ("../play/policies/nca-shortest-path.js", "../play/policies/nca-shortest-path-healing.js")
 """What the figures load once they are in sight."""
@@ -69,7 +69,7 @@ def test_what_it_refers_to_is_there():
     names = re.findall(r'\bid="(.*?)"', TEXT)
     assert len(names) == len({*names})
     sections = re.findall(r'<h2 id="(.*?)"><a href="#\1">', TEXT)
-    assert len(sections) == TEXT.count("<h2") == 9
+    assert len(sections) == TEXT.count("<h2") == 10
     assert {*re.findall(r'href="#(.*?)"', TEXT)} == {*names} - {"theme", "opening"}
     assert [name for name in names if re.fullmatch(r"[nr]\d", name) and f'href="#{name}"' not in MAIN] == []
 
@@ -129,6 +129,16 @@ def test_the_prover_refuses_each_sabotage_for_the_reason_that_is_shown(name):
     refused = [lemma for lemma in Prover(sabotaged, sabotaged.theorem).lemmas() if not lemma.holds]
     assert [lemma.claim for lemma in refused] == make_play.REFUSED[name]
     assert all(lemma.counterexample for lemma in refused)
+
+
+def test_without_the_portal_all_networks_are_right_and_with_it_one_is_not():
+    tiles, found = parse(make_play.MAZES["portal"]), {}
+    for name in ("nca-shortest-path-hinted", "nca-shortest-path", "nca-shortest-path-small"):
+        for portals in ((), (make_play.PORTAL,)):
+            graph = Graph.of(tiles, portals=portals)
+            (drawn,) = rollout(OnGraph(name, graph), torch.from_numpy(one_hot(tiles[None])), 3 * 19 + 60)[:, 0] > 0.5
+            found[name, len(portals)] = bool(graph.is_optimal(tiles, drawn.numpy()))
+    assert [key for key, right in found.items() if not right] == [("nca-shortest-path-small", 1)]
 
 
 @needs_node
@@ -346,6 +356,33 @@ class TestChromium:
         """
         said = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
         assert {each.partition(" mazes ")[2].partition(":")[0] for each in said} == {"of random walls"}
+
+    def test_a_portal_by_keys_and_at_every_place(self, tmp_path):
+        script = """
+            await until(() => find("#portal .board"));
+            const press = (words) => all("#portal button").find((each) => each.textContent === words).click();
+            const verdicts = () => all("#portal .verdict").map((each) => each.textContent), said = [];
+            const canvas = find("#portal .board");
+            const keys = (...names) =>
+              names.forEach((key) => canvas.dispatchEvent(new KeyboardEvent("keydown", {key})));
+            press("No portal");
+            await wait(300);
+            said.push(verdicts());
+            press("First maze");
+            keys("ArrowUp", "Enter", "ArrowLeft", "Enter");
+            await wait(300);
+            said.push(verdicts());
+            press("First maze");
+            press("Try every place");
+            await until(() => verdicts()[0].includes("of 82 places"));
+            return [...said, verdicts(), find("#portal .unseen").textContent];
+        """
+        alone, moved, every, at = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
+        assert all("a shortest route, 19 moves" in each for each in alone)
+        assert all(each.endswith("of 2 places tried.") for each in moved)
+        assert re.fullmatch(r"row \d+, column \d+: (free|wall)", at)
+        proven, *learned = (int(re.search(r"Wrong at (\d+) of", each)[1]) for each in every)
+        assert proven == 0 < min(learned)
 
     def test_a_finger_reads_a_weight_before_it_cuts_it(self, tmp_path):
         script = """

@@ -27,7 +27,7 @@ from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH,
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script
-from maze_nca_gym.mazes import generate
+from maze_nca_gym.mazes import Graph, generate
 from maze_nca_gym.mazes.facts import Number, Picture, Truth
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
@@ -147,6 +147,8 @@ REFUSED = {
 _DRAWN = Path(__file__).with_name("article_mazes.txt").read_text(encoding="utf-8").strip().split("\n\n")
 MAZES = {name: drawing for name, _, drawing in (maze.partition(":\n") for maze in _DRAWN)}
 """Mazes with which the article's figures begin."""
+PORTAL = ((5, 11), (4, 5))
+"""The tiles that the portal of its last figure joins at first."""
 
 
 def files() -> dict[str, bytes]:
@@ -164,8 +166,9 @@ def article_files() -> dict[str, bytes]:
     compiled, healing = (compile_automaton(name)[0] for name in ("shortest-path", "shortest-path-healing"))
     compiled.highlight = healing.highlight = "flood_low"
     mazes = {name: to_text(parse(text)) for name, text in MAZES.items()}
+    ends = np.ravel_multi_index(np.transpose(PORTAL), parse(MAZES["portal"]).shape).tolist()
     kept = [
-        f"MazePlay.mazes = {json.dumps(mazes)};\n".encode(),
+        f"MazePlay.mazes = {json.dumps(mazes)};\nMazePlay.portal = {json.dumps(ends)};\n".encode(),
         to_rules(SHORTEST_PATH, "rules", compiled),
         to_rules(SHORTEST_PATH.ordered("RDLU"), "rules-RDLU", compiled),
         to_rules(HEALING, "rules-healing", healing),
@@ -246,6 +249,11 @@ def stills(compiled: NCA) -> dict[str, str]:
         for name, maze in (("nca-shortest-path-healing", tiles["healing"]), ("nca-shortest-path", large))
     }
     healing, size = ((state[0, 0] > 0.5).numpy() for state in drawn.values())
+    joined = Graph.of(tiles["portal"], portals=[PORTAL])
+    ends = "".join(
+        f'<path d="M{10 * col + 5} {10 * row + 1}a4 4 0 0 {end} 0 8" stroke="#cc79a7" stroke-width="2.2" fill="none"/>'
+        for end, (row, col) in enumerate(PORTAL)
+    )
     low = compiled.weights[0].detach().numpy()[1]
     names = (*("empty", "wall", "source", "target"), *compiled.channel_names)
     shown = [(name, row) for name, row in zip(names, low, strict=True) if row.any()]
@@ -272,6 +280,7 @@ def stills(compiled: NCA) -> dict[str, str]:
         "proof": _svg(
             _maze(tiles["proof"], shade=0.5 * proof[S.FLOOD], path=proof[S.PATH], numbers=known), tiles["proof"]
         ),
+        "portal": _svg(_maze(tiles["portal"], path=joined.shortest_path()) + ends, tiles["portal"]),
     }
 
 

@@ -34,7 +34,8 @@
     return make("label", { class: "select" }, label, list);
   }
 
-  /** A maze on a canvas. `host` has `automaton`, `tool`, `paint(board)`, `edit(changes)`, `ask(tile, byKey)` and `damaged()`. */
+  /** A maze on a canvas. `host` has `automaton`, `tool`, `paint(board)`, `edit(changes)`, `ask(tile, byKey)` and `damaged()`, and `join(portals)` for
+   * the tool "portals". */
   class Board {
     constructor(host, label, largest = 560) {
       this.host = host;
@@ -136,7 +137,7 @@
     }
 
     stroke(at) {
-      return strokes.strokeFrom(this.host.automaton, at, this.host.tool, (changes) => this.host.edit(changes));
+      return strokes.strokeFrom(this.host.automaton, at, this.host.tool, (changes) => this.host.edit(changes), (portals) => this.host.join(portals));
     }
 
     /** Draw by one stroke on one tile: a press of a key, or a tap. */
@@ -197,7 +198,7 @@
         const at = strokes.press(this.host.automaton, this.at, event, this.host.tool, (changes) => {
           this.host.edit(changes);
           this.host.damaged();
-        });
+        }, (portals) => this.host.join(portals));
         if (at) this.ask(at, true);
       });
     }
@@ -304,6 +305,15 @@
     describe() {}
 
     damaged() {}
+
+    /** Try one thing after another, a few milliseconds a frame, until one returns true or the reader begins something else. */
+    inTurns(tryNext) {
+      const turn = (this.turn = () => {
+        for (const end = performance.now() + 12; performance.now() < end;) if (this.turn !== turn || tryNext()) return;
+        requestAnimationFrame(turn);
+      });
+      turn();
+    }
 
     play(playing) {
       this.playing = playing;

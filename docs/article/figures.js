@@ -1,5 +1,5 @@
 "use strict";
-// The opening and the six figures. Each one has in the page a still picture for browsers without scripts.
+// The opening and the seven figures. Each one has in the page a still picture for browsers without scripts.
 
 (() => {
   const { levels, answers, Automaton, Runner, theorem, tint, flood, article } = globalThis.MazePlay;
@@ -30,8 +30,24 @@
   /** Draw a maze with its path, tinted by `value`. */
   function drawMaze(picture, automaton, value, path) {
     picture.drawTiles(automaton, value);
+    picture.drawDoors(automaton.level);
     picture.drawPath(automaton.level, path, 0);
     picture.drawEnds(automaton.level);
+  }
+
+  /** Return runners of policies, [policy, title], on boards of a figure: what is drawn on one of them is drawn on all. */
+  function sideBySide(figure, policies) {
+    return policies.map(([policy, title]) => {
+      const words = make("p", { class: "verdict" }), runner = { policy, words }, host = {
+        paint: (board) => figure.paint(board, runner), edit: (changes) => figure.edit(changes), join: (portals) => figure.join(portals), damaged: () => figure.damaged(),
+        ask: (tile, byKey) => { figure.touch(); if (byKey) figure.said.textContent = `${place(figure.level, tile)}: ${KINDS[figure.level.tiles[tile]]}`; },
+      };
+      Object.defineProperty(host, "tool", { get: () => (figure.tool === "damage" ? "ask" : figure.tool) });
+      Object.defineProperty(host, "automaton", { get: () => runner.automaton });
+      runner.board = new Board(host, `${title}. ${MAZE}`, 330);
+      runner.element = make("div", {}, make("h3", {}, title), runner.board.element, words);
+      return runner;
+    });
   }
 
   /** Return a tile's place in words. */
@@ -413,23 +429,19 @@
     build(done) {
       this.withPolicies([[DATA, "compiled-healing"], [PLAY, "nca-shortest-path-healing"]], () => {
         this.rate = 30;
-        this.runners = [
+        this.runners = sideBySide(this, [
           [loaded("rules-healing"), "Rules, written by hand"], [loaded("compiled-healing"), "The rules, as weights"], [loaded("nca-shortest-path-healing"), "Learned from answers and first moves"],
-        ].map(([policy, title]) => ({ policy, title, words: make("p", { class: "verdict" }) }));
+        ]);
         this.playButton = make("button", { type: "button", class: "round", onclick: () => this.play(!this.playing) });
         this.same = make("p", { class: "same" });
         const tools = choice("What a press does", [["walls", "Draw walls"], ["damage", "Scramble tiles"]], "walls", (tool) => (this.tool = tool));
-        this.runners.forEach((runner) => {
-          runner.host = { tool: "walls", paint: (board) => this.paint(board, runner), edit: (changes) => this.edit(changes), ask: () => this.touch(), damaged: () => this.played() };
-          Object.defineProperty(runner.host, "tool", { get: () => (this.tool === "damage" ? "ask" : this.tool) });
-          Object.defineProperty(runner.host, "automaton", { get: () => runner.automaton });
-          runner.board = new Board(runner.host, `${runner.title}. ${MAZE}`, 330);
-          runner.board.canvas.addEventListener("pointerdown", (event) => this.tool === "damage" && this.scramble(runner.board.picture.tileAt(event, this.level), 2));
-          runner.board.canvas.addEventListener("keydown", (event) => this.tool === "damage" && event.key === "Enter" && runner.board.at && this.scramble(runner.board.at, 2));
+        this.runners.forEach(({ board }) => {
+          board.canvas.addEventListener("pointerdown", (event) => this.tool === "damage" && this.scramble(board.picture.tileAt(event, this.level), 2));
+          board.canvas.addEventListener("keydown", (event) => this.tool === "damage" && event.key === "Enter" && board.at && this.scramble(board.at, 2));
         });
         this.boards = this.runners.map((runner) => runner.board);
         this.show(
-          make("div", { class: "three" }, ...this.runners.map((runner) => make("div", {}, make("h3", {}, runner.title), runner.board.element, runner.words))),
+          make("div", { class: "three" }, ...this.runners.map(({ element }) => element)),
           this.same,
           make("div", { class: "tools" }, this.playButton,
             make("button", { type: "button", class: "round", "aria-label": "One iteration", onclick: () => { this.play(false); this.iterate(); } }, "›"),
@@ -461,7 +473,7 @@
     }
 
     /** Go on running after somebody has done something. */
-    played() {
+    damaged() {
       if (!this.playing) this.play(true);
     }
 
@@ -477,14 +489,14 @@
       this.seed++;
       this.runners.forEach(({ automaton }) => automaton.damage(hit, levels.randomNumbers(this.seed)));
       this.changed();
-      this.played();
+      this.damaged();
     }
 
     /** Draw a wall on the path that leaves another way. */
     block() {
       const tile = this.known.length ? answers.tileToBlock(this.level, this.known.onPath) : -1;
       if (tile >= 0) this.edit([[tile, levels.WALL]]);
-      this.played();
+      this.damaged();
     }
 
     iterate() {
@@ -719,15 +731,6 @@
       return `${super.spoken(tile)}. ${found.length ? `False: ${found.map(title).join(", ")}` : "All statements about it are true."}`;
     }
 
-    /** Try one thing after another, a few milliseconds a frame, until one returns true or the reader begins something else. */
-    inTurns(tryNext) {
-      const turn = (this.turn = () => {
-        for (const end = performance.now() + 12; performance.now() < end;) if (this.turn !== turn || tryNext()) return;
-        requestAnimationFrame(turn);
-      });
-      turn();
-    }
-
     /** Try small random mazes until a statement is false of one, and show that. */
     hunt() {
       let n = 0;
@@ -756,7 +759,87 @@
     }
   }
 
+  // ---- 7: off the grid
+
+  class Portal extends Figure {
+    build(done) {
+      this.withPolicies([[DATA, "nca-shortest-path-small"], [PLAY, "nca-shortest-path"]], () => {
+        this.runners = sideBySide(this, [
+          [loaded("compiled"), "The rules, as weights"], [loaded("nca-shortest-path"), "Learned from answers and first moves"], [loaded("nca-shortest-path-small"), "Learned from answers"],
+        ]);
+        this.boards = this.runners.map(({ board }) => board);
+        this.tool = "portals";
+        this.show(
+          make("div", { class: "three" }, ...this.runners.map(({ element }) => element)),
+          make("div", { class: "tools" }, choice("What a press does", [["portals", "Move the portal"], ["walls", "Draw walls"]], "portals", (tool) => (this.tool = tool)),
+            make("button", { type: "button", onclick: () => this.tryAll() }, "Try every place"),
+            make("button", { type: "button", onclick: () => { this.turn = null; this.begin(levels.joined(this.level)); } }, "No portal"),
+            make("button", { type: "button", onclick: () => this.load() }, "First maze")));
+        this.load();
+        done();
+      });
+    }
+
+    load() {
+      this.turn = null;
+      this.tried = new Map(); // a portal's ends -> whether each network was right
+      this.begin(levels.joined(levels.parse(maze("portal"), 0), "closed", [globalThis.MazePlay.portal]));
+    }
+
+    /** Run all networks on a level from a fresh start, until they rest or had more than their time. */
+    begin(level) {
+      this.level = level;
+      const answer = answers.solve(level, this.runners[0].policy), limit = 3 * Math.max(0, answer.length) + 60, [ends] = level.portals || [];
+      this.length = answer.length;
+      for (const runner of this.runners) {
+        runner.automaton = new Automaton(runner.policy, level, 0);
+        while (runner.automaton.iteration < limit && runner.automaton.step());
+        const path = runner.automaton.path();
+        runner.right = answer.length < 0 ? !path.some(Boolean) : answers.isRight(level, runner.policy, answer, [path]);
+      }
+      if (ends && ends[0] !== ends[1]) this.tried.set(ends.join(), this.runners.map(({ right }) => right));
+      this.touch();
+    }
+
+    join(portals) {
+      this.turn = null;
+      this.begin(levels.joined(this.level, "closed", portals.slice(-1)));
+    }
+
+    edit(changes) {
+      this.turn = null;
+      const tiles = this.level.tiles.slice();
+      changes.forEach(([tile, kind]) => (tiles[tile] = kind));
+      this.tried.clear();
+      this.begin({ ...this.level, tiles });
+    }
+
+    /** Let the portal's second end be at one free tile after the other, and come back. */
+    tryAll() {
+      const { level } = this, [ends = globalThis.MazePlay.portal] = level.portals || [], left = [...level.tiles.keys()].filter((tile) => tile !== ends[0] && level.tiles[tile] !== levels.WALL);
+      this.inTurns(() => {
+        this.begin(levels.joined(level, "closed", [[ends[0], left.length ? left.shift() : ends[1]]]));
+        return !left.length && this.level.portals[0][1] === ends[1];
+      });
+    }
+
+    paint(board, { automaton }) {
+      drawMaze(board.picture, automaton, flood(automaton), automaton.path());
+      if (board.at && document.activeElement === board.canvas) board.picture.drawCursor([...board.at, 0], board.picture.cell);
+    }
+
+    describe() {
+      this.runners.forEach(({ words, right, automaton }, i) => {
+        const drawn = plural(automaton.path().reduce((sum, on) => sum + on, 0), "tile"), all = [...this.tried.values()], wrong = all.filter((each) => !each[i]).length;
+        const found = right ? (this.length < 0 ? "✓ no route, and none drawn" : `✓ a shortest route, ${plural(this.length, "move")}`) : `✗ wrong: ${drawn} drawn, ${number(this.length + 1)} in a shortest route`;
+        words.textContent = `${found}. Wrong at ${number(wrong)} of ${plural(all.length, "place")} tried.`;
+        words.classList.toggle("good", right);
+        words.classList.toggle("bad", !right);
+      });
+    }
+  }
+
   document.documentElement.classList.add("alive");
   document.getElementById("theme").onclick = () => globalThis.MazePlay.changeTheme();
-  for (const [id, Kind] of Object.entries({ opening: Opening, flood: Flood, walk: Walk, weights: Weights, healing: Healing, size: Size, proof: Proof })) new Kind(id);
+  for (const [id, Kind] of Object.entries({ opening: Opening, flood: Flood, walk: Walk, weights: Weights, healing: Healing, size: Size, proof: Proof, portal: Portal })) new Kind(id);
 })();

@@ -7,7 +7,7 @@ globalThis.MazePlay.part(() => {
   const FADE = 6; // iterations in which the glow of a tile that the front has just reached fades
   const DEEPEST = 0.7; // how much of a tint covers the colour of a kind of tile
   const FURTHER = ["#cc79a7", "#e69f00", "#56b4e9"]; // colours of an answer's channels after the first, in turn
-  const PORTALS = ["#d55e00", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#999999"]; // colours of portals, in turn
+  const PORTALS = ["#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#999999"]; // colours of portals, in turn
   const GLOW = 24; // iterations after which nothing is left of it
 
   /** Return [red, green, blue] of a CSS colour written #rrggbb. */
