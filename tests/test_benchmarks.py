@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -220,3 +221,22 @@ def test_policies_on_fresh_levels_give_a_table(tmp_path, monkeypatch):
     fresh_levels.main()
     text = (tmp_path / "FRESH_LEVELS.md").read_text()
     assert "| policy | random-16, 4 |\n| --- | --- |\n| `nca-shortest-path-hinted` | 100.0, 100.0, 100.0 |\n" in text
+
+
+def test_mazes_that_step_in_one_call_are_an_environment_of_torchrl():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of itself
+        pytest.importorskip("torchrl.collectors", reason="install torchrl")
+        from torchrl.envs.utils import check_env_specs
+
+        from benchmarks.collecting import MazeBatch
+
+        env = MazeBatch(3, size=3)
+        check_env_specs(env)
+        env.set_seed(0)
+        steps = env.rollout(20, break_when_any_done=False)
+    ended = steps["next", "done"][:, :-1, 0]
+    paths = steps["observation"][:, 1:, -25:]  # 5 x 5 tiles, behind the one-hot maze
+    assert (paths.sum(-1) == 0)[ended].all(), "the next step is the first of an episode"
+    assert (ended.sum(1) >= 2).all()
+    assert (paths.sum(-1) > 0)[~ended].all()
