@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .automata.compiling.kernel import check_proofs
     from .automata.compiling.refutations import check_refutations
     from .automata.compiling.run import compile_automaton, learn_automaton
+    from .automata.large import solve_large
     from .evaluation.leaderboard.run import bench
     from .evaluation.named_metrics import register_metric
     from .evaluation.run import evaluate
@@ -85,6 +86,7 @@ __all__ = [
     "rollout",
     "save_model",
     "solve",
+    "solve_large",
     "sweep",
     "train",
 ]

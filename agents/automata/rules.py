@@ -205,6 +205,9 @@ class Tape:
     """Several rules as one list of operations, in which what they have in common is read and computed once.
 
     Attributes:
+        steps: the operations: a join and the steps that it joins, or whether a kind of tile is read, and what at which
+            tap.
+        results: the step that is the value of each rule.
         bitwise: whether each bit of an integer may belong to another map.
     """
 
@@ -218,19 +221,19 @@ class Tape:
                 placed[part] = numbered.setdefault(does, len(numbered))
             return placed[part]
 
-        self._results = [place(rule) for rule in rules]
-        self._steps = list(numbered)
-        self.bitwise = all(join in BITWISE for join, _ in self._steps)
+        self.results = [place(rule) for rule in rules]
+        self.steps = list(numbered)
+        self.bitwise = all(join in BITWISE for join, _ in self.steps)
 
     def __call__(self, see: TileView) -> list[Bits]:
         """Return the value of each rule in a view, `Bits` of the view's shape."""
         values = list[Bits]()
-        for join, given in self._steps:
+        for join, given in self.steps:
             if isinstance(join, bool):
                 values.append((see.tile if join else see)(*given))
             else:
                 values.append(join(*[values[i] for i in given]))
-        return [values[i] for i in self._results]
+        return [values[i] for i in self.results]
 
 
 class _SymbolicView:

@@ -151,7 +151,7 @@ def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate
         ValueError: the network has other channels or another architecture than networks learned from hints, weights
             that are not finite, or does something else than its `program` says.
     """
-    automaton = _with_channels(registered_for(model) if automaton is None else automaton, model)
+    automaton = followed(model, automaton)
     if not _has_channels(automaton, model):
         raise ValueError(
             f"a certificate is for networks with the {len(automaton.channels)} channels of the automaton "
@@ -193,8 +193,10 @@ def _has_channels(automaton: Automaton, model: Policy) -> bool:
     return {*automaton.answers} <= {*single} and model.channel_names == automaton.channels_with(single)
 
 
-def _with_channels(automaton: Automaton, model: Policy) -> Automaton:
-    """Return the automaton whose channels a network has: the given one, or the same with helpers and split signals."""
+def followed(model: Policy, automaton: Automaton | None = None) -> Automaton:
+    """Return the automaton whose channels a network has: the given or registered one, perhaps with helpers and split
+    signals."""
+    automaton = registered_for(model) if automaton is None else automaton
     return automaton if _has_channels(automaton, model) else separated(helped(automaton))
 
 
@@ -235,7 +237,7 @@ def worst_patch(automaton: Automaton, model: Policy) -> str:
         automaton: what the network should do.
         model: a network with any weights that `certify` accepts.
     """
-    automaton = _with_channels(automaton, model)
+    automaton = followed(model, automaton)
     network = Network(automaton, model, tolerance=0.0)
     found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
     if not found:

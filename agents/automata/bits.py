@@ -1,0 +1,211 @@
+"""An automaton in bits, computed next to what changes: a word of 64 bits holds one signal of a block of 8 x 8 tiles."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes._kernels.compiling import jit
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.neighbours import offsets
+
+from .automaton import Automaton
+
+SIDE = 8
+"""Rows and columns of tiles in a block; bit 8 r + c of a word is the tile in row r, column c."""
+LANES = 64
+"""Number of blocks that are computed together, one operation after the other."""
+READ, AND, OR, XOR, NOT = range(5)
+JOINS = {operator.and_: AND, operator.or_: OR, operator.xor: XOR, operator.invert: NOT}
+EDGES = (
+    {0: 0xFFFFFFFFFFFFFFFF, -1: 0xFF00000000000000, 1: 0xFF},
+    {0: 0xFFFFFFFFFFFFFFFF, -1: 0x8080808080808080, 1: 0x0101010101010101},
+)
+"""The tiles of a block that others read which are beside it: by (rows down, columns to the right) from the reader."""
+ONE, SEVEN, EIGHT, ROWS = (np.uint64(number) for number in (1, 7, 8, 56))
+LEFT, RIGHT = np.uint64(EDGES[1][1]), np.uint64(EDGES[1][-1])
+
+
+@jit
+def rows_at(state, block, plane, down, width):
+    """Return a plane of a block as it is read from `down` rows farther up."""
+    word = state[block, plane]
+    if down < 0:
+        return (word << EIGHT) | (state[block - width, plane] >> ROWS)
+    if down > 0:
+        return (word >> EIGHT) | (state[block + width, plane] << ROWS)
+    return word
+
+
+@jit
+def advance(state, listed, due, changed, after, counts, touched, steps, taps, edges, results, n_answers, n_iterations):
+    """Iterate an automaton; an iteration computes the blocks that read a tile which has just changed.
+
+    Args:
+        state: (n, kinds + S) uint64, the kinds and the signals of every block, row by row.
+        listed: (n,) bool, whether a block is due, and the blocks never to compute, a frame.
+        due: (n,) int32, the blocks to compute, as many as `counts` says.
+        changed, after: (n,) int32 and (n, S) uint64, room for what an iteration changes.
+        counts: (5,) int64: how many blocks are due; the iterations so far, the last in which an answer changed, and in
+            which anything did, in all rows but the outer two; and how many blocks were computed.
+        touched: (rows,) bool, the rows of blocks in which something has changed.
+        steps: (K, 3) int64, the rules: an operation, and the steps that it joins, or the plane and tap that it reads.
+        taps, edges: (taps, 2) int64 and (taps,) uint64, where a tile reads, and which tiles of a block are read by the
+            block that is as far in the other direction.
+        results: (S,) int64, the step that is the next value of each signal.
+        n_answers: how many signals are answers.
+        n_iterations: how many iterations at most; it ends sooner when nothing is due.
+    """
+    n_signals, n_rows = len(results), len(touched)
+    n_kinds, width = state.shape[1] - n_signals, len(state) // n_rows
+    values = np.empty((len(steps), LANES), np.uint64)
+    n_due, iteration, end = counts[0], counts[1], counts[1] + n_iterations
+    while n_due and iteration < end:
+        iteration, n_changed = iteration + 1, 0
+        counts[4] += n_due
+        for begin in range(0, n_due, LANES):
+            blocks = due[begin : min(begin + LANES, n_due)]
+            lanes = len(blocks)
+            for step in range(len(steps)):
+                join, one, other = steps[step]
+                if join == READ:
+                    down, right = taps[other]
+                    for lane in range(lanes):
+                        here = rows_at(state, blocks[lane], one, down, width)
+                        if right:
+                            beside = rows_at(state, blocks[lane] + right, one, down, width)
+                            if right < 0:
+                                here = ((here & ~RIGHT) << ONE) | ((beside & RIGHT) >> SEVEN)
+                            else:
+                                here = ((here & ~LEFT) >> ONE) | ((beside & LEFT) << SEVEN)
+                        values[step, lane] = here
+                elif join == AND:
+                    for lane in range(lanes):
+                        values[step, lane] = values[one, lane] & values[other, lane]
+                elif join == OR:
+                    for lane in range(lanes):
+                        values[step, lane] = values[one, lane] | values[other, lane]
+                elif join == XOR:
+                    for lane in range(lanes):
+                        values[step, lane] = values[one, lane] ^ values[other, lane]
+                else:
+                    for lane in range(lanes):
+                        values[step, lane] = ~values[one, lane]
+            for lane in range(lanes):
+                block, inside, differs = blocks[lane], np.uint64(0), np.uint64(0)
+                listed[block] = False
+                for kind in range(n_kinds):  # a tile beyond the maze is of none, and its signals are off
+                    inside |= state[block, kind]
+                for signal in range(n_signals):
+                    after[n_changed, signal] = values[results[signal], lane] & inside
+                    differs |= after[n_changed, signal] ^ state[block, n_kinds + signal]
+                if differs:
+                    changed[n_changed] = block
+                    n_changed += 1
+        # Written only now, as all blocks of an iteration read the state before it.
+        n_due = 0
+        for index in range(n_changed):
+            block, differs, shown = changed[index], np.uint64(0), np.uint64(0)
+            for signal in range(n_signals):
+                differs |= after[index, signal] ^ state[block, n_kinds + signal]
+                state[block, n_kinds + signal] = after[index, signal]
+                if signal == n_answers - 1:
+                    shown = differs
+            row = block // width
+            touched[row] = True
+            if 1 < row < n_rows - 2:
+                counts[3] = iteration
+                if shown:
+                    counts[2] = iteration
+            for tap in range(len(taps)):
+                reader = block - taps[tap, 0] * width - taps[tap, 1]
+                if differs & edges[tap] and not listed[reader]:
+                    listed[reader], due[n_due] = True, reader
+                    n_due += 1
+    counts[0], counts[1] = n_due, iteration
+
+
+class Strip:
+    """Some rows of blocks of a maze, with one above and one below that belong to others, and the automaton on them.
+
+    An error from beyond these two comes one row of tiles farther in each iteration, so after `SIDE` iterations the
+    strip's own rows are still right, and then the two have to be given anew.
+
+    Args:
+        automaton: an automaton without a pooled signal, whose rules are made of `&`, `|`, `^` and `~`.
+        tiles: (H, W) uint8, the whole maze; its other rows are not read.
+        first, last: the strip's rows of blocks, without the last.
+
+    Attributes:
+        signals: (2 + rows, columns, S) uint64, its blocks, and those that belong to others first and last.
+        counts: what `advance` counts.
+    """
+
+    def __init__(self, automaton: Automaton, tiles: Tiles, first: int, last: int) -> None:
+        kinds, signals = len(automaton.kinds), len(automaton.signals)
+        rows, columns = last - first + 4, -(-tiles.shape[1] // SIDE) + 2
+        self._state = np.zeros((rows, columns, kinds + signals), np.uint64)
+        for row in range(max(first - 1, 0), min(last + 1, -(-len(tiles) // SIDE))):
+            some = np.asarray(tiles[row * SIDE : (row + 1) * SIDE])
+            for kind in automaton.kinds:
+                self._state[row - first + 2, 1:-1, kind] = packed(some == kind)
+        self.signals = self._state[1:-1, 1:-1, kinds:]
+        self.counts, self._touched = np.zeros(5, np.int64), np.zeros(rows, np.bool_)
+        # Memory that is never written to takes no room, so there may be a place for every block.
+        n = rows * columns
+        self._listed, self._due = np.ones((rows, columns), np.bool_), np.empty(n, np.int32)
+        self._listed[1:-1, 1:-1] = False
+        self._room = np.empty(n, np.int32), np.empty((n, signals), np.uint64)
+        steps = automaton.tape.steps
+        self._steps = np.array(
+            [
+                (READ, int(given[0]) + (0 if join else kinds), automaton.taps.index(given[1]))
+                if isinstance(join, bool)
+                else (JOINS[join], *given, *given)[:3]
+                for join, given in steps
+            ],
+            np.int64,
+        )
+        self._taps = np.array([offsets(tap)[0] for tap in automaton.taps])
+        self._edges = np.array([EDGES[0][down] & EDGES[1][right] for down, right in self._taps.tolist()], np.uint64)
+        self._results = np.array(automaton.tape.results)
+        self._n_answers = len(automaton.answers)
+        self.wake(1, rows - 1)
+
+    def wake(self, first: int, last: int) -> None:
+        """Let all blocks of some rows, without the last, be computed next; one that needs no computing stays as it is.
+
+        Rows count from the frame, which is above the row that belongs to others.
+        """
+        rows, columns = np.nonzero(~self._listed[first:last])
+        n_due = self.counts[0]
+        self._due[n_due : n_due + len(rows)] = (first + rows) * self._listed.shape[1] + columns
+        self._listed[first:last], self.counts[0] = True, n_due + len(rows)
+
+    def replace(self, row: int, signals: NDArray[np.uint64]) -> None:
+        """Give it the row that belongs to others above, 0, or below, -1: (columns, S) uint64."""
+        self.signals[row] = signals
+        self.wake(1, 3) if row == 0 else self.wake(len(self.signals) - 1, len(self.signals) + 1)
+
+    def advance(self, n_iterations: int) -> list[bool]:
+        """Iterate so often; return whether anything changed in the row above, the first, the last and the one below."""
+        planes, end = self._state.reshape(-1, self._state.shape[-1]), self.counts[1] + n_iterations
+        rules = self._steps, self._taps, self._edges, self._results, self._n_answers, n_iterations
+        self._touched[:] = False
+        advance(planes, self._listed.ravel(), self._due, *self._room, self.counts, self._touched, *rules)
+        self.counts[1] = end  # also where it rests sooner
+        return list(self._touched[[1, 2, -3, -2]])
+
+
+def packed(tiles: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return (rows, W) bool, of at most `SIDE` rows, as a row of blocks, (columns,) uint64."""
+    rows = np.zeros((SIDE, -(-tiles.shape[1] // SIDE)), np.uint8)
+    rows[: len(tiles)] = np.packbits(tiles, axis=1, bitorder="little")
+    return np.ascontiguousarray(rows.T).view("<u8").ravel()
+
+
+def unpacked(blocks: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Return a row of blocks, (columns,) uint64, as rows of tiles, (SIDE, columns) uint8, eight tiles in a byte."""
+    return np.ascontiguousarray(blocks, "<u8").view(np.uint8).reshape(-1, SIDE).T

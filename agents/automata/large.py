@@ -1,0 +1,274 @@
+"""`solve_large`: a certified network on one maze of a thousand million tiles, in bits, by one process or several."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from io import BytesIO
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.support.files import atomic_write, remove_partial, user_path, validated_read
+from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, checked
+
+from ..policies.registry import named_policy
+from ..runs import check_folder, number_in_environment, say
+from ..runs.stopping import asked_to_stop
+
+if TYPE_CHECKING:
+    from maze_nca_gym.mazes.tasks import Task
+
+    from ..policies.policy import Policy
+    from .automaton import Automaton
+
+STATE = "state.safetensors"
+FORMAT = "maze_nca_gym.bits.1"
+"""What the header of that file describes it under: the automaton, the maze, and the iterations so far."""
+
+
+class SolvedLarge(NamedTuple):
+    """What `solve_large` found.
+
+    Attributes:
+        answers: a file for each of the task's answers, (H, ceil(W / 8)) uint8, eight tiles in a byte from its lowest
+            bit on: `np.unpackbits(np.load(file), axis=1, count=W, bitorder="little")`.
+        drawn: the iteration in which an answer last changed.
+        still: the iteration in which anything last changed.
+        computed: how many blocks of 8 x 8 tiles this call computed, over all iterations and processes.
+    """
+
+    answers: tuple[Path, ...]
+    drawn: int
+    still: int
+    computed: int
+
+
+class Alone:
+    """A single process."""
+
+    rank, size = 0, 1
+
+    def gather(self, numbers: Iterable[int]) -> NDArray[np.int64]:
+        """Return the numbers of all processes, a row for each, (size, n) int64."""
+        return np.array([list(numbers)], np.int64)
+
+    def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:
+        """Send arrays to processes, and receive others from them in place; all are contiguous."""
+
+
+class Gloo(Alone):
+    """The processes that `torchrun` started, on one machine or several."""
+
+    def __init__(self) -> None:
+        import torch.distributed
+
+        self._torch, self._link = torch, torch.distributed
+        self._link.init_process_group("gloo", timeout=timedelta(days=1))
+        self.rank, self.size = self._link.get_rank(), self._link.get_world_size()
+
+    def gather(self, numbers: Iterable[int]) -> NDArray[np.int64]:  # noqa: D102 - see `Alone`
+        mine = self._torch.from_numpy(np.array(list(numbers), np.int64))
+        rows = [self._torch.empty_like(mine) for _ in range(self.size)]
+        self._link.all_gather(rows, mine)
+        return self._torch.stack(rows).numpy()
+
+    def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:  # noqa: D102
+        ways = ((self._link.isend, sent), (self._link.irecv, received))
+        under_way = [
+            move(self._torch.from_numpy(array.reshape(-1).view(np.uint8)), other)
+            for move, arrays in ways
+            for other, array in arrays.items()
+        ]
+        for each in under_way:
+            each.wait()
+
+    def end(self) -> None:
+        """Leave the others."""
+        self._link.destroy_process_group()
+
+
+@checked
+def solve_large(
+    policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)] = "nca-shortest-path-hinted",
+    *,
+    maze: Annotated[str | Path, Shown("FILE")],
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/large"),
+    steps: Annotated[int | None, Between(1)] = None,
+    save_every: Annotated[float, Above(0)] = 600.0,
+) -> SolvedLarge:
+    """Run a certified network on one huge maze until nothing changes, in bits and next to what changes only.
+
+    The certificate, which is made again first, proves that after each iteration the network holds what its automaton
+    holds. So the automaton's rules are computed in its place, on words of 64 bits, each a signal of a block of 8 x 8
+    tiles. A block is computed when it reads a tile that has just changed.
+
+    `torchrun --nproc-per-node 2 -m maze_nca_gym solve-large ...` shares the maze between processes, each with some of
+    its rows; with `--nnodes` also between machines, all of which see both files. The files are the same to the byte for
+    any number of processes. After a crash or Ctrl-C, the same command goes on, also with another number of processes.
+
+    >>> found = solve_large("nca-shortest-path-hinted", maze="maze.npy", out="runs/large")
+
+    Args:
+        policy: network with a certificate: a name from `policies list`, or a model file that `learn-automaton` or
+            `compile-automaton` wrote. In Python also a policy.
+        maze: array of the maze (.npy), (H, W) uint8 kinds of tile, which may be larger than the memory.
+        out: folder that receives path.npy, or a file for each of the task's answers, and state.safetensors with all
+            signals of the last iteration.
+        steps: number of iterations after which it ends if something still changes; by default it does not.
+        save_every: least number of seconds between two checkpoints.
+
+    Returns:
+        Where the answer is, and in which iterations it was complete.
+
+    Raises:
+        ValueError: a bad option or file, a network without a certificate, an automaton whose signals are pooled, or a
+            folder with the state of another maze.
+        KeyboardInterrupt: asked to stop, after saving.
+        OSError: a file could not be written.
+    """
+    check_folder("--out", Path(out))
+    from .compiling.certificate import certify, followed
+
+    name, network = named_policy(policy)
+    check(certify(network).holds, f"{name} has no certificate, so nothing says that its automaton does the same")
+    automaton = followed(network)
+    check(automaton.pooled is None and automaton.tape.bitwise, f"{automaton.name} pools a signal or adds weights: bits")
+    check(steps is not None or automaton.settles, f"{automaton.name} need not come to rest: it needs a number of steps")
+    with validated_read(maze, "is no maze"):
+        tiles: Tiles = np.load(user_path(maze), mmap_mode="r", allow_pickle=False)
+        if not isinstance(tiles, np.ndarray) or tiles.ndim != 2 or tiles.dtype != np.uint8 or not tiles.size:
+            raise ValueError("it must be one array of (H, W) uint8 kinds of tile")
+    if number_in_environment("WORLD_SIZE") == 1:
+        return run_in_bits(automaton, tiles, user_path(out), Alone(), steps, save_every)
+    check(number_in_environment("LOCAL_WORLD_SIZE", 0) > 0, "several processes have to be started by torchrun")
+    processes = Gloo()
+    try:
+        return run_in_bits(automaton, tiles, user_path(out), processes, steps, save_every)
+    finally:
+        processes.end()
+
+
+def run_in_bits(
+    automaton: Automaton, tiles: Tiles, folder: Path, processes: Alone, steps: int | None, save_every: float
+) -> SolvedLarge:
+    """Do the work of `solve_large` in one of its processes, whose rows of blocks follow those of the one before."""
+    from .bits import SIDE, Strip, unpacked
+
+    # this process's rows of the maze, in the first state or that of a checkpoint
+    rank, (height, width), state = processes.rank, tiles.shape, folder / STATE
+    n_rows, n_columns = -(-height // SIDE), -(-width // SIDE)
+    check(n_rows >= processes.size, f"{processes.size} processes need {SIDE} rows of tiles each, got {height:,} in all")
+    bounds = [n_rows * other // processes.size for other in range(processes.size + 1)]
+    first, last = bounds[rank], bounds[rank + 1]
+    maze = _identify(automaton.problem, tiles, processes, first * SIDE, last * SIDE)
+    kept, shape = {"automaton": automaton.name, "maze": maze}, [n_rows, n_columns, len(automaton.signals)]
+    strip = Strip(automaton, tiles, first, last)
+    if state.exists():
+        with validated_read(state, "is no state to go on from"), safe_open(state, "numpy") as file:
+            facts, signals = json.loads((file.metadata() or {})[FORMAT]), file.get_slice("signals")
+            if {name: facts[name] for name in kept} != kept or signals.get_shape() != shape:
+                raise ValueError("it is of another automaton or maze: give this one a folder of its own")
+            if steps is not None and facts["still"] > steps:
+                raise ValueError(f"it is {facts['still']:,} iterations on, more than {steps:,}")
+            strip.counts[1:4] = facts["still"], facts["drawn"], facts["still"]
+            for row in range(max(first - 1, 0), min(last + 1, n_rows)):
+                strip.signals[row - first + 1] = signals[row : row + 1][0]
+    elif rank == 0:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def save(drawn: int, still: int) -> None:
+        # only a state that has come to rest is kept for longer than an iteration, so `still` says which one this is
+        said = {FORMAT: json.dumps({**kept, "drawn": drawn, "still": still}, sort_keys=True)}
+        tensor = {"dtype": "U64", "shape": shape, "data_offsets": [0, 8 * prod(shape)]}
+        header = json.dumps({"__metadata__": said, "signals": tensor}).encode()
+        begin = len(header).to_bytes(8, "little") + header
+        _write(processes, bounds, state, begin, strip.signals[1:-1], 8 * prod(shape))
+
+    saved_at, rests = time.monotonic(), False
+    with asked_to_stop() as asked:
+        while not rests and strip.counts[1] != steps:
+            changed = strip.advance(SIDE if steps is None else min(SIDE, steps - int(strip.counts[1])))
+            late = rank == 0 and time.monotonic() - saved_at > save_every
+            table = processes.gather([*changed, *strip.counts, asked(), late])
+            # a row that one process keeps of another is sent anew if either has changed it
+            sent, received = dict[int, NDArray[Any]](), dict[int, NDArray[Any]]()
+            for other in {rank - 1, rank + 1} & {*range(processes.size)}:
+                halo, edge = (0, 1) if other < rank else (3, 2)
+                if table[rank, edge] or table[other, 3 - halo]:
+                    sent[other] = np.ascontiguousarray(strip.signals[edge if edge == 1 else -2])
+                if table[rank, halo] or table[other, 3 - edge]:
+                    received[other] = np.empty((n_columns, shape[2]), np.uint64)
+            processes.exchange(sent, received)
+            for other, blocks in received.items():
+                strip.replace(0 if other < rank else -1, blocks)
+            rests = not table[:, :5].any()
+            _, drawn, still, _, stops, saves = table[:, 5:].max(axis=0).tolist()
+            if stops or saves:
+                save(drawn, still)
+                saved_at = time.monotonic()
+                if rank == 0:
+                    say(f"{folder}: {table[0, 5]:,} iterations, {table[:, 4].sum():,} blocks change")
+            if stops:
+                raise KeyboardInterrupt(f"interrupted; the same command goes on from {state}")
+    # the end, and the answers
+    facts = processes.gather(strip.counts[2:])
+    drawn, still, _ = facts.max(axis=0).tolist()
+    save(drawn, still)
+    answers = list[Path]()
+    for signal, answer in zip(automaton.answers, automaton.problem.answers, strict=True):
+        answers.append(folder / f"{answer}.npy")
+        header = BytesIO()
+        np.lib.format.write_array_header_1_0(
+            header, {"descr": "|u1", "fortran_order": False, "shape": (height, n_columns)}
+        )
+        rows = (unpacked(row) for row in strip.signals[1:-1, :, signal])
+        _write(processes, bounds, answers[-1], header.getvalue(), rows, height * n_columns)
+    processes.gather([])  # all files are written
+    return SolvedLarge(tuple(answers), drawn, still, int(facts[:, 2].sum()))
+
+
+def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) -> list[int]:
+    """Return the size and a checksum of a maze, of which each process reads some rows.
+
+    Raises:
+        ValueError: tiles that the task does not have, or another number of sources and targets than one.
+    """
+    marks, counts = 0, np.zeros(256, np.int64)
+    for row in range(begin, min(end, len(tiles))):
+        marks += zlib.crc32(tiles[row].tobytes(), row)
+        counts += np.bincount(tiles[row], minlength=256)
+    marks, *n_of = processes.gather([marks, *counts]).sum(axis=0).tolist()
+    most = max(kind for kind in range(256) if n_of[kind])
+    check(most < task.n_tiles, f"tiles of the task {task.name!r} are 0 to {task.n_tiles - 1}, got {most}")
+    ends = (n_of[Tile.SOURCE], n_of[Tile.TARGET]) if task.has_endpoints else (1, 1)
+    check(ends == (1, 1), f"the maze must have one source and one target, got {ends[0]:,} and {ends[1]:,}")
+    return [*tiles.shape, marks]
+
+
+def _write(
+    processes: Alone, bounds: list[int], path: Path, header: bytes, rows: Iterable[NDArray[Any]], n_bytes: int
+) -> None:
+    """Let the first process write a file: a header, and so many bytes of the rows of all, which are equally long."""
+    if processes.rank:
+        for row in rows:
+            processes.exchange({0: np.ascontiguousarray(row)}, {})
+        return
+    remove_partial(path)
+    with atomic_write(path) as file:
+        file.write(header)
+        for row in rows:
+            got = np.ascontiguousarray(row)
+            n_bytes -= file.write(got.tobytes()[:n_bytes])
+        for other in range(1, processes.size):
+            for _ in range(bounds[other + 1] - bounds[other]):
+                processes.exchange({}, {other: got})
+                n_bytes -= file.write(got.tobytes()[:n_bytes])
