@@ -128,10 +128,10 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
 
 
 class Strip:
-    """Some rows of blocks of a maze, with one above and one below that belong to others, and the automaton on them.
+    """Some rows of blocks of a maze, with two above and two below that belong to others, and the automaton on them.
 
-    An error from beyond these two comes one row of tiles farther in each iteration, so after `SIDE` iterations the
-    strip's own rows are still right, and then the two have to be given anew.
+    The outer rows stay as they were given, and those next to its own are computed too. So what is out of date comes a
+    row of tiles nearer in each iteration, and its own rows are right for `SIDE` iterations.
 
     Args:
         automaton: an automaton without a pooled signal, whose rules are made of `&`, `|`, `^` and `~`.
@@ -139,7 +139,7 @@ class Strip:
         first, last: the strip's rows of blocks, without the last.
 
     Attributes:
-        signals: (2 + rows, columns, S) uint64, its blocks, and those that belong to others first and last.
+        signals: (rows + 4, columns, S) uint64, its blocks, and those that belong to others first and last.
         counts: what `advance` counts.
     """
 
@@ -147,11 +147,11 @@ class Strip:
         kinds, signals = len(automaton.kinds), len(automaton.signals)
         rows, columns = last - first + 4, -(-tiles.shape[1] // SIDE) + 2
         self._state = np.zeros((rows, columns, kinds + signals), np.uint64)
-        for row in range(max(first - 1, 0), min(last + 1, -(-len(tiles) // SIDE))):
+        for row in range(max(first - 2, 0), min(last + 2, -(-len(tiles) // SIDE))):
             some = np.asarray(tiles[row * SIDE : (row + 1) * SIDE])
             for kind in automaton.kinds:
                 self._state[row - first + 2, 1:-1, kind] = packed(some == kind)
-        self.signals = self._state[1:-1, 1:-1, kinds:]
+        self.signals = self._state[:, 1:-1, kinds:]
         self.counts, self._touched = np.zeros(5, np.int64), np.zeros(rows, np.bool_)
         # Memory that is never written to takes no room, so there may be a place for every block.
         n = rows * columns
@@ -175,28 +175,27 @@ class Strip:
         self.wake(1, rows - 1)
 
     def wake(self, first: int, last: int) -> None:
-        """Let all blocks of some rows, without the last, be computed next; one that needs no computing stays as it is.
-
-        Rows count from the frame, which is above the row that belongs to others.
-        """
+        """Let all blocks of some rows, without the last, be computed next; those that are right stay as they are."""
         rows, columns = np.nonzero(~self._listed[first:last])
         n_due = self.counts[0]
         self._due[n_due : n_due + len(rows)] = (first + rows) * self._listed.shape[1] + columns
         self._listed[first:last], self.counts[0] = True, n_due + len(rows)
 
-    def replace(self, row: int, signals: NDArray[np.uint64]) -> None:
-        """Give it the row that belongs to others above, 0, or below, -1: (columns, S) uint64."""
-        self.signals[row] = signals
-        self.wake(1, 3) if row == 0 else self.wake(len(self.signals) - 1, len(self.signals) + 1)
+    def replace(self, above: bool, signals: NDArray[np.uint64]) -> None:
+        """Give it the two rows that belong to others above or below, (2, columns, S) uint64."""
+        rows, last = (slice(0, 2), 3) if above else (slice(-2, None), len(self.signals) - 1)
+        self.signals[rows] = signals
+        self.wake(last - 2, last)
 
     def advance(self, n_iterations: int) -> list[bool]:
-        """Iterate so often; return whether anything changed in the row above, the first, the last and the one below."""
+        """Iterate so often; return whether anything changed in the row above, the first two, the last two and below."""
         planes, end = self._state.reshape(-1, self._state.shape[-1]), self.counts[1] + n_iterations
         rules = self._steps, self._taps, self._edges, self._results, self._n_answers, n_iterations
         self._touched[:] = False
         advance(planes, self._listed.ravel(), self._due, *self._room, self.counts, self._touched, *rules)
         self.counts[1] = end  # also where it rests sooner
-        return list(self._touched[[1, 2, -3, -2]])
+        above, *first, others, last, below = self._touched[[1, 2, 3, -4, -3, -2]]
+        return [above, any(first), others or last, below]
 
 
 def packed(tiles: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -166,7 +166,8 @@ def run_in_bits(
     # this process's rows of the maze, in the first state or that of a checkpoint
     rank, (height, width), state = processes.rank, tiles.shape, folder / STATE
     n_rows, n_columns = -(-height // SIDE), -(-width // SIDE)
-    check(n_rows >= processes.size, f"{processes.size} processes need {SIDE} rows of tiles each, got {height:,} in all")
+    if n_rows < 2 * processes.size and processes.size > 1:
+        raise ValueError(f"{processes.size} processes need {2 * SIDE} rows of tiles each, got {height:,} in all")
     bounds = [n_rows * other // processes.size for other in range(processes.size + 1)]
     first, last = bounds[rank], bounds[rank + 1]
     maze = _identify(automaton.problem, tiles, processes, first * SIDE, last * SIDE)
@@ -180,8 +181,8 @@ def run_in_bits(
             if steps is not None and facts["still"] > steps:
                 raise ValueError(f"it is {facts['still']:,} iterations on, more than {steps:,}")
             strip.counts[1:4] = facts["still"], facts["drawn"], facts["still"]
-            for row in range(max(first - 1, 0), min(last + 1, n_rows)):
-                strip.signals[row - first + 1] = signals[row : row + 1][0]
+            for row in range(max(first - 2, 0), min(last + 2, n_rows)):
+                strip.signals[row - first + 2] = signals[row : row + 1][0]
     elif rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -191,7 +192,7 @@ def run_in_bits(
         tensor = {"dtype": "U64", "shape": shape, "data_offsets": [0, 8 * prod(shape)]}
         header = json.dumps({"__metadata__": said, "signals": tensor}).encode()
         begin = len(header).to_bytes(8, "little") + header
-        _write(processes, bounds, state, begin, strip.signals[1:-1], 8 * prod(shape))
+        _write(processes, bounds, state, begin, strip.signals[2:-2], 8 * prod(shape))
 
     saved_at, rests = time.monotonic(), False
     with asked_to_stop() as asked:
@@ -199,24 +200,24 @@ def run_in_bits(
             changed = strip.advance(SIDE if steps is None else min(SIDE, steps - int(strip.counts[1])))
             late = rank == 0 and time.monotonic() - saved_at > save_every
             table = processes.gather([*changed, *strip.counts, asked(), late])
-            # a row that one process keeps of another is sent anew if either has changed it
+            # what one process keeps of another is sent anew if either has changed it
             sent, received = dict[int, NDArray[Any]](), dict[int, NDArray[Any]]()
             for other in {rank - 1, rank + 1} & {*range(processes.size)}:
                 halo, edge = (0, 1) if other < rank else (3, 2)
                 if table[rank, edge] or table[other, 3 - halo]:
-                    sent[other] = np.ascontiguousarray(strip.signals[edge if edge == 1 else -2])
+                    sent[other] = np.ascontiguousarray(strip.signals[2:4] if edge == 1 else strip.signals[-4:-2])
                 if table[rank, halo] or table[other, 3 - edge]:
-                    received[other] = np.empty((n_columns, shape[2]), np.uint64)
+                    received[other] = np.empty((2, *shape[1:]), np.uint64)
             processes.exchange(sent, received)
             for other, blocks in received.items():
-                strip.replace(0 if other < rank else -1, blocks)
-            rests = not table[:, :5].any()
-            _, drawn, still, _, stops, saves = table[:, 5:].max(axis=0).tolist()
+                strip.replace(other < rank, blocks)
+            iteration, drawn, still, _, stops, saves = table[:, 5:].max(axis=0).tolist()
+            rests = still < iteration
             if stops or saves:
                 save(drawn, still)
                 saved_at = time.monotonic()
                 if rank == 0:
-                    say(f"{folder}: {table[0, 5]:,} iterations, {table[:, 4].sum():,} blocks change")
+                    say(f"{folder}: {iteration:,} iterations, {table[:, 4].sum():,} blocks change")
             if stops:
                 raise KeyboardInterrupt(f"interrupted; the same command goes on from {state}")
     # the end, and the answers
@@ -230,7 +231,7 @@ def run_in_bits(
         np.lib.format.write_array_header_1_0(
             header, {"descr": "|u1", "fortran_order": False, "shape": (height, n_columns)}
         )
-        rows = (unpacked(row) for row in strip.signals[1:-1, :, signal])
+        rows = (unpacked(row) for row in strip.signals[2:-2, :, signal])
         _write(processes, bounds, answers[-1], header.getvalue(), rows, height * n_columns)
     processes.gather([])  # all files are written
     return SolvedLarge(tuple(answers), drawn, still, int(facts[:, 2].sum()))

@@ -168,6 +168,7 @@ COMMANDS = Commands(
     "Mazes in which each step is one iteration of a neural cellular automaton.",
     {
         "solve": Command(solve.run, agents.solve, ("all-shortest-paths --n 1000", "--generator perfect --size 31")),
+        "solve-large": Command(solve.run_large, agents.solve_large, ("--maze maze.npy --out runs/large",)),
         "play": Command(solve.run_window, agents.play, ("nca-shortest-path-healing",)),
         "train": Command(train.run, agents.train, ("guided --out runs/mine", "fast --sizes 8,12 --n-updates 1000")),
         "compile-automaton": Command(automata.run_compile, agents.compile_automaton, ("life --out runs/life",)),

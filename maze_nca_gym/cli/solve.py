@@ -1,11 +1,12 @@
-"""`maze-nca-gym solve` and `play`: what they print."""
+"""`maze-nca-gym solve`, `solve-large` and `play`: what they print."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.agents import play, solve
+from maze_nca_gym.agents import play, solve, solve_large
+from maze_nca_gym.agents.runs import number_in_environment
 from maze_nca_gym.cli.output import FAILED, complain, tell
 
 
@@ -29,6 +30,16 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
         return 0
     complain(f"{solved.name} is exact, yet finished without a solution on {wrong:,} of {n_levels:,} levels")
     return FAILED
+
+
+def run_large(*, out: Path = Path("runs/large"), **options: Any) -> int:
+    """Print when the answer was complete, and when nothing changed any more."""
+    found = solve_large(out=out, **options)
+    if number_in_environment("RANK", 0) == 0:  # only one of torchrun's processes prints the result
+        print(f"complete after {found.drawn:,} iterations, at rest after {found.still:,}")
+        print(f"{found.computed:,} blocks of 8 x 8 tiles computed")
+        tell(f"results: {', '.join(map(str, found.answers))}, {out / 'state.safetensors'}")
+    return 0
 
 
 def run_window(**options: Any) -> int:

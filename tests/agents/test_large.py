@@ -49,7 +49,10 @@ class Threads(large.Alone):
 def shared(automaton, tiles, folder, size, steps=None, save_every=1e9):
     """Solve a maze in so many threads; return what the first one found."""
     boxes, barrier, table, found = (
-        {(a, b): Queue() for a in range(size) for b in range(size)}, threading.Barrier(size), [None] * size, [None] * size
+        {(a, b): Queue() for a in range(size) for b in range(size)},
+        threading.Barrier(size),
+        [None] * size,
+        [None] * size,
     )
 
     def work(rank):
