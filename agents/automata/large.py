@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.support.files import atomic_write, remove_partial, user_path, validated_read
@@ -138,18 +138,21 @@ def solve_large(
     check_folder("--out", Path(out))
     from .compiling.certificate import certify, followed
 
-    name, network = named_policy(policy)
-    check(certify(network).holds, f"{name} has no certificate, so nothing says that its automaton does the same")
-    automaton = followed(network)
-    check(automaton.pooled is None and automaton.tape.bitwise, f"{automaton.name} pools a signal or adds weights: bits")
-    check(steps is not None or automaton.settles, f"{automaton.name} need not come to rest: it needs a number of steps")
     with validated_read(maze, "is no maze"):
         tiles: Tiles = np.load(user_path(maze), mmap_mode="r", allow_pickle=False)
         if not isinstance(tiles, np.ndarray) or tiles.ndim != 2 or tiles.dtype != np.uint8 or not tiles.size:
             raise ValueError("it must be one array of (H, W) uint8 kinds of tile")
-    if number_in_environment("WORLD_SIZE") == 1:
+    several = number_in_environment("WORLD_SIZE") > 1
+    started = not several or number_in_environment("LOCAL_WORLD_SIZE", 0) > 0
+    check(started, "several processes have to be started by torchrun")
+    name, network = named_policy(policy)
+    check(certify(network).holds, f"{name} has no certificate, so nothing says that its automaton does the same")
+    automaton = followed(network)
+    able = automaton.pooled is None and automaton.tape.bitwise
+    check(able, f"{automaton.name} pools a signal or adds weights, which is not done in bits")
+    check(steps is not None or automaton.settles, f"{automaton.name} need not come to rest: it needs a number of steps")
+    if not several:
         return run_in_bits(automaton, tiles, user_path(out), Alone(), steps, save_every)
-    check(number_in_environment("LOCAL_WORLD_SIZE", 0) > 0, "several processes have to be started by torchrun")
     processes = Gloo()
     try:
         return run_in_bits(automaton, tiles, user_path(out), processes, steps, save_every)
@@ -174,7 +177,11 @@ def run_in_bits(
     kept, shape = {"automaton": automaton.name, "maze": maze}, [n_rows, n_columns, len(automaton.signals)]
     strip = Strip(automaton, tiles, first, last)
     if state.exists():
-        with validated_read(state, "is no state to go on from"), safe_open(state, "numpy") as file:
+        with validated_read(state, "is no state to go on from"):
+            try:
+                file = safe_open(state, "numpy")
+            except SafetensorError as error:
+                raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
             facts, signals = json.loads((file.metadata() or {})[FORMAT]), file.get_slice("signals")
             if {name: facts[name] for name in kept} != kept or signals.get_shape() != shape:
                 raise ValueError("it is of another automaton or maze: give this one a folder of its own")

@@ -1,15 +1,13 @@
-"""A certified network on one maze in bits: what its rollout in floats draws, whoever shares the work."""
+"""A certified network on one huge maze in bits: what its rollout in floats draws, whoever shares the work."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import signal
 import subprocess
 import sys
 import threading
 import time
 from queue import Queue
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +15,11 @@ import torch
 from maze_samples import sample
 from tables import for_each, refused
 
+from experiments.scaling.huge import shortest_path as searched
 from maze_nca_gym.agents import load, rollout, solve_large
-from maze_nca_gym.agents.automata import AUTOMATA, large
+from maze_nca_gym.agents.automata import AUTOMATA, bits, large
+from maze_nca_gym.agents.automata.compiling import certificate
+from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.mazes import one_hot, solvers
 from maze_nca_gym.mazes.levels import clear_endpoints
 
@@ -27,7 +28,7 @@ SHORTEST_PATH = AUTOMATA["shortest-path"]
 
 
 class Threads(large.Alone):
-    """A process that is a thread of this one; each has the same boxes for what goes from one to another."""
+    """A process that is a thread of this one; `boxes` hold what goes from one to another."""
 
     def __init__(self, rank, size, boxes, barrier, table):
         self.rank, self.size, self.boxes, self.barrier, self.table = rank, size, boxes, barrier, table
@@ -46,26 +47,21 @@ class Threads(large.Alone):
             array[...] = self.boxes[other, self.rank].get()
 
 
-def shared(automaton, tiles, folder, size, steps=None, save_every=1e9):
-    """Solve a maze in so many threads; return what the first one found."""
-    boxes, barrier, table, found = (
-        {(a, b): Queue() for a in range(size) for b in range(size)},
-        threading.Barrier(size),
-        [None] * size,
-        [None] * size,
-    )
+def shared(automaton, tiles, folder, size, steps=None):
+    """Solve a maze in so many threads; return what they found."""
+    boxes, barrier = {(i, j): Queue() for i in range(size) for j in range(size)}, threading.Barrier(size)
+    table, found = [None] * size, [None] * size
 
     def work(rank):
-        found[rank] = large.run_in_bits(
-            automaton, tiles, folder, Threads(rank, size, boxes, barrier, table), steps, save_every
-        )
+        mine = Threads(rank, size, boxes, barrier, table)
+        found[rank] = large.run_in_bits(automaton, tiles, folder, mine, steps, 1e9)
 
     threads = [threading.Thread(target=work, args=(rank,), daemon=True) for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({each for each in found}) == 1
+    assert len(set(found)) == 1
     return found[0]
 
 
@@ -73,23 +69,127 @@ def contents(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def drawn(file, width):
+def drawn(found, width):
+    (file,) = found.answers
     return np.unpackbits(np.load(file), axis=1, count=width, bitorder="little").astype(bool)
 
 
-def maze(seed, family, height, width):
-    return sample(np.random.default_rng(seed), family, 1, height, width)[0]
+def maze(family, height, width):
+    return sample(np.random.default_rng(0), family, 1, height, width)[0]
+
+
+class TestInBits:
+    @pytest.mark.parametrize("family", ["random 0.3", "perfect"])
+    def test_the_path_is_that_of_the_solver_and_the_rollout_in_floats(self, tmp_path, family):
+        tiles, policy = maze(family, 61, 83), load(POLICY)
+        assert certificate.followed(policy) is SHORTEST_PATH
+        path = solvers.shortest_path(tiles)
+        found = shared(SHORTEST_PATH, tiles, tmp_path / "out", 1)
+        assert np.array_equal(drawn(found, 83), path)
+        assert found.drawn == 2 * path.sum() <= found.still  # as many moves as tiles but one, and two more iterations
+        when = [found.drawn // 2 + 5, found.drawn - 1, found.drawn]
+        for steps, states in zip(when, rollout(policy, torch.from_numpy(one_hot(tiles[None])), when), strict=True):
+            partly = shared(SHORTEST_PATH, tiles, tmp_path / str(steps), 1, steps)
+            assert np.array_equal(drawn(partly, 83), states[0, 0] > 0.5), steps
+            assert partly.still == steps
+        assert searched(tiles)[1] == path.sum() - 1
+        assert np.array_equal(searched(tiles)[0], np.load(found.answers[0]))
+
+    @for_each("name", ["shortest-path", "reachable", "dead-ends", "life", "first-passage", "wall-follower"])
+    def test_every_signal_is_that_of_the_rules_at_every_iteration(self, name):
+        automaton, tiles = AUTOMATA[name], maze("random 0.3", 21, 30)
+        tiles = tiles if automaton.problem.has_endpoints else clear_endpoints(tiles[None])[0]
+        strip = bits.Strip(automaton, tiles, 0, 3)
+        for states in automaton.trace(tiles[None]):
+            for signal in automaton.signals:
+                blocks = np.concatenate([bits.unpacked(row) for row in strip.signals[2:-2, :, signal]])[:21]
+                assert np.array_equal(np.unpackbits(blocks, axis=1, count=30, bitorder="little"), states[0, signal])
+            strip.advance(1)
+
+    @pytest.mark.parametrize(
+        ("name", "family"), [("shortest-path", "perfect"), ("shortest-path", "random 0.3"), ("life", "random 0.3")]
+    )
+    def test_the_files_are_the_same_for_any_number_of_processes_and_after_a_stop(self, tmp_path, name, family):
+        automaton, tiles = AUTOMATA[name], maze(family, 150, 90)
+        if not automaton.problem.has_endpoints:
+            tiles = clear_endpoints(tiles[None])[0]
+        end = None if automaton.settles else 150
+        alone = shared(automaton, tiles, tmp_path / "1", 1, end)
+        for size in (2, 4, 9):
+            shared(automaton, tiles, tmp_path / str(size), size, end)
+            assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
+        for steps, size in ((3, 1), (67, 4), (end, 2), (end, 1)):  # stopped, and continued by others
+            found = shared(automaton, tiles, tmp_path / "stopped", size, steps)
+        assert contents(tmp_path / "stopped") == contents(tmp_path / "1")
+        assert found[1:3] == alone[1:3]
+
+    def test_a_maze_of_another_task_or_another_state_is_refused(self, tmp_path):
+        tiles, other = maze("random 0.3", 20, 20), maze("perfect", 20, 20)
+
+        def solve(tiles, automaton=SHORTEST_PATH, steps=None, processes=None):
+            return large.run_in_bits(automaton, tiles, tmp_path, processes or large.Alone(), steps, 1e9)
+
+        solve(tiles)
+        for found, message in (
+            (other, "state.safetensors is no state to go on from: it is of another automaton or maze"),
+            (np.where(tiles == 1, 7, tiles).astype(np.uint8), "tiles of the task 'shortest-path' are 0 to 3, got 7"),
+            (clear_endpoints(tiles[None])[0], "the maze must have one source and one target, got 0 and 0"),
+        ):
+            refused(message, solve, found)
+        refused("is no state to go on from: it is 52 iterations on, more than 9", solve, tiles, steps=9)
+        refused("is no state to go on from", solve, tiles, AUTOMATA["reachable"])
+        refused(
+            "2 processes need 16 rows of tiles each, got 20 in all", solve, tiles, processes=Threads(0, 2, *[None] * 3)
+        )
+        (tmp_path / large.STATE).write_bytes(b"no state")
+        refused("state.safetensors is no state to go on from", solve, tiles)
 
 
 class TestSolveLarge:
-    def test_the_path_is_that_of_the_solver_and_of_the_network_in_floats(self, tmp_path):
-        tiles = maze(0, "random 0.3", 61, 83)
+    def test_a_network_is_run_if_its_certificate_holds(self, tmp_path):
+        (model, _), tiles = compile_weights(AUTOMATA["reachable"]), maze("random 0.3", 30, 40)
         np.save(tmp_path / "maze.npy", tiles)
-        found = solve_large(POLICY, maze=tmp_path / "maze.npy", out=tmp_path / "out")
-        path = solvers.shortest_path(tiles)
-        assert (drawn(*found.answers, 83) == path).all()
-        assert found.drawn == 2 * (path.sum() - 1) + 2 <= found.still
-        for steps in (9, 20, found.drawn - 1):
-            partly = solve_large(POLICY, maze=tmp_path / "maze.npy", out=tmp_path / str(steps), steps=steps)
-            states = rollout(load(POLICY), torch.from_numpy(one_hot(tiles[None])), steps)
-            print(type(states))
+        found = solve_large(model, maze=tmp_path / "maze.npy", out=tmp_path / "out")
+        assert np.array_equal(drawn(found, 40), solvers.distances(tiles) >= 0)
+        with torch.no_grad():
+            model.biases[0][0] += 1
+        refused("has no certificate", solve_large, model, maze=tmp_path / "maze.npy", out=tmp_path / "out")
+
+    def test_bad_input_is_refused_before_anything_is_written(self, tmp_path, monkeypatch):
+        file, out = tmp_path / "maze.npy", tmp_path / "out"
+        for content in (np.zeros((2, 3, 4), np.uint8), np.zeros((3, 4)), np.zeros((0, 4), np.uint8)):
+            np.save(file, content)
+            refused("maze.npy is no maze: it must be one array", solve_large, maze=file, out=out)
+        file.write_bytes(b"no array")
+        refused("maze.npy is no maze", solve_large, maze=file, out=out)
+        np.save(file, maze("random 0.3", 20, 20))
+        refused("a certificate is for networks", solve_large, "nca-shortest-path", maze=file, out=out)
+        monkeypatch.setattr(certificate, "certify", lambda network: SimpleNamespace(holds=True))
+        refused("pools a signal", solve_large, "nca-shortest-path-healing-hinted", maze=file, out=out)
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        refused("several processes have to be started by torchrun", solve_large, maze=file, out=out)
+        assert not out.exists()
+
+    @pytest.mark.slow
+    def test_processes_of_torchrun_that_are_killed_go_on_to_the_same_files(self, tmp_path):
+        np.save(tmp_path / "maze.npy", maze("perfect", 301, 301))
+
+        def command(n, out):
+            run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(n), "-m", "maze_nca_gym"]
+            return [sys.executable, *run, "solve-large", "--maze", "maze.npy", "--out", out, "--save-every", "0.01"]
+
+        def solve(n, out):
+            subprocess.run(command(n, out), cwd=tmp_path, check=True, timeout=600)
+
+        for n in (1, 2, 4):
+            solve(n, str(n))
+            assert contents(tmp_path / str(n)) == contents(tmp_path / "1")
+        killed = subprocess.Popen(command(2, "killed"), cwd=tmp_path)
+        while not (tmp_path / "killed" / large.STATE).exists():
+            assert killed.poll() is None
+            time.sleep(0.01)
+        killed.kill()
+        killed.wait()
+        assert not (tmp_path / "killed" / "path.npy").exists()
+        solve(4, "killed")
+        assert contents(tmp_path / "killed") == contents(tmp_path / "1")
