@@ -238,6 +238,7 @@ FIRST = {
     "levels show": {"source": "FourRooms"},
     "policies show": {"name": "depth-first"},
     "check-refutations": {"folder": "lemmas", "signatures": "eo"},
+    "solve-large": {"maze": "maze.npy"},
 }
 """What a command needs."""
 
