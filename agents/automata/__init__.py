@@ -8,6 +8,7 @@ rules, automaton, registry    what a tile computes from its neighbours, step by 
 theorem, guessing             what signals are after t iterations, said or found out
 growing                       the automaton of a task whose solver is a fixpoint
 prover, trial, proof          lemmas that z3 proves, runs on small mazes, and the verdict
+bits, large                   an automaton on words of 64 bits, and a certified network on one huge maze
 compiling                     networks that do what an automaton does, written or learned, with a certificate
 
 This package is the public door of these; what runs them is in `maze_nca_gym.agents`. Importing it loads none of its
