@@ -128,6 +128,6 @@ def plays(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs draw nothing, which takes longest; pictures have tests of their own."""
-    for name in ("training.figures.draw_rollouts", "training.figures.draw_curves"):
+    for name in ("training.figures.draw_rollouts", "training.curves.draw_curves"):
         monkeypatch.setattr(f"maze_nca_gym.agents.{name}", lambda *_: None)
     monkeypatch.setattr("maze_nca_gym.agents.evolution.figures.draw_evolution", lambda *_: None)

@@ -1,135 +1,21 @@
-"""The pictures of a run: its curves, and example rollouts on levels that it never trains on."""
+"""Example rollouts of a run, on levels that it never trains on."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.families import validation_levels
 from maze_nca_gym.mazes.scoring import lengths_of, score
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
 
-from ..evaluation.drawing import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, fraction_axis
 from ..policies.policy import Policy
 from ..rollouts import Batch, default_steps, encode, iterate, path_of
-from ..runs import Line
 from .config import TrainingConfig
 from .data import concatenate, validation_batch, with_solutions
 from .losses import counted_iterations
-
-OWN_STYLE = {"axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
-METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
-LENGTH = "mean_solution_length"
-UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
-"""Units of time in seconds; the largest is used of which the run took at least `FEWEST`."""
-MANY = 40
-"""Number of points from which a curve has no markers."""
-CLOSE, VERY_CLOSE = 1e4, 5
-"""Losses within these factors have ticks at 2 and 5 too: over more powers of ten matplotlib draws none, over fewer it
-draws many at even distances."""
-SMOOTHED = 0.04
-"""Part of the run over which the training loss is averaged."""
-APART = 0.03
-"""Least distance between two ticks of time, as a part of the width: slow first updates would crowd them."""
-
-
-def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
-    """Write losses, validation and learning rate against updates and time as a PNG file; returns its path.
-
-    Losses have panels of their own: the training loss is over several iterations, and has whatever else is taught. If
-    the levels evolve, another panel shows the mean length of their solutions.
-
-    Args:
-        lines: at least one, in the order of updates.
-        title: the title above the panels.
-        path: the file.
-    """
-    # a column for each name, of the lines that have it
-    columns: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
-    for name in ("loss", "valid_loss", *METRICS, LENGTH, "learning_rate", "seconds"):
-        pairs = [(line["update"], line[name]) for line in lines if name in line]
-        updates, values = np.array(pairs, dtype=float).reshape(-1, 2).T
-        columns[name] = updates, values
-
-    def plot(axes: Axes, name: str, colour: str, label: str, values: NDArray[np.float64] | None = None) -> None:
-        x, y = columns[name]
-        style: dict[str, Any] = {"linewidth": 2, "marker": "o" if len(x) < MANY else "", "markersize": 4.5}
-        curve(axes, x, y if values is None else values, color=colour, label=label, **style)
-
-    # the panels, from top to bottom: losses, validation, lengths of solutions, rate
-    evolving = len(columns[LENGTH][0]) > 0
-    heights = (2, 2, 3, *((1.7,) if evolving else ()), 1.4)
-    with figure(path, 9, 1.6 + sum(heights), title, style=OWN_STYLE) as drawn:
-        loss, valid, validation, *lengths, rate = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-        loss.plot(*columns["loss"], color=BLUE, alpha=0.25, linewidth=1)
-        plot(loss, "loss", BLUE, "", _smooth(columns["loss"][1]))
-        plot(valid, "valid_loss", VERMILION, "")
-        loss.set_ylabel("training loss,\nsmoothed")
-        valid.set_ylabel("validation loss,\nlast iteration")
-        for axes in (each for each in (loss, valid) if each.dataLim.minposy < math.inf):  # else it has no powers of ten
-            axes.set_yscale("log")
-            least, most = axes.get_ylim()
-            of_powers = LogLocator(subs=(1, 2, 5) if most < CLOSE * least else (1,))
-            axes.yaxis.set_major_locator(MaxNLocator(4) if most < VERY_CLOSE * least else of_powers)
-            axes.yaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-        for name, colour in METRICS.items():
-            values = columns[name][1]
-            plot(validation, name, colour, name + (f" {values[-1]:.1%}".replace("%", " %") if len(values) else ""))
-        validation.set_ylabel("validation")
-        fraction_axis(validation)
-        validation.legend(loc="best")
-        for axes in lengths:
-            plot(axes, LENGTH, BLUE, "")
-            axes.set_ylabel("solution length\n(training)")
-        rate.plot(*columns["learning_rate"], color=GREY, linewidth=2)
-        rate.set(
-            ylabel="learning rate", xlabel="updates", xlim=(-0.01 * lines[-1]["update"], 1.01 * lines[-1]["update"])
-        )
-        rate.set_ylim(bottom=0)
-        rate.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2), useMathText=True)
-        count_axis(rate.xaxis, 9)
-        _add_time(loss, *columns["seconds"])
-        drawn.align_ylabels()
-    return path
-
-
-def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the geometric mean of a window around each value; windows shrink towards the ends, to stay centred."""
-    reach = math.floor(SMOOTHED * len(values) / 2)
-    sums = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(values, 1e-12)))])
-    places = np.arange(len(values))
-    room = np.minimum(reach, np.minimum(places, len(values) - 1 - places))
-    means: NDArray[np.float64] = np.exp((sums[places + room + 1] - sums[places - room]) / (2 * room + 1))
-    return means
-
-
-def _add_time(axes: Axes, updates: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
-    """Add an axis above the panels with the time that the updates took.
-
-    Only this axis shows measured time, so it alone differs between two runs of one configuration.
-    """
-    unit, length = next(unit for unit in UNITS if seconds[-1] >= unit[1] * FEWEST or unit is UNITS[-1])
-    times = np.concatenate([[0.0], seconds / length])
-    ticks = [tick for tick in MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, times[-1]) if 0 <= tick <= times[-1]]
-    places = np.interp(ticks, times, np.concatenate([[0.0], updates]))
-    kept: list[int] = []
-    for i, place in enumerate(places):
-        if not kept or place - places[kept[-1]] >= APART * updates[-1]:
-            kept.append(i)
-    above = axes.secondary_xaxis("top")
-    above.set_xticks(places[kept], [f"{ticks[i]:g}" for i in kept])
-    above.set_xlabel(unit, color=GREY)
-    above.tick_params(colors=GREY)
-
 
 ROWS = 4
 CANDIDATES = 64

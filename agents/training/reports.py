@@ -31,7 +31,7 @@ def reporting(
     *,
     tensorboard: bool = False,
 ) -> Iterator[Report]:
-    """Write metrics, `curves.png`, `rollouts.png` and, if asked for, TensorBoard's events; show a progress line.
+    """Write metrics, `curves.png`, `rollouts.png` and, with `tensorboard`, events for it; show a progress line.
 
     Args:
         run: the folder of the run, which has begun.
@@ -50,20 +50,22 @@ def reporting(
     drawn_at, n_drawn, lines = -EVERY, 0, run.lines
 
     def draw(policy: Policy | None = None) -> None:
-        """Draw what the policy does, if one is given, and the curves, if there are new lines; this loads matplotlib."""
+        """Draw what the policy does, if one is given, and the curves, if there are new lines."""
         nonlocal drawn_at, n_drawn
-        if policy is None and len(lines) == n_drawn:
+        if not lines:
             return
-        from .figures import draw_curves, draw_rollouts
-
         title = (
             f"{config.model.model}, {config.model.n_channels} channels, {config.task}: update "
             f"{int(lines[-1]['update']):,} of {config.n_updates:,}, {duration(lines[-1]['seconds'])}"
         )
         if policy is not None:
+            from .figures import draw_rollouts
+
             draw_rollouts(policy, config, title, run.path / ROLLOUTS)
             drawn_at = time.monotonic()
-        if len(lines) > n_drawn:
+        if len(lines) > max(n_drawn, 1):  # a single line is no curve, and need not wait for matplotlib
+            from .curves import draw_curves
+
             draw_curves(lines, title, run.path / CURVES)
             n_drawn = len(lines)
 

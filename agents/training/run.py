@@ -45,9 +45,10 @@ def train(
 
     Ctrl-C saves and ends the run; the same command or call continues it, or reads the policy of a finished run. With a
     larger n_updates, a finished run goes on from its weights, with a fresh optimiser and the schedule from its start.
-    The folder receives model.safetensors, which can be used wherever a policy is named, metrics.jsonl, curves.png,
-    rollouts.png, config.json and, until the run is finished, checkpoint.safetensors. If the levels evolve, it also
-    receives population.npz, a set of levels, at the end. Processes that `torchrun` starts share the work.
+    The folder receives model.safetensors, which can be used wherever a policy is named, metrics.jsonl, curves.png once
+    there are two lines of metrics, rollouts.png, config.json and, until the run is finished, checkpoint.safetensors. If
+    the levels evolve, it also receives population.npz, a set of levels, at the end. Processes that `torchrun` starts
+    share the work.
 
     >>> policy = train("fast", out="runs/mine", n_updates=1000)
 

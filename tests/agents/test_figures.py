@@ -28,7 +28,7 @@ from maze_nca_gym.agents.evaluation.drawing import (
 )
 from maze_nca_gym.agents.evaluation.figures import _Looks
 from maze_nca_gym.agents.evaluation.leaderboard import figures as leaderboard_figures
-from maze_nca_gym.agents.training import figures as training_figures
+from maze_nca_gym.agents.training import curves
 from maze_nca_gym.support.options import options_of_call
 
 LONG = "runs/sweeps/guided-lr=0.003-channels=32-seed={}-with-a-name-as-long-as-that/model.safetensors"
@@ -148,14 +148,14 @@ def test_losses_of_training_and_validation_have_axes_of_their_own(tmp_path, monk
     line = {"loss": 0.4, "valid_loss": 0.03, "accuracy": 0.5, "optimal": 0.1, "complete": 0.1, "learning_rate": 0.01}
     lines = [{"update": n, "seconds": 0.1 * n, **line} for n in (10, 20)]
     path = tmp_path / "curves.png"
-    drawn = drawn_by(monkeypatch, training_figures, training_figures.draw_curves, lines, "a title", path)
+    drawn = drawn_by(monkeypatch, curves, curves.draw_curves, lines, "a title", path)
     shown = {axes.get_ylabel(): axes for axes in drawn.axes}
     values = {name: {y for each in axes.lines for y in each.get_ydata()} for name, axes in shown.items()}
     of_loss = {name.partition(" ")[0]: ys for name, ys in values.items() if " loss" in name}
     assert set(of_loss) == {"training", "validation"}
     np.testing.assert_allclose([*of_loss["training"]], 0.4)
     assert of_loss["validation"] == {0.03}
-    training_figures.draw_curves([{"update": 10, "seconds": 1.0, "loss": 0.4, "learning_rate": 0.01}], "a title", path)
+    curves.draw_curves([{"update": 10, "seconds": 1.0, "loss": 0.4, "learning_rate": 0.01}], "a title", path)
 
 
 @for_each(("weights", "ticks"), [([4000], {"10k"}), ([4000, None], {"10k", "not\nstated"})])

@@ -35,7 +35,7 @@ from maze_nca_gym.agents.sweeps.jobs import Error
 from maze_nca_gym.agents.sweeps.run import Launch
 from maze_nca_gym.agents.sweeps.series import Progress
 from maze_nca_gym.agents.sweeps.specification import as_folder, read_sweep
-from maze_nca_gym.agents.training import TrainingConfig, figures
+from maze_nca_gym.agents.training import TrainingConfig, curves, figures
 from maze_nca_gym.agents.training.updates import Diverged
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.sweep import _table, _Watch
@@ -79,8 +79,8 @@ def done(tmp_path_factory):
     out = tmp_path_factory.mktemp("sweep") / "of" / "mine"
     with pytest.MonkeyPatch.context() as patch:
         executor = let_run_here(patch)
-        for name in ("draw_rollouts", "draw_curves"):
-            patch.setattr(figures, name, lambda *_: None)
+        for module, name in ((figures, "draw_rollouts"), (curves, "draw_curves")):
+            patch.setattr(module, name, lambda *_: None)
         return sweep(SWEEP, out=out, device="cpu"), executor.n_attempts
 
 

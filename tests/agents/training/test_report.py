@@ -108,6 +108,7 @@ class TestPictures:
         def interrupted():
             with opened(tmp_path, CONFIG) as report:
                 report(logged(10), None)
+                report(logged(20), None)
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -225,6 +226,7 @@ class TestFullDisk:
 
         def filled_up():
             with opened(tmp_path, CONFIG) as report:
+                report(logged(5), None)
                 report(logged(10), policy)
                 before.append((tmp_path / "curves.png").read_bytes())
                 monkeypatch.setattr(files.os, "fsync", fail)
@@ -234,4 +236,4 @@ class TestFullDisk:
         with pytest.raises(OSError, match="No space left"):
             filled_up()
         assert (tmp_path / "curves.png").read_bytes() == before[0]
-        assert [one["update"] for one in read_metrics(tmp_path / "metrics.jsonl")] == [10, 100]
+        assert [one["update"] for one in read_metrics(tmp_path / "metrics.jsonl")] == [5, 10, 100]
