@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import gc
+import inspect
 import locale
 import logging
 import multiprocessing
@@ -16,6 +17,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,29 +27,52 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
+from test_reproduction import let_run_here
 
+from maze_nca_gym import agents
 from maze_nca_gym.agents import (
     animate,
     bench,
+    check_proofs,
+    check_refutations,
     compile_automaton,
     evaluate,
     evolve,
     export,
+    find_policy,
     generate,
+    iterate,
     learn_automaton,
     list_policies,
+    list_runs,
     load,
+    make_env,
     play,
+    register_automaton,
+    register_loss,
+    register_metric,
+    register_model,
+    register_preset,
+    reproduce,
     rollout,
+    save_model,
     solve,
+    sweep,
     train,
 )
+from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
 from maze_nca_gym.agents.automata.gallery import REACHABLE, SMALL
 from maze_nca_gym.agents.automata.proof import prove
 from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import engines, threads
 from maze_nca_gym.mazes.levels import one_hot
+
+SMALLEST = {"n_channels": 6, "n_iterations": 4, "sizes": (5,), "n_updates": 3, "batch_size": 8}
+
+
+class Own(NCA):
+    """A model of one's own."""
 
 
 def step() -> list[Any]:
@@ -63,12 +88,14 @@ def networks() -> list[Any]:
     with torch.device("cpu"):  # a policy that a user makes is on the user's device
         policies = [*map(load, list_policies(all=True)), ShortestPathNCA(), DiameterNCA(), NCA(4, 5)]
     mazes = [torch.from_numpy(one_hot(tiles[policy.task], policy.n_tiles)) for policy in policies]
-    return [state for policy, maze in zip(policies, mazes, strict=True) for state in rollout(policy.eval(), maze, [3])]
+    names = [*map(str, map(find_policy, list_policies())), str(make_env("shortest-path-bfs", size=4))]
+    save_model(policies[-1], "mine.safetensors")
+    states = [rollout(policy.eval(), maze, [3])[0] for policy, maze in zip(policies, mazes, strict=True)]
+    return [*names, *states, *iterate(policies[-1], mazes[-1], [3]), Path("mine.safetensors").read_bytes()]
 
 
 def trained(**options: Any) -> list[Any]:
-    small = {"n_channels": 6, "n_iterations": 4, "sizes": (5,), "n_updates": 3, "batch_size": 8}
-    policy = train(out="run", device="cpu", threads=1, **small, **options)
+    policy = train(out="run", device="cpu", threads=1, **SMALLEST, **options)
     return [*policy.parameters(), *load("run/model.safetensors").state_dict().values()]
 
 
@@ -77,10 +104,37 @@ def learned() -> list[Any]:
     return [*model.parameters(), Path("run/model.safetensors").read_bytes()]
 
 
+def registered() -> list[Any]:
+    register_preset("own", "fast", n_channels=6)
+    register_metric("own", lambda tiles, drawn, wanted: (drawn & wanted).any((1, 2)))
+    register_loss("own", lambda path, target: (path - target).abs().mean(dim=(1, 2)))
+    return [register_model(Own).__name__, register_automaton(replace(REACHABLE, name="own")).name]
+
+
+def figures(results: Any) -> list[Any]:
+    return [row.measures for row in results]
+
+
+def swept(**options: Any) -> list[Any]:
+    small = {"options": SMALLEST, "seeds": 1, "measure": {"sizes": 5, "n": 4}}
+    return [*figures(sweep(small, out="sweep", device="cpu", **options)), list_runs("sweep").rows]
+
+
+def checked_elsewhere() -> list[Any]:
+    """What other programs say, in whose place is one that always says the same."""
+    for name in ("theory/Own.v", "proof/own.cpc", *(f"proof/{name}" for name in SIGNATURES)):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    return [check_proofs("theory").axioms, check_refutations("proof", signatures="proof")]
+
+
+PROGRAM = """#!/bin/sh
+case $0 in *coqdep) echo Own.v;; *ethos) echo correct;; *) echo "version 99.0"; echo "* Axioms: <none>";; esac
+"""
 CALLS: dict[str, Callable[[], list[Any]]] = {
     "generate": lambda: [generate("levels.npz", n=3, size=5).tiles],
     "solve": lambda: [solve("shortest-path-bfs", size=5, n=2, out="solved").records()],
-    "load": networks,
+    "load list_policies find_policy make_env rollout iterate save_model": networks,
     "play": lambda: [play("shortest-path-bfs", size=4)],
     "animate": lambda: [animate("shortest-path-bfs", "FourRooms").gif],
     "train": partial(trained, preset="guided", pool_size=8, families=("random",), state_noise=0.1),
@@ -88,11 +142,15 @@ CALLS: dict[str, Callable[[], list[Any]]] = {
     "evaluate": lambda: [evaluate("nca-shortest-path", families="random", sizes=5, n=4, out="evaluated")[0].metrics],
     "evolve": lambda: [evolve("nca-shortest-path", n=4, rounds=1, n_offspring=2, size=6, out="evolved").tiles],
     "bench": lambda: [bench("anca-prim-21", policies="shortest-path-bfs", n=2, out="benched", plot=True)[0].scores],
-    "compile": lambda: [*compile_automaton("reachable", out="compiled")[0].parameters()],
-    "learn": learned,
+    "compile_automaton": lambda: [*compile_automaton("reachable", out="compiled")[0].parameters()],
+    "learn_automaton": learned,
     "export": lambda: [export("nca-shortest-path", "policy.json").read_bytes()],
     "prove": lambda: [str(prove(REACHABLE).holds)],
     "step": step,
+    "register_preset register_metric register_loss register_model register_automaton": registered,
+    "check_proofs check_refutations": checked_elsewhere,
+    "sweep list_runs": swept,
+    "reproduce": lambda: figures(reproduce("1.3", trials=1, scale="least", device="cpu", out="paper")),
 }
 
 
@@ -167,9 +225,22 @@ def plain(value: Any) -> Any:
     return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
-@pytest.mark.parametrize("name", CALLS)
+def test_every_public_call_is_tried():
+    calls = {name for name in agents.__all__ if inspect.isfunction(getattr(agents, name))}
+    assert calls - {word for name in CALLS for word in name.split()} == set()
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "reproduce" else ()) for name in CALLS]
+)
 def test_calls_are_the_same_in_every_process_and_leave_it_as_it_was(name, tmp_path, monkeypatch, plays):
     plays(1)
+    let_run_here(monkeypatch)
+    for program in ("coqc", "coqdep", "coqchk", "ethos"):
+        (tmp_path / program).write_text(PROGRAM)
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     found = []
     for folder in ("usual", "strange"):
         (tmp_path / folder).mkdir()
