@@ -14,7 +14,7 @@ import pytest
 from command_lines import configuration
 from tables import for_each
 
-from maze_nca_gym.agents import compile_automaton, evolve, learn_automaton, load, sweep, train
+from maze_nca_gym.agents import compile_automaton, evolve, learn_automaton, load, reproduce, sweep, train
 from maze_nca_gym.agents.automata.gallery import REACHABLE
 from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import recorded
@@ -216,7 +216,15 @@ OWN = [
     (compile_automaton, {"automaton": "mine"}, "mine_by_helper"),
     (learn_automaton, {"automaton": "mine", "n_updates": 8, "n_rounds": 0}, "mine_by_helper"),
     (evolve, {**EVOLUTION, "policies": "mine_to_evolve:made"}, "mine_to_evolve"),
+    (sweep, {"what": {"preset": "fast", "options": TINY, "seeds": 2}, "device": "cpu"}, None),
+    (sweep, {"what": "own.toml", "workers": 1}, None),
+    (reproduce, {"which": "1.3", "trials": 1, "scale": "tiny"}, None),
 ]
+SWEEP = """
+modules = ["mine_to_record"]
+options = {model = "Mine", task = "mine", n_channels = 6, n_iterations = 4, sizes = 6, batch_size = 8}
+vary.n_updates = [2, 3]
+"""
 
 
 @pytest.mark.parametrize(
@@ -228,16 +236,19 @@ OWN = [
 )
 def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, module, helped, own_module):
     Path("mine_to_evolve.py").write_text("from maze_nca_gym.agents.policies.handcoded import ShortestPathNCA as made\n")
+    Path("own.toml").write_text(SWEEP)
     if module:
         import_module(module)
     function(**options, out="first")
-    command = recorded_in("first")["command"]
+    command = recorded_in("first")["command"].replace(" --out first", "")  # a series of runs names its folder
     words = [sys.executable, "-m", "maze_nca_gym", *shlex.split(command)[1:], "--out", "again"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode < 2, done.stderr
-    assert recorded_in("again")["command"] == command
-    for path in [*Path("first").glob("*.safetensors"), *Path("first").glob("*.npz")]:
-        assert path.read_bytes() == Path("again", path.name).read_bytes(), path.name
+    assert recorded_in("again")["command"].replace(" --out again", "") == command
+    made = [path for end in ("safetensors", "npz") for path in Path("first").rglob(f"*.{end}")]
+    assert made
+    for path in made:
+        assert path.read_bytes() == Path("again", path.relative_to("first")).read_bytes(), path
 
 
 def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
