@@ -14,14 +14,24 @@ from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.agents.evaluation import iterations
 from maze_nca_gym.agents.policies import pretrained
 from maze_nca_gym.cli import main
+from maze_nca_gym.mazes.facts import MazePicture
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.levels import LevelSet
+from maze_nca_gym.mazes.ghosts import canonical_path
+from maze_nca_gym.mazes.levels import LevelSet, parse
 from tools import publish_model as publish
 
 TRAIN = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]
 TRAINED = [
     name for name in list_policies(all=True) if name.startswith(("nca", "gcn", "gat")) and "exact-weights" not in name
 ]
+
+
+def test_cards_name_axioms_of_the_library():
+    ghosts, tiles = canonical_path(), parse("S.\n.T")[None]
+    picture = MazePicture(tiles, ghosts.ghosts(tiles))
+    names = {name for at in "CULDR" for name in ghosts.axioms(picture, at, np.int64(0))}
+    for name in ("nca-shortest-path-hinted", "nca-shortest-path-healing-hinted"):
+        assert {*publish.read_card(name)["proof"]["axioms"]} <= names
 
 
 @pytest.fixture
