@@ -104,6 +104,7 @@ class Automaton:
     def __post_init__(self) -> None:
         check_options(self)
         kinds, answers = self.problem.kinds, self.problem.answers
+        # tasks
         for task, bound in zip(self.problems[1:], self.also.values(), strict=True):
             if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
                 raise ValueError(f"the task {task.name} has other kinds of tile or answers than that of {self.name}")
@@ -111,6 +112,7 @@ class Automaton:
                 raise ValueError(
                     f"the bound of {self.name} for the task {task.name} must be a StepBound, got {bound!r}"
                 )
+        # signals and their channels
         if not issubclass(self.signals, IntEnum):
             raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
         signals = tuple(self.signals)
@@ -133,6 +135,7 @@ class Automaton:
             raise ValueError(f"{self.pooled.name} of {self.name} is pooled, so it must be among `everywhere`")
         if self.neighbourhood not in NEIGHBOURHOODS:
             raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
+        # what excludes each other
         other = self.slows
         if other is not None and (self.pace < 1 or self.everywhere or self.heals or other.everywhere or other.heals):
             raise ValueError(
@@ -141,6 +144,7 @@ class Automaton:
             )
         if self.any_state and self.invariant is not None:
             raise ValueError(f"{self.name} may begin in any state, so it cannot have an invariant")
+        # rules
         unknown = [each for each in self.rules if not isinstance(each, self.signals)]
         if unknown:
             raise ValueError(f"{self.name} has a rule of {unknown[0]!r}, which is none of its signals")
@@ -153,6 +157,7 @@ class Automaton:
         if self.invariant is not None:
             fact = _checked(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
             object.__setattr__(self, "invariant", fact)
+        # groups of signals
         if not self.parts:
             object.__setattr__(self, "parts", (tuple(s for s in signals if s not in self.everywhere),))
         held = Counter(signal for part in (*self.parts, self.everywhere) for signal in part)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from maze_nca_gym.mazes.ghosts import Fixpoint, anywhere
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.tasks import Task, find_task
 
 from ..policies.guarantees import StepBound
 from .automaton import NEIGHBOURHOODS, Automaton
@@ -29,23 +29,23 @@ def _copied(signal: IntEnum, see: TileView) -> Bits:
     return see(signal)
 
 
-def grown(task: str) -> Automaton:
+def grown(task: str | Task) -> Automaton:
     """Return the automaton that computes a task's `fixpoint`, a round in each iteration, to be proven and compiled.
 
     A relation is a signal that stays on once its rule is true; one that is on `anywhere` is pooled; answers are copies.
 
     Args:
-        task: the name of the task.
+        task: the task, or its name.
 
     Raises:
         ValueError: the task's `solve` is no fixpoint, has a relation named as an answer, or several that are on
             anywhere, which is more than an automaton can pool.
     """
-    asked = find_task(task)
-    solve = asked.solve
+    problem = find_task(task)
+    solve, task = problem.solve, problem.name
     if not isinstance(solve, Fixpoint):
         raise ValueError(f"the solve of the task {task} must be a fixpoint, to grow an automaton, got {solve!r}")
-    outputs = ["PATH"] if len(asked.answers) == 1 else [answer.upper() for answer in asked.answers]
+    outputs = ["PATH"] if len(problem.answers) == 1 else [answer.upper() for answer in problem.answers]
     pooled = [name for name, rule in solve.rules.items() if isinstance(rule, anywhere)]
     if taken := {*outputs} & {*solve.rules}:
         raise ValueError(f"{min(taken)} is a relation and an answer of the task {task}: give one another name")

@@ -108,9 +108,11 @@ class TrainingConfig:
         task = find_task(self.task, self.order)
         object.__setattr__(self, "task", task.name)
         object.__setattr__(self, "order", None)
+        # the population gets the task, and every option of its mutation
         of_mutation = vars(find_mutation(self.population.mutation, self.population.mutation_options))
         population = replace(self.population, task=self.task, mutation_options=of_mutation)
         object.__setattr__(self, "population", population)
+        # rules between options of several parts
         levels, loss, pool, sizes = self.levels, self.loss, self.pool, self.levels.sizes
         is_own = loss.nearest_solution and task.judge is not None
         check(not is_own, f"nearest_solution is for the tasks of this package, not {self.task}")
@@ -141,6 +143,7 @@ class TrainingConfig:
             now = {"evolve_absolute": self.evolve_absolute, **flat(self.population), **flat(self.breeding)}
             idle = [name for name in now if name != "task" and now[name] != OPTIONS[name].default]
             check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
+        # every family has a fresh level in each update
         option, fresh = None, 1.0
         if pool.pool_size:
             option, fresh = "pool_fresh", pool.pool_fresh

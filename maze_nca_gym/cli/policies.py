@@ -40,6 +40,7 @@ def list_them(*, all: bool = False, details: bool = False, json: bool = False) -
         else:
             figures = ("", "") if score is None else (levels, percent(score, digits=1))
         measured[name] = n_channels, *figures
+    # for programs
     if json:
         facts = ("task", "role", "description", "when", "family", "exact", "scores")
         tell_json(
@@ -47,6 +48,7 @@ def list_them(*, all: bool = False, details: bool = False, json: bool = False) -
             for name, info in policies.items()
         )
         return 0
+    # for people: a table for each role and task
     console = Console(highlight=False)
     narrow = console.width < 80
     for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
@@ -67,6 +69,7 @@ def list_them(*, all: bool = False, details: bool = False, json: bool = False) -
                 text = "\n".join(wrap(text, console.width - 2, break_on_hyphens=False))
                 console.print(Text(indent(text, "  ")), soft_wrap=True)
         print()
+    # what the columns and names mean
     if all:
         width = max(map(len, NAME_PARTS))
         print("Parts of names:", *(f"  {part:<{width}}  {meaning}" for part, meaning in NAME_PARTS.items()), sep="\n")

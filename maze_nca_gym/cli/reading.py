@@ -56,6 +56,7 @@ def split_words(
         if _NAME.match(word) is None:
             loose.append(word)
             continue
+        # which option it is
         typed, equals, value = word.partition("=")
         typed, taken = typed.replace("_", "-"), [value] * bool(equals)
         on = typed in flags
@@ -68,6 +69,7 @@ def split_words(
             while not equals and rest and _NAME.match(rest[0]) is None and rest[0] not in names:
                 rest.pop(0)
             continue
+        # its values
         most = 1 if equals else len(rest) if _several(option) else _size(option)
         while len(taken) < most and rest and _NAME.match(rest[0]) is None:
             if _is_switch(option) and rest[0] not in ("None", *_switch_words(option)):
@@ -83,6 +85,7 @@ def split_words(
             given[option.name] = taken
         else:
             wrong.append(f"{typed} needs {f'{least} values' if least > 1 else 'a value'}")
+    # words without an option go to the positional ones, in order
     for option in positional:
         n = len(loose) if _several(option) else 1
         if loose:

@@ -32,6 +32,7 @@ def run(
         format: file type of the figures of that sweep: png, pdf or svg.
         figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
     """
+    # several seeds are a sweep of one row
     if seeds != 1:
         own = {name: options.pop(name) for name in options_of_call(train).keys() & options.keys()}
         refused = own.keys() - {"device", "tensorboard"}
@@ -54,6 +55,7 @@ def run(
         raise JobError(str(error)) from error
     if not first:
         return 0
+    # what is printed of the run
     folder = folder_of(preset, out)
     lines = read_metrics(folder / METRICS)
     facts = {

@@ -280,6 +280,7 @@ class Guide:
         def number(var: tuple[int, Offset]) -> Any:
             return z3.Int(f"number {var}")
 
+        # z3 searches for a valuation of the atoms; each is refuted by a sum of linear facts
         skeleton = [boolean(f) for f in facts]
         solver, found = z3.Solver(), list[tuple[Any, str]]()
         solver.add(skeleton)
@@ -297,9 +298,11 @@ class Guide:
                         less.constant + z3.Sum([c * number(v) for c, v in less.terms]) <= 0, f"l{len(literals)}"
                     )
                     literals.append((atom, line, true, less))
+            # the few facts that contradict each other
             if arithmetic.check() != z3.unsat:
                 raise ValueError(f"a lemma of {self.automaton.name} needs more than linear arithmetic")
             core = [literals[int(str(each)[1:])] for each in arithmetic.unsat_core()]
+            # factors by which they add up to 0 <= a negative number (Farkas)
             factors, sums = [z3.Int(f"factor {i}") for i in range(len(core))], z3.Solver()
             sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors])
             sums.add(z3.Sum([factor * less.constant for factor, (*_, less) in zip(factors, core, strict=True)]) > 0)
@@ -316,6 +319,7 @@ class Guide:
             if sums.check() != z3.sat:
                 raise ValueError(f"a lemma of {self.automaton.name} needs more than sums of linear facts")
             values = [sums.model().eval(factor, model_completion=True).as_long() for factor in factors]
+            # no further valuation has all of them
             clause = z3.Or([z3.Not(atom) if true else atom for atom, _, true, _ in core])
             said = (
                 f"({value}, ({str(true).lower()}, {line}))"
@@ -323,6 +327,7 @@ class Guide:
             )
             found.append((clause, printed_list(list(said))))
             solver.add(clause)
+        # of the refutations, those that are needed
         fewest = z3.Solver()
         fewest.set("core.minimize", True)
         fewest.add(skeleton)
