@@ -227,6 +227,18 @@ class TestTutorials:
         assert "```python\nprint('a < b')\n```" in page
         assert "<pre><code>a &lt; b</code></pre>" in page
 
+    def test_where_the_repository_is_public_notebooks_install_it_and_open_in_colab(self):
+        pages = importlib.import_module("tutorial_pages")
+        made = pages.pages(False, lambda path, is_picture: None, "https://github.com/a/b")
+        start = "[in Colab](https://colab.research.google.com/github/a/b/blob/notebooks"
+        for name in TUTORIALS:
+            end = "_gaps" * (name in EXERCISES)
+            assert made[f"{name}.md"].endswith(f"{start}/{name}{end}.ipynb)")
+            cells = json.loads(made[f"{name}{end}.ipynb"])["cells"]
+            assert [cell["cell_type"] for cell in cells[:2]] == ["markdown", "code"]
+            assert "".join(cells[1]["source"]).endswith('git+https://github.com/a/b"')
+        assert "Colab" not in "".join(map(str, pages.pages(False, lambda path, is_picture: None).values()))
+
     def test_an_exercise_folds_what_cells_show_once_it_has_asked(self):
         pages = importlib.import_module("tutorial_pages")
         asked = "# %% [markdown]\n# **Which?**\n\n# %%\nsecond\n\n# %% [gap]\n...\n\n# %% [solution]\nthird\n"

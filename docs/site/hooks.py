@@ -100,7 +100,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     }
     site, address = ((url or "").rstrip("/") for url in (config.site_url, config.repo_url))
     anywhere = links.anywhere(_places(files) | {f"docs/{path}": path for path in made}, site, address)
-    made |= tutorial_pages.pages(config.extra["execute_tutorials"], anywhere)
+    made |= tutorial_pages.pages(config.extra["execute_tutorials"], anywhere, address)
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files

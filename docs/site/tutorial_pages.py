@@ -5,7 +5,8 @@ A cell begins with `# %%`, one of text with `# %% [markdown]`. Each page links t
 
 In an exercise, `# %% [gap]` is a cell with `...` to fill in, and `# %% [solution]` the same cell filled in, which runs
 in its place. The page shows solutions folded, and what cells show too, once something was asked, in bold letters. It
-links to the notebook with the gaps too.
+links to the notebook with the gaps too. Where the repository is on GitHub, a page also opens in Colab, from the branch
+`notebooks` that publishing the site writes, and notebooks begin by installing the package.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ EXERCISES = ("flood_by_hand", "train_and_break", "prove_a_rule")
 """Names of the exercises as they follow one another."""
 SECONDS = 600
 """Longest time that a cell may take."""
+GITHUB, COLAB = "https://github.com/", "https://colab.research.google.com/github/{}/blob/notebooks"
 TEXT, GAP, SOLUTION = "[markdown]", "[gap]", "[solution]"
 FILE = re.compile(r"\[file (.*)\]")
 WRITTEN = re.compile(r"%%writefile (?:-a )?(.*)\n")
@@ -43,20 +45,26 @@ def paths() -> dict[str, list[str]]:
     }
 
 
-def pages(run: bool, target: Target) -> dict[str, str | bytes]:
+def pages(run: bool, target: Target, address: str = "") -> dict[str, str | bytes]:
     """Return all pages and notebooks by their paths.
 
     Args:
         run: whether the cells run; otherwise the code is shown without what comes of it.
         target: what a link to a file of the repository becomes in a notebook, which may be anywhere.
+        address: address of the repository, without a slash at its end; empty if it is not known.
     """
+    is_public = address.startswith(GITHUB)
+    colab = COLAB.format(address.removeprefix(GITHUB)) if is_public else ""
     made: dict[str, str | bytes] = {}
     for place in (path.removesuffix(".md") for path in chain(*paths().values())):
         notebook = read((FOLDER / f"{place}.py").read_text(encoding="utf-8"))
         notebook_of_gaps = _without(notebook, SOLUTION)
         if run:
             execute(notebook)
-        made[f"{place}.md"] = page(notebook, Path(place).name)
+        made[f"{place}.md"] = page(notebook, Path(place).name, colab and f"{colab}/{place}")
+        for each in (notebook, notebook_of_gaps) if is_public else ():
+            install = nbformat.v4.new_code_cell(f'%pip install -q "maze-nca-gym[proof] @ git+{address}"', id="install")
+            each.cells.insert(1, install)
         for cell in chain(notebook.cells, notebook_of_gaps.cells):
             if cell.cell_type == "markdown":
                 cell.source = moved(cell.source, f"docs/{place}.py", target)
@@ -106,8 +114,8 @@ def execute(notebook: Any) -> None:
         ).execute()
 
 
-def page(notebook: Any, name: str) -> str:
-    """Return a notebook as a page in Markdown."""
+def page(notebook: Any, name: str, colab: str = "") -> str:
+    """Return a notebook as a page in Markdown, which links to Colab where it has that address without its ending."""
     asks, cells = False, []
     is_exercise = any(SOLUTION in cell.metadata.get("tags", []) for cell in notebook.cells)
     for cell in notebook.cells:
@@ -116,6 +124,7 @@ def page(notebook: Any, name: str) -> str:
     links = [f"[This page as a notebook]({name}.ipynb)"]
     if is_exercise:
         links = [f"[This sheet as a notebook with gaps]({name}_gaps.ipynb)", f"[with the solutions]({name}.ipynb)"]
+    links += [f"[in Colab]({colab}{'_gaps' * is_exercise}.ipynb)"] if colab else []
     return "\n\n".join([*cells, ", ".join(links)])
 
 
