@@ -284,13 +284,12 @@ def _reasons(
     usable = np.array([atom.of_map or not same for atom in atoms])
     laws = _laws(signal, runs, () if same else automaton.taps)
     known_atoms = [*(atom for atom, may in zip(atoms, usable, strict=True) if may), *laws]
-    rows = [np.concatenate([run.atoms[usable], run.truths(laws)]).reshape(len(known_atoms), -1).T for run in runs]
-    on = [run.signals[:, :, signal].ravel() for run in runs]
-    origins = np.array([(place, i) for place, each in enumerate(on) for i in range(len(each))])
-    table = np.concatenate([np.concatenate(rows), np.concatenate(on)[:, None]], axis=1)
-    packed = np.ascontiguousarray(np.packbits(table, axis=1))
-    _, first = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
-    truths, is_on, where = table[first, :-1], table[first, -1], origins[first]
+    # a row for each tile of each run at each time: the truth of all atoms, and behind it the signal
+    rows = [np.concatenate([run.atoms[usable], run.truths(laws), run.signals[None, :, :, signal]]) for run in runs]
+    packed = np.concatenate([np.packbits(each.reshape(len(each), -1), axis=0).T for each in rows])
+    _, first = np.unique(np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").ravel(), return_index=True)
+    table = np.unpackbits(packed[first], axis=1, count=1 + len(known_atoms)).view(np.bool_)
+    truths, is_on = table[:, :-1], table[:, -1]
     off, left, reasons = truths[~is_on], truths[is_on], []
     costs = np.array([atom.cost for atom in known_atoms])
     while len(left):
@@ -300,7 +299,7 @@ def _reasons(
             missing = (~off[:, kept]).sum(axis=1)
             if not missing.all():
                 i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
-                on_at, off_at = (_placed(automaton, runs, where[each]) for each in (i, j))
+                on_at, off_at = (_placed(automaton, runs, first[each]) for each in (i, j))
                 return f"{signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
             # what excludes most of the places that are left to explain goes first, then what is far-fetched
             for place in np.lexsort((-costs, left.sum(axis=0))):
@@ -319,9 +318,11 @@ def _reasons(
     return [[known_atoms[i] for i in np.flatnonzero(kept)] for kept in reasons]
 
 
-def _placed(automaton: Automaton, runs: Sequence[Run], where: NDArray[np.int64]) -> str:
-    run = runs[where[0]]
-    t, maze, row, col = np.unravel_index(where[1], run.atoms.shape[1:])
+def _placed(automaton: Automaton, runs: Sequence[Run], index: int) -> str:
+    """Return where and when the tile of a row was, rows numbered through all runs."""
+    ends = np.cumsum([run.atoms[0].size for run in runs])
+    run = runs[which := int(np.searchsorted(ends, index, side="right"))]
+    t, maze, row, col = np.unravel_index(index - ends[which] + run.atoms[0].size, run.atoms.shape[1:])
     return f"({row}, {col}) after {t} iterations in {automaton.problem.in_a_line(run.tiles[maze])}"
 
 

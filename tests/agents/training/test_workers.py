@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,16 +26,19 @@ FINISHED = ["fresh", "pools", "tried again", "fixed", "evolving", "ACCEL"]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(once: Callable[[str, Callable[[Path], Any]], Path]) -> Path:
     """The folder in which two processes have trained."""
-    folder = tmp_path_factory.mktemp("runs")
+    return once("shared-runs", train_together)
+
+
+def train_together(folder: Path) -> None:
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    folder.mkdir()
     program = [str(Path(shared_runs.__file__)), str(folder)]
     run = subprocess.run([*launch, *program], env=environment, capture_output=True, text=True, timeout=180)
     assert run.returncode == 0, run.stderr
     (folder / "stderr").write_text(run.stderr)
-    return folder
 
 
 def seen(runs: Path, name: str) -> list[dict]:
