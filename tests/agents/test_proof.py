@@ -349,16 +349,6 @@ def test_what_cannot_be_proven_says_why(monkeypatch):
         second_opinion(".")
 
 
-def test_a_bound_in_tiles_is_proven_too():
-    in_tiles = prove(replace(SHORTEST_PATH, bound=StepBound(per_tile=2)))
-    assert (in_tiles.verdict, in_tiles.basis) == ("right", "proven")
-    assert prove(replace(SHORTEST_PATH, bound=StepBound(per_tile=1))).verdict == "refuted"
-    # of a product of moves and tiles nothing is proven, and nothing is refuted
-    stated = prove(replace(SHORTEST_PATH, bound=StepBound(constant=2, per_move=2, per_move_and_tile=1)))
-    assert stated.verdict == "described"
-    assert stated.basis.startswith("stated, tried on ")
-
-
 def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
     page = (Path(__file__).parents[2] / "docs/automata.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})

@@ -30,7 +30,7 @@ from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
 from maze_nca_gym.mazes.tasks import check_specification, find_task, register_task
 from tests.own_tasks import own_tasks
-from tests.tables import for_each
+from tests.tables import for_each, some_and_all
 
 
 class Lit(IntEnum):
@@ -93,25 +93,25 @@ def test_an_invariant_is_proven_for_what_it_is_used_for():
     assert "its invariant is not proven" in alone.words
 
 
-@for_each(
-    ("change", "verdict"),
+@some_and_all(
+    "rows",
     [
-        ({}, "right"),
         ({"bound": StepBound(constant=1)}, "refuted"),
-        ({"bound": StepBound(constant=1, per_move=2)}, "refuted"),
         ({"bound": StepBound(per_tile=1)}, "refuted"),
         ({"bound": StepBound(per_tile=2)}, "right"),
         ({"bound": StepBound(constant=2, per_move=2, per_move_and_tile=1)}, "described"),
         ({"bound": None}, "described"),
-        ({"task": "shortest-path-DLRU"}, None),  # it shows some shortest path, but not the one that the task says
         ({"theorem": distance(Tile.SOURCE)}, "right"),  # ghosts that an author names do not replace the specification
     ],
+    # it shows some shortest path, but not the one that the task says, which takes the solver long to give up
+    [({"task": "shortest-path-DLRU"}, None)],
 )
-def test_a_bound_is_proven_or_stated(change, verdict):
-    proof = prove(replace(SHORTEST_PATH, **change))
-    assert proof.verdict == verdict or (verdict is None and proof.verdict in (None, "described"))
-    assert (proof.basis == "proven") == (verdict == "right")
-    assert bool(proof.counterexample) == (verdict == "refuted")
+def test_a_bound_is_proven_or_stated(rows):
+    for change, verdict in rows:
+        proof = prove(replace(SHORTEST_PATH, **change))
+        assert proof.verdict == verdict or (verdict is None and proof.verdict in (None, "described"))
+        assert (proof.basis == "proven") == (verdict == "right")
+        assert bool(proof.counterexample) == (verdict == "refuted")
 
 
 class Slow(IntEnum):
