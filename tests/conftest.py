@@ -58,6 +58,14 @@ def _compiled_kernels(worker_id: str) -> None:
         work()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_fsync() -> Iterator[None]:
+    """No file of a test has to survive a power cut, and waiting for the disk takes a thirtieth of all time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], Any]], Path]:
     """What is made once for all workers: `once(name, make)` is a folder that one of them has filled by `make`."""

@@ -13,7 +13,15 @@ from maze_nca_gym.mazes.tasks import find_task
 from tests.agents import adversary
 
 FAMILIES = [*adversary.families()]
-SLOW = ("wrong late", "hides a kind", "no answer", "all that is flooded", "a bound too small", "rules of another order")
+SLOW = (
+    "wrong late",
+    "hides a kind",
+    "no answer",
+    "all that is flooded",
+    "a bound too small",
+    "rules of another order",
+    "said to be everywhere",
+)
 """Families that the slow test alone tries: another one is of their kind, or a change in `test_verdicts` is."""
 LATER = 1_100
 """Number of iterations after which all counters of the adversary are full."""

@@ -28,6 +28,7 @@ from maze_nca_gym.agents.automata.diameter import DIAMETER
 from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.guarantees import StepBound
+from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import read_metrics
 from maze_nca_gym.cli import main
@@ -106,6 +107,7 @@ def test_the_automaton_of_both_tasks_is_one_or_the_other():
             np.testing.assert_array_equal(one[:, same], other[:, shared])
 
 
+@pytest.mark.slow  # the proof, and each of two certificates, take seconds; that all channels follow is slow too
 def test_one_network_answers_both_questions(tmp_path: Path):
     model, _ = compiled(BOTH)
     file = save_model(model, tmp_path / "both")
@@ -125,6 +127,15 @@ def test_one_network_answers_both_questions(tmp_path: Path):
     assert certify(policy).holds, "the one that asks for the diameter"
     assert torch.equal(load(f"diameter:{file}").weights[0], model.weights[0])
     assert not load(f"diameter-DLRU:{file}").guarantees.exact
+
+
+def test_a_network_is_asked_what_it_can_read(tmp_path: Path):
+    file = save_model(NCA(n_channels=4, n_iterations=2, n_tiles=4, task="shortest-path"), tmp_path / "one")
+    policy = load(f"diameter:{file}")
+    assert (policy.task, policy.n_tiles, policy.guarantees.exact) == ("diameter", 4, False)
+    observation, _ = policy.make_env(num_envs=2, size=4).reset(seed=1)
+    assert observation["maze"].shape[1] == DIAMETER_TASK.n_tiles
+    assert policy.predict(observation)[0].shape == (2, policy.n_channels, 6, 6)
     refused("shortest-path have 4 kinds of tile, and the policy reads 2", load, "shortest-path:nca-diameter-hinted")
     refused("unknown policy 'bth'", load, "diameter:bth")
     refused(r"unknown task 'diametr'.*Did you mean 'diameter'", load, f"diametr:{file}")

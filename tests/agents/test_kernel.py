@@ -81,7 +81,7 @@ def test_what_coq_cannot_check_is_refused(tmp_path):
         write_followed(tmp_path, model, REACHABLE, replace(certificate, exact=False))
     with torch.no_grad():
         model.weights[0][0, 0, 0] = 1 / 3
-    refused("whole weights", printed_network, model, REACHABLE)
+    refused("integer weights", printed_network, model, REACHABLE)
     many = expression_of(lambda see: threshold([(1, see.tile(kind)) for kind in range(13)], 5))
     refused("joins 13 parts", printed_rule, many)
     (tmp_path / "Own.v").touch()
