@@ -171,6 +171,8 @@ def shifted(values: NDArray[Any], at: Place, beyond: int = 0) -> NDArray[Any]:
 
 
 def _framed(values: NDArray[Any], margin: int, beyond: int) -> NDArray[Any]:
+    if not margin:
+        return values
     height, width = values.shape[-2:]
     # faster than np.pad
     framed = np.full((*values.shape[:-2], height + 2 * margin, width + 2 * margin), beyond, values.dtype)
