@@ -39,6 +39,9 @@ class NCAOptions:
     replacing channels after it."""
     symmetric: bool = False
     """The four neighbours of a tile have the same weights; needs cut corners and a kernel of side 3."""
+    n_frozen: Annotated[int, Between(0)] = 0
+    """Number of last channels that are those of the network in start_from, and stay so: their weights are not trained,
+    and no other channel feeds into them. Needs shared weights, without max_pool or symmetric."""
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,8 @@ class TrainingConfig:
             check(shapes.n_channels >= least, f"guidance needs at least {least} channels, got {shapes.n_channels}")
         if model.start_from is not None:
             begin_with(shapes, model.start_from)  # raises ValueError where the network does not fit
+        else:
+            check(not model.options.get("n_frozen"), "n_frozen channels are those of a network: set start_from")
         one_size = f"a model of class {model.model} is built for one size, got sizes {sizes}"
         check(shapes.size is None or len(sizes) == 1, one_size)
         if self.pool.pool_size:
@@ -256,13 +258,15 @@ class TrainingConfig:
             made.draw_as_published(generator)
         if self.guided:
             made.channel_names = (*made.problem.answers, *self.guided, *made.channel_names[self.n_shown :])
+        is_frozen = bool(self.model.options.get("n_frozen"))
         if self.model.start_from is not None:
             begin_with(made, self.model.start_from)
-            return cast("Policy", made)
+            if not is_frozen:
+                return cast("Policy", made)
         program = made.program()
         if program is not None and program.unbounded is None and self.model.initialisation == "usual":
             with torch.no_grad():
-                program.bias[: self.n_shown] = FIRST_BIAS
+                (made.biases[0] if is_frozen else program.bias)[: self.n_shown] = FIRST_BIAS
         return cast("Policy", made)
 
     def flat(self) -> dict[str, Any]:

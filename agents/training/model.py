@@ -41,17 +41,19 @@ def begin_with(model: Policy, name: str) -> None:
         model: a model of the same class, with weights of the same shapes. Or an `NCA` with shared weights, of the same
             task, taps and kind of pooling, with at least as many channels: the first get the weights, and no other
             channel feeds into these. With max-pooling, which reads all channels and writes the last, both need as many.
-            Its weights change.
+            With `n_frozen`, the last channels get the weights of a network of so many, for any task with the same kinds
+            of tile. Its weights change.
         name: the name of a network that ships, or the path of a model file.
 
     Raises:
         ValueError: no such network or file, or one that does not fit.
     """
-    start = load(name)
+    start, n_frozen = load(name), getattr(model, "n_frozen", 0)
     theirs, ours = start.program(), model.program()
     shapes = [{name: each.shape for name, each in policy.state_dict().items()} for policy in (start, model)]
     same_question = split_order(start.task)[0] == split_order(model.task)[0]  # another order can be learned
-    check(same_question, f"{name} is for the task {start.task}, not {model.task}")
+    same_kinds = n_frozen and theirs is not None and ours is not None and theirs.inputs == ours.inputs
+    check(same_kinds or same_question, f"{name} is for the task {start.task}, not {model.task}")
     if theirs is None and type(start) is type(model) and shapes[0] == shapes[1]:
         for key, tensor in model.state_dict().items():
             tensor.copy_(start.state_dict()[key])
@@ -67,6 +69,17 @@ def begin_with(model: Policy, name: str) -> None:
     for option in ("max_pool", "pool_before_activation"):
         value = getattr(theirs, option)
         check(getattr(ours, option) == value, f"{name} has {option} {value}: so must the model")
+    if n_frozen:
+        n, first = start.n_channels, start.n_tiles + model.n_channels - n_frozen
+        check(n == n_frozen, f"{name} has {n} channels: so many must be frozen, got n_frozen {n_frozen}")
+        for option in ("state_limit", "sees_inputs"):
+            value = getattr(theirs, option)
+            check(getattr(ours, option) == value, f"{name} has {option} {value}: so must the model")
+        buffers = dict(model.named_buffers())
+        buffers["frozen_weight"][:, : start.n_tiles] = theirs.weight[:, : start.n_tiles]
+        buffers["frozen_weight"][:, first:] = theirs.weight[:, start.n_tiles :]
+        buffers["frozen_bias"].copy_(theirs.bias)
+        return
     check(isinstance(ours.weight, nn.Parameter), f"to start from {name} every tap needs its own weights: not symmetric")
     n = start.n_channels
     check(n <= model.n_channels, f"{name} has {n} channels, the model only {model.n_channels}")

@@ -29,6 +29,7 @@ class TrainOptions(TypedDict, total=False):
     last_relu: bool | None
     pool_before_activation: bool | None
     symmetric: bool | None
+    n_frozen: int | None
     traversable_edges_only: bool | None
     normalise_edges: bool | None
     edge_features: bool | None

@@ -1,14 +1,16 @@
 """A training may begin with another network, as the first channels of a larger one."""
 
+import copy
+
 import pytest
 import torch
 from fresh_models import FRESH_MLP
 from tables import for_each
-from training_runs import tiny
+from training_runs import make_updates, started, tiny
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.training.config import TrainingConfig, changed
 from maze_nca_gym.mazes.families import validation_levels
 from maze_nca_gym.mazes.levels import one_hot
@@ -32,6 +34,19 @@ def test_the_first_channels_do_what_the_network_does():
 def test_as_many_channels_are_enough():
     model = changed(CONFIG, n_channels=10).make_model()
     assert torch.equal(model.weights[0], load(EXACT).weights[0])
+
+
+def test_frozen_channels_stay_what_they_are_while_others_learn(tmp_path):
+    state = started(n_channels=14, n_frozen=10, cut_corners=True, start_from=EXACT, weight_decay=0.1)
+    before = copy.deepcopy(state.model.weights[0])
+    make_updates(state, 2)
+    save_model(state.model, tmp_path / "model.safetensors")
+    model = load_model(tmp_path / "model.safetensors")
+    assert isinstance(model, NCA)
+    assert not torch.equal(model.weights[0], before)
+    maze = torch.from_numpy(one_hot(validation_levels("loops", 6, "shortest-path", 8).tiles))
+    with torch.no_grad():
+        torch.testing.assert_close(rollout(model, maze, 5)[:, -10:], rollout(load(EXACT), maze, 5))
 
 
 def test_a_model_file_with_max_pooling(tmp_path):
@@ -60,6 +75,11 @@ def test_a_model_file_with_max_pooling(tmp_path):
             {"task": "diameter", "start_from": "nca-diameter-exact-weights", "max_pool": True, "n_channels": 34},
             "nca-diameter-exact-weights has max_pool and 33 channels: so must the model",
         ),
+        ({"n_frozen": 9}, "nca-shortest-path-exact-weights has 10 channels: so many must be frozen, got n_frozen 9"),
+        ({"n_frozen": 10}, "nca-shortest-path-exact-weights has state_limit None: so must the model"),
+        ({"n_frozen": 10, "start_from": None}, "n_frozen channels are those of a network: set start_from"),
+        ({"n_frozen": 16}, "n_frozen must be an integer from 0 to 15, got 16"),
+        ({"n_frozen": 10, "max_pool": True}, "n_frozen needs shared_weights, without max_pool and not symmetric"),
         ({"n_channels": 9}, "nca-shortest-path-exact-weights has 10 channels, the model only 9"),
     ],
 )
