@@ -1,0 +1,94 @@
+"""Proven parts in networks that learn: `python -m experiments.parts`.
+
+Key and door (`examples/19_key_and_door.py`) is learned from answers alone: from random weights; from the compiled
+weights of an automaton that floods the maze from the key and from the target, and leaves in each tile which neighbours
+the water came from; and beside these, frozen. What is left to learn is to follow both floods back.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import partial, reduce
+from importlib import import_module
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.kept import Record, kept
+from maze_nca_gym.agents import compile_automaton, evaluate, load, train
+from maze_nca_gym.agents.automata import Automaton
+from maze_nca_gym.cli.reading import run_script
+from maze_nca_gym.mazes import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
+
+example = import_module("examples.19_key_and_door")
+LEGS = {"KEY": (example.KEY, (Tile.WALL, example.DOOR)), "TARGET": (Tile.TARGET, (Tile.WALL,))}
+"""Where a flood begins, and what stops it."""
+SIGNALS = ("FLOOD", *(f"NEAR_{towards}" for towards in DIRECTIONS))
+Signal = IntEnum("Signal", ["TO_KEY", "TO_TARGET", *(f"{leg}_{signal}" for leg in LEGS for signal in SIGNALS)], start=0)
+
+
+def _comes(leg: str, name: str, see: Any) -> Any:
+    """Return whether a signal of a leg is on next, where it may be: all stay on."""
+    flood, signal = Signal[f"{leg}_FLOOD"], Signal[f"{leg}_{name}"]
+    from_where = DIRECTIONS if name == "FLOOD" else (name[-1],)
+    comes = reduce(or_, (see(flood, tap) for tap in from_where))
+    free = ~reduce(or_, map(see.tile, LEGS[leg][1]))
+    if name == "FLOOD":
+        return see.tile(LEGS[leg][0]) | ((see(signal) | comes) & free)
+    return (see(signal) | (comes & ~see(flood))) & free
+
+
+FLOODS = Automaton(
+    name="key-and-door-floods",
+    task="key-and-door",
+    signals=Signal,
+    rules={
+        **{Signal[f"TO_{leg}"]: partial(lambda leg, see: see(Signal[f"{leg}_FLOOD"]), leg) for leg in LEGS},
+        **{Signal[f"{leg}_{name}"]: partial(_comes, leg, name) for leg in LEGS for name in SIGNALS},
+    },
+    parts=tuple(tuple(s for s in Signal if s.name.removeprefix("TO_").startswith(leg)) for leg in LEGS),
+)
+WAYS = ("random start", "floods as a start", "floods frozen")
+
+
+def learned(way: str, seed: int, n_updates: int, out: str) -> Record:
+    """Train in one of `WAYS`, and return the % of test levels that it solves."""
+    part = Path(out) / "floods"
+    given: dict[str, Any] = {"n_channels": 48, "n_iterations": 40, "sizes": (8,), "long_fraction": 0.0, "seed": seed}
+    given |= {"task": "key-and-door", "optimiser": "soap", "learning_rate": 6e-3, "n_updates": n_updates}
+    if way != WAYS[0]:
+        file = part / "model.safetensors"
+        if not file.exists():
+            _, certificate = compile_automaton(FLOODS, out=part, overwrite=True)
+            assert certificate.holds
+        given["start_from"] = str(file)
+        if way == WAYS[2]:
+            given["n_frozen"] = load(str(file)).n_channels
+    model = train("fast", out=Path(out) / f"{way} {seed}", threads=1, overwrite=True, validate_every=n_updates, **given)
+    (row,) = evaluate({way: model}, families="random", sizes=8, n=500, steps=40)
+    return {"right": round(100 * row.metrics.optimal.value, 1), "weights": model.n_weights}
+
+
+def main(out: Path = Path("runs/parts"), ways: tuple[str, ...] = WAYS, seeds: int = 3, n_updates: int = 600) -> None:
+    """Measure what is not measured yet.
+
+    Args:
+        out: folder of the results.
+        ways: random start, floods as a start, floods frozen.
+        seeds: number of seeds.
+        n_updates: updates of each training.
+    """
+    for way in ways:
+        found = [
+            kept(out / f"{way} {n_updates} {seed}.json", learned, way, seed, n_updates, str(out))
+            for seed in range(seeds)
+        ]
+        right = [each["right"] for each in found]
+        print(f"{way}: {np.mean(right):.1f} ({right}), {found[0]['weights']:,} weights", flush=True)
+
+
+if __name__ == "__main__":
+    run_script(main, __doc__)
