@@ -36,7 +36,10 @@ SCHEDULE = ((5, 30, 500), (7, 45, 100))
 """Inner size of levels, iterations after which the answer is due, and generations."""
 BEYOND = 9
 Floats = NDArray[np.float32]
-"""Weights are (..., C, 2, T + C + 1): for each channel those of the tile itself, with the bias, and of a neighbour."""
+"""Weights are (..., C, 2, T + C + 1): for each channel those of the tile itself, with the bias, and of a neighbour.
+
+Or they are (..., C, 5, T + C + 1), for the tile itself and the neighbours above, to the left, to the right and below.
+"""
 
 
 class Signal(IntEnum):
@@ -76,8 +79,9 @@ def errors(weights: Floats, levels: Levels, n_steps: int) -> NDArray[np.float64]
     """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,)."""
 
     def read(first: int, last: int, values: Floats) -> Floats:
-        around = sum(np.roll(values, step, -1) for step in (1, -1, levels.width, -levels.width))
-        return np.asarray(weights[:, :, 0, first:last] @ values + weights[:, :, 1, first:last] @ around)
+        near = [np.roll(values, step, -1) for step in (levels.width, 1, -1, -levels.width)]
+        seen = (values, sum(near)) if weights.shape[2] == 2 else (values, *near)
+        return np.asarray(sum(weights[:, :, i, first:last] @ each for i, each in enumerate(seen)))
 
     n_kinds = len(levels.kinds)
     maze = read(0, n_kinds, levels.kinds) + weights[:, :, 0, -1:]
@@ -96,7 +100,7 @@ def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
             at = tuple(rng.integers(length) for length in network.shape)
             nearby = np.clip(network[at] + rng.choice([-1, 1]), -LARGEST, LARGEST)
             network[at] = (0, nearby, rng.integers(-LARGEST, LARGEST + 1))[rng.integers(3)]
-    changed[..., 1, -1] = 0  # a neighbour has no bias
+    changed[..., 1:, -1] = 0  # a neighbour has no bias
     return changed
 
 
@@ -105,9 +109,10 @@ def evolve(
     draw: Callable[[np.random.Generator, int, int], Levels] = draw,
     n_kinds: int = len(Tile),
     n_channels: int = len(CHANNELS),
+    n_taps: int = 2,
 ) -> Floats:
     """Return weights that draw answers with small errors: chains of simulated annealing, the worse half replaced."""
-    weights = np.zeros((N_CHAINS, n_channels, 2, n_kinds + n_channels + 1), np.float32)
+    weights = np.zeros((N_CHAINS, n_channels, n_taps, n_kinds + n_channels + 1), np.float32)
     generations = [(size, n_steps, place) for size, n_steps, n in SCHEDULE for place in range(n)]
     for done, (size, n_steps, place) in enumerate(generations):
         if place % 100 == 0:
@@ -126,11 +131,12 @@ def evolve(
 
 def network_of(weights: Floats, task: str = "shortest-path") -> NCA:
     """Return a network with these weights."""
-    n_channels, n_kinds = len(weights), weights.shape[2] - len(weights) - 1
-    shape: dict[str, Any] = {"cut_corners": True, "symmetric": True, "state_limit": 1.0, "n_iterations": None}
+    n_channels, n_taps, n_kinds = len(weights), weights.shape[1], weights.shape[2] - len(weights) - 1
+    shape: dict[str, Any] = {"cut_corners": True, "symmetric": n_taps == 2, "state_limit": 1.0, "n_iterations": None}
     model = NCA(n_kinds, n_channels, task=task, **shape)
+    in_order = [0, 1] if n_taps == 2 else [1, 2, 0, 3, 4]
     with torch.no_grad():
-        model.weights[0].copy_(torch.from_numpy(weights[:, :, :-1]).movedim(1, 2))
+        model.weights[0].copy_(torch.from_numpy(weights[:, in_order, :-1]).movedim(1, 2))
         model.biases[0].copy_(torch.from_numpy(weights[:, 0, -1]))
     return model
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import partial, reduce
+from itertools import product
 from operator import and_, or_
 from typing import Any
 
@@ -48,14 +49,15 @@ def _mark(kinds: tuple[int, ...], share: float, rng: np.random.Generator, tiles:
     return np.where(marked, rng.choice(kinds, size=tiles.shape).astype(np.uint8), tiles)
 
 
-WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
-    "reachable": ({"ON": lambda see: see.tile(Tile.SOURCE) | (_any(see, "ON") & _free(see))}, {}, 1),
+WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
+    "reachable": ({"ON": lambda see: see.tile(Tile.SOURCE) | (_any(see, "ON") & _free(see))}, {}, 1, 2),
     "parity": (
         {
             "EVEN": lambda see: see.tile(Tile.SOURCE) | (_any(see, "ODD") & _free(see)),
             "ODD": lambda see: _any(see, "EVEN") & _free(see),
         },
         {},
+        2,
         2,
     ),
     "core": (
@@ -65,11 +67,13 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
         },
         {"may_be_empty": True},
         2,
+        2,
     ),
     "wildfire": (
         {"ON": lambda see: see.tile(Tile.SOURCE) | (_any(see, "ON") & _free(see))},
         {"kinds": (*KINDS, Kind("water", "w", "#56b4e9")), "mark": partial(_mark, (WATER,), 0.2)},
         1,
+        2,
     ),
     "one-way": (
         {"ON": _reaches},
@@ -77,19 +81,20 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
             "kinds": (*KINDS, *(Kind(f"arrow_{to.lower()}", to.lower(), "#999999") for to in ARROWS)),
             "mark": partial(_mark, tuple(ARROWS.values()), 0.4),
         },
-        2,
+        5,
+        5,
     ),
 }
-"""Rules by name, what a task has besides, and the number of channels that learn it."""
+"""Rules by name, what a task has besides, and the numbers of channels and of taps that learn it."""
 
 
 def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
-    """Return random levels of a task, half of them without a border, with their answers."""
+    """Return random levels of a task, half of them without a border and half of them smaller, with their answers."""
     tiles, answers = [], []
-    for border, beyond in ((True, 1), (False, 2)):
-        family = ("random", "perfect", "loops")[int(rng.integers(3))]
-        some = task.prepare(_marked(task, rng, generate(rng, n // 2, size, family, border=border)))
-        frame = [(0, 0), (beyond,) * 2, (beyond,) * 2]
+    for border, inner in product((True, False), (int(rng.integers(2, size)), size)):
+        options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
+        some = task.prepare(_marked(task, rng, generate(rng, n // 4, inner, border=border, **options)))
+        frame = [(0, 0), *[(1, size + 3 - some.shape[1])] * 2]
         tiles.append(np.pad(some, frame, constant_values=BEYOND + 90))
         answers.append(np.pad(task.solve(some), frame))
     maps = np.concatenate(tiles)
@@ -103,13 +108,19 @@ def _marked(task: Task, rng: np.random.Generator, tiles: Any) -> Any:
     return tiles if task.mark is None else task.mark(rng, tiles)
 
 
-def main(seeds: int = 3) -> None:
-    """Learn each world from answers, a seed after another until one is proven right, and print what is proven."""
-    for world, (rules, more, n_channels) in WORLDS.items():
+def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: int = 3) -> None:
+    """Learn worlds from answers, a seed after another until one is proven right, and print what is proven.
+
+    Args:
+        worlds: which of `WORLDS`.
+        seeds: number of seeds.
+    """
+    for world in worlds:
+        rules, more, n_channels, n_taps = WORLDS[world]
         task = register_task(Task(name=f"{world}-world", solve=fixpoint(**rules), **more))
         for seed in range(seeds):
             began, rng = time.monotonic(), np.random.default_rng(seed)
-            weights = evolve(rng, partial(drawn, task), task.n_tiles, n_channels)
+            weights = evolve(rng, partial(drawn, task), task.n_tiles, n_channels, n_taps)
             wrong = errors(weights[None], drawn(task, rng, 256, 11), 130)[0]
             proof = prove(automaton_of(network_of(weights, task.name), bound=BOUND))
             seconds = time.monotonic() - began
