@@ -3,7 +3,8 @@
 It learns from some random mazes of 8x8, always the same for one seed and number: from what an automaton holds on them
 at every step, from the first moves at all their tiles, or from their answers. The first is `learn_automaton`'s way with
 linear programs, before and after questions; the others are `maze-nca-gym train fast` with as many updates whatever the
-number of mazes. Run again after an interruption, it goes on where it stopped.
+number of mazes. Run again after an interruption, it goes on where it stopped; with all but `n_updates` the same or less,
+it draws what was measured.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ from maze_nca_gym.agents.rollouts import encode
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.cli.reading import run_script
-from maze_nca_gym.mazes import test_levels
+from maze_nca_gym.mazes import Tiles, test_levels
 from maze_nca_gym.mazes.solvers import is_optimal
 from maze_nca_gym.support.tables import Table
 
 SIZE, N_TESTED = 8, 1024
 NUMBERS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 QUESTIONS = (0, 10, 20, 30, 40, 50, 60, 80)
+SOAP: dict[str, Any] = {"n_channels": 16, "optimiser": "soap", "learning_rate": 6e-3}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "NCA": ("-", {}),
-    "GCN": ("--", {"cut_corners": None}),
-    "MLP": (":", {"cut_corners": None, "n_channels": 12}),
+    "NCA": ("-", SOAP),
+    "GCN": ("--", {**SOAP, "cut_corners": None}),
+    "MLP": (":", {"n_channels": 6, "n_nodes": 128, "learning_rate": 1e-3, "cut_corners": None}),
 }
 """Model -> its line in the figure, and options beside those of all runs."""
 LESSONS = {"steps": BLUE, "first moves": GREEN, "answers": VERMILION}
@@ -54,9 +56,9 @@ LESSONS = {"steps": BLUE, "first moves": GREEN, "answers": VERMILION}
 
 
 @torch.no_grad()
-def right(policy: Policy, n_steps: int) -> float:
-    """Return the % of test levels on which a policy draws a shortest path."""
-    tiles = test_levels("random", SIZE, "shortest-path", N_TESTED).tiles
+def right(policy: Policy, n_steps: int, tiles: Tiles | None = None) -> float:
+    """Return the % of some levels, or of the test levels, on which a policy draws a shortest path."""
+    tiles = test_levels("random", SIZE, "shortest-path", N_TESTED).tiles if tiles is None else tiles
     drawn = rollout(policy, encode(policy, tiles), n_steps, n_returned=1)[:, 0] > 0.5
     return round(100 * float(np.mean(is_optimal(tiles, drawn.numpy()))), 2)
 
@@ -64,9 +66,11 @@ def right(policy: Policy, n_steps: int) -> float:
 def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, out: str) -> Record:
     """Train on first moves or answers of n mazes."""
     options: dict[str, Any] = {"model": model, "n_updates": n_updates, "seed": seed, "sizes": [SIZE], "n_levels": n}
-    options |= {"guidance": float(lesson == "first moves"), "long_fraction": 0.0, "n_iterations": 32, "batch_size": 32}
-    policy = train("fast", out=out, threads=1, overwrite=True, **options, **MODELS[model][1])
-    return {"right": right(policy, 32), "weights": policy.n_weights}
+    options |= {"guidance": float(lesson == "first moves"), "long_fraction": 0.0, "n_iterations": 24, "batch_size": 32}
+    options |= MODELS[model][1]
+    policy = train("fast", out=out, threads=1, overwrite=True, validate_every=n_updates, **options)
+    own = LevelStream(changed("fast", **options)).fixed.tiles[:N_TESTED]
+    return {"right": right(policy, 24), "own": right(policy, 24, own), "weights": policy.n_weights}
 
 
 def from_steps(n: int, seed: int, n_questions: int) -> Record:
@@ -81,11 +85,11 @@ def from_steps(n: int, seed: int, n_questions: int) -> Record:
 
 def main(
     out: Path = Path("runs/few-mazes"),
-    lessons: tuple[str, ...] = ("steps",),
-    models: tuple[str, ...] = ("NCA",),
+    lessons: tuple[str, ...] = tuple(LESSONS),
+    models: tuple[str, ...] = tuple(MODELS),
     numbers: tuple[int, ...] = NUMBERS,
     seeds: int = 3,
-    n_updates: int = 1500,
+    n_updates: int = 400,
 ) -> None:
     """Measure what is not measured yet, and write the table and the figure.
 
@@ -93,35 +97,40 @@ def main(
         out: folder of the results.
         lessons: what to learn from: steps, first moves, answers.
         models: NCA, GCN, MLP; from steps the NCA alone can learn here.
-        numbers: numbers of mazes.
+        numbers: numbers of mazes; without steps, those that are powers of ten.
         seeds: number of seeds.
         n_updates: updates of each training.
     """
     measured = out / "measured"
+    found: dict[tuple[str, str, int], list[Record]] = {}
+    for seed, lesson, model, n in product(range(seeds), lessons, models, numbers):
+        name = f"{lesson} {model} {n} {seed}"
+        if lesson == "steps" and model == "NCA":
+            one = kept(measured / f"{name}.json", from_steps, n, seed, 0)
+            asked = kept(measured / f"{name} asked.json", from_steps, n, seed, 1000)
+            one["proven"] = f"{asked['questions']}" if asked["proven"] else "not"
+        elif lesson != "steps" and np.log10(n).is_integer():
+            arguments = (model, lesson, n, seed, n_updates, str(out / "runs" / name))
+            one = kept(measured / f"{name}.json", from_rollouts, *arguments)
+        else:
+            continue
+        print(name, one, flush=True)
+        found.setdefault((lesson, model, n), []).append(one)
     curves: dict[tuple[str, str], list[tuple[int, list[float]]]] = {}
     rows = []
-    for lesson, model, n in product(lessons, models, numbers):
-        if lesson == "steps" and model != "NCA":
-            continue
-        found, asked = [], []
-        for seed in range(seeds):
-            name = f"{lesson} {model} {n} {seed}"
-            if lesson == "steps":
-                found.append(kept(measured / f"{name}.json", from_steps, n, seed, 0))
-                asked.append(kept(measured / f"{name} asked.json", from_steps, n, seed, 1000))
-            else:
-                arguments = (model, lesson, n, seed, n_updates, str(out / "runs" / name))
-                found.append(kept(measured / f"{name}.json", from_rollouts, *arguments))
-            print(name, found[-1], asked[-1:], flush=True)
-        reached = [each["right"] for each in found]
+    for (lesson, model, n), each in found.items():
+        reached, own = ([one[what] for one in each if what in one] for what in ("right", "own"))
         curves.setdefault((lesson, model), []).append((n, reached))
-        proven = ", ".join(f"{each['questions']}" if each["proven"] else "not" for each in asked)
-        rows.append([lesson, model, f"{n:,}", f"{np.mean(reached):.1f} ± {np.std(reached, ddof=1):.1f}", proven])
+        of_own = f"{np.mean(own):.1f}" if own else ""
+        proven = ", ".join(one.get("proven", "") for one in each).strip(", ")
+        rows.append([lesson, model, f"{n:,}", f"{np.mean(reached):.1f} ± {np.std(reached):.1f}", of_own, proven])
     asking = {
         q: [kept(measured / f"asking {q} {seed}.json", from_steps, 1, seed, q)["right"] for seed in range(seeds)]
         for q in QUESTIONS
     }
-    print(Table(("learned from", "network", "mazes", "right, %", "proven after questions"), rows).markdown())
+    print(
+        Table(("learned from", "network", "mazes", "right, %", "own mazes", "proven after questions"), rows).markdown()
+    )
     print({q: np.round(np.mean(reached), 1) for q, reached in asking.items()})
     with figure(out / "few-mazes.png", 10, 4.2) as drawn:
         left, right_side = panels(drawn, 2, 2)
