@@ -3,8 +3,7 @@
 It learns from some random mazes of 8x8, always the same for one seed and number: from what an automaton holds on them
 at every step, from the first moves at all their tiles, or from their answers. The first is `learn_automaton`'s way with
 linear programs, before and after questions; the others are `maze-nca-gym train fast` with as many updates whatever the
-number of mazes. Run again after an interruption, it goes on where it stopped; with all but `n_updates` the same or less,
-it draws what was measured.
+number of mazes. Run again after an interruption, it goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -90,6 +89,7 @@ def main(
     numbers: tuple[int, ...] = NUMBERS,
     seeds: int = 3,
     n_updates: int = 400,
+    measures: bool = True,
 ) -> None:
     """Measure what is not measured yet, and write the table and the figure.
 
@@ -100,6 +100,7 @@ def main(
         numbers: numbers of mazes; without steps, those that are powers of ten.
         seeds: number of seeds.
         n_updates: updates of each training.
+        measures: also measure what is missing, and not only draw what there is of first moves and answers.
     """
     measured = out / "measured"
     found: dict[tuple[str, str, int], list[Record]] = {}
@@ -109,7 +110,7 @@ def main(
             one = kept(measured / f"{name}.json", from_steps, n, seed, 0)
             asked = kept(measured / f"{name} asked.json", from_steps, n, seed, 1000)
             one["proven"] = f"{asked['questions']}" if asked["proven"] else "not"
-        elif lesson != "steps" and np.log10(n).is_integer():
+        elif lesson != "steps" and np.log10(n).is_integer() and (measures or (measured / f"{name}.json").exists()):
             arguments = (model, lesson, n, seed, n_updates, str(out / "runs" / name))
             one = kept(measured / f"{name}.json", from_rollouts, *arguments)
         else:
@@ -123,14 +124,14 @@ def main(
         curves.setdefault((lesson, model), []).append((n, reached))
         of_own = f"{np.mean(own):.1f}" if own else ""
         proven = ", ".join(one.get("proven", "") for one in each).strip(", ")
-        rows.append([lesson, model, f"{n:,}", f"{np.mean(reached):.1f} ± {np.std(reached):.1f}", of_own, proven])
+        deviation = f" ± {np.std(reached, ddof=1):.1f}" if len(reached) > 1 else ""
+        rows.append([lesson, model, f"{n:,}", f"{np.mean(reached):.1f}{deviation}", of_own, proven])
     asking = {
         q: [kept(measured / f"asking {q} {seed}.json", from_steps, 1, seed, q)["right"] for seed in range(seeds)]
         for q in QUESTIONS
     }
-    print(
-        Table(("learned from", "network", "mazes", "right, %", "own mazes", "proven after questions"), rows).markdown()
-    )
+    headings = ("learned from", "network", "mazes", "right, %", "own mazes", "proven after questions")
+    print(Table(headings, rows).markdown())
     print({q: np.round(np.mean(reached), 1) for q, reached in asking.items()})
     with figure(out / "few-mazes.png", 10, 4.2) as drawn:
         left, right_side = panels(drawn, 2, 2)

@@ -18,6 +18,7 @@ from typing import Any
 from experiments.kept import Record, kept
 from maze_nca_gym.agents import compile_automaton, evaluate, load, train
 from maze_nca_gym.agents.automata import Automaton
+from maze_nca_gym.agents.training.updates import Diverged
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
@@ -67,7 +68,11 @@ def learned(way: str, seed: int, n_updates: int, out: str) -> Record:
         given["start_from"] = str(file)
         if way == WAYS[2]:
             given["n_frozen"] = load(str(file)).n_channels
-    model = train("fast", out=Path(out) / f"{way} {seed}", threads=1, overwrite=True, validate_every=n_updates, **given)
+    folder = Path(out) / f"{way} {seed}"
+    try:
+        model = train("fast", out=folder, threads=1, overwrite=True, validate_every=n_updates, **given)
+    except Diverged as error:
+        return {"right": 0.0, "weights": str(error)}
     (row,) = evaluate({way: model}, families="random", sizes=8, n=500, steps=40)
     return {"right": round(100 * row.metrics.optimal.value, 1), "weights": model.n_weights}
 
@@ -83,7 +88,7 @@ def main(out: Path = Path("runs/parts"), ways: tuple[str, ...] = WAYS, seeds: in
     """
     for seed, way in product(range(seeds), ways):
         found = kept(out / f"{way} {seed}.json", learned, way, seed, n_updates, str(out))
-        print(f"{way}, seed {seed}: {found['right']} %, {found['weights']:,} weights", flush=True)
+        print(f"{way}, seed {seed}: {found['right']} %, weights: {found['weights']}", flush=True)
 
 
 if __name__ == "__main__":
