@@ -51,7 +51,7 @@ FLOODS = Automaton(
     },
     parts=tuple(tuple(s for s in Signal if s.name.removeprefix("TO_").startswith(leg)) for leg in LEGS),
 )
-WAYS = ("random start", "floods as a start", "floods frozen")
+WAYS = ("random start", "floods as a start", "floods frozen", "floods frozen, 32 beside")
 
 
 def learned(way: str, seed: int, n_updates: int, out: str) -> Record:
@@ -66,8 +66,10 @@ def learned(way: str, seed: int, n_updates: int, out: str) -> Record:
             _, certificate = compile_automaton(FLOODS, out=part, overwrite=True)
             assert certificate.holds
         given["start_from"] = str(file)
-        if way == WAYS[2]:
+        if way in WAYS[2:]:
             given["n_frozen"] = load(str(file)).n_channels
+        if way == WAYS[3]:
+            given["n_channels"] += given["n_frozen"]
     folder = Path(out) / f"{way} {seed}"
     try:
         model = train("fast", out=folder, threads=1, overwrite=True, validate_every=n_updates, **given)
@@ -82,7 +84,7 @@ def main(out: Path = Path("runs/parts"), ways: tuple[str, ...] = WAYS, seeds: in
 
     Args:
         out: folder of the results.
-        ways: random start, floods as a start, floods frozen.
+        ways: which of `WAYS`.
         seeds: number of seeds.
         n_updates: updates of each training.
     """
