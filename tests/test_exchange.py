@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -151,11 +152,13 @@ class TestPackages:
         assert tuple(np.argwhere(tiles == Tile.SOURCE)[0][::-1]) == wrapper.unwrapped.agent_pos
         np.testing.assert_array_equal(to_minigrid(tiles)[..., 0], image[..., 0])
 
-    def test_maze_dataset(self) -> None:
+    def test_maze_dataset(self, tmp_path: Path) -> None:
         mazes = package("maze_dataset")
         config = mazes.MazeDatasetConfig(name="x", grid_n=5, n_mazes=3)
         dataset = mazes.MazeDataset.generate(config)
         tiles = from_maze_dataset(dataset)
+        dataset.save(tmp_path / "x.zanj")
+        np.testing.assert_array_equal(load_levels(tmp_path / "x.zanj").tiles, tiles)
         for maze, level, fields in zip(dataset, tiles, to_maze_dataset(tiles), strict=True):
             assert to_text(level) == maze.as_ascii().translate(str.maketrans("EX ", "T.."))
             again = mazes.TargetedLatticeMaze(**fields)
@@ -253,11 +256,12 @@ class TestFiles:
             (
                 "x.maz",
                 "S.T",
-                "x.maz is no file of levels; those end in .txt, .csv, .map, .scen, .npz, .npy, .json, .png",
+                "x.maz is no file of levels; those end in .txt, .csv, .map, .scen, .npz, .npy, .json, .png, .zanj",
             ),
             ("x.gif", "S.T", "x.gif is no file of levels; those end in .txt"),
             ("x.PNG", "S.T", "x.PNG is no picture of a maze: it must be a PNG file of at most 16,777,216 pixels"),
             ("x.npy", "S.T", "x.npy is no array of levels: numpy.save did not write it"),
+            ("x.zanj", "S.T", "x.zanj is no data set of maze-dataset: it is no archive of JSON and arrays"),
             ("x.json", "S.T", "x.json is no JSON file of levels"),
             ("x.json", "[" * 10**5, "x.json is no JSON file of levels"),
             ("x.json", "[[0, 1], [0]]", "x.json is no JSON file of levels"),
@@ -283,12 +287,43 @@ class TestFiles:
         for suffix, expected in ((".npy", SQUARE), (".json", SQUARE), (".png", SQUARE[:1])):
             np.testing.assert_array_equal(load_levels(tmp_path / f"x{suffix}").tiles, expected)
 
+    @for_each("form", ["a list", "lines", "arrays"])
+    def test_data_sets_of_maze_dataset(self, form: str, tmp_path: Path) -> None:
+        """As 1.4.2 saves few mazes, many, and many without their metadata; what is large is a part of the archive."""
+        fields = to_maze_dataset(LATTICE)
+        entries = [{name: {"data": value.tolist()} for name, value in maze.items()} for maze in fields]
+        with zipfile.ZipFile(tmp_path / "x.zanj", "w") as archive:
+
+            def part(name: str, array: Any) -> dict[str, str]:
+                with archive.open(name, "w") as file:
+                    np.save(file, array)
+                return {"$ref": name}
+
+            if form == "a list":
+                entries[0]["connection_list"] = part("mazes/0/connection_list.npy", fields[0]["connection_list"])
+                content: dict[str, Any] = {"mazes": entries}
+            elif form == "lines":
+                archive.writestr("mazes.jsonl", "\n".join(map(json.dumps, entries)))
+                content = {"mazes": {"$ref": "mazes.jsonl"}}
+            else:
+                joined = part("maze_connection_lists.npy", [maze["connection_list"] for maze in fields])
+                paths = np.full((len(fields), 9, 2), 99, np.int8)
+                paths[:, [0, 6]] = [[maze["start_pos"], maze["end_pos"]] for maze in fields]
+                lengths = {"data": [7] * len(fields)}
+                content = {"maze_connection_lists": joined, "maze_solution_lengths": lengths}
+                content |= {"maze_solutions": part("maze_solutions.npy", paths)}
+            archive.writestr("__zanj__.json", json.dumps(content))
+        np.testing.assert_array_equal(load_levels(tmp_path / "x.zanj").tiles, LATTICE)
+
     def test_pictures_and_arrays_that_are_none(self, tmp_path: Path) -> None:
         """A bomb is not unpacked, and nothing is unpickled."""
         Image.new("RGB", (4, 6), (255, 0, 0)).save(tmp_path / "red.png")
         Image.new("1", (5000, 5000)).save(tmp_path / "large.png")
         (tmp_path / "cut.png").write_bytes((tmp_path / "red.png").read_bytes()[:45])
         np.save(tmp_path / "object.npy", np.array([{}]))
+        with zipfile.ZipFile(tmp_path / "object.zanj", "w") as archive:
+            archive.write(tmp_path / "object.npy", "object.npy")
+            archive.writestr("__zanj__.json", '{"mazes": {"$ref": "object.npy"}}')
         (tmp_path / "claim.npy").write_bytes(
             b"\x93NUMPY\x01\x00F\x00" + b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 999, 999)}\n"
         )
@@ -297,6 +332,7 @@ class TestFiles:
             "large.png": "at most 16,777,216 pixels, got 5,000 x 5,000",
             "cut.png": "cut.png is no picture of a maze: it is damaged",
             "object.npy": "object.npy is no array of levels",
+            "object.zanj": "object.zanj is no data set of maze-dataset: it is no archive of JSON and arrays",
             "claim.npy": "claim.npy is no array of levels",
         }.items():
             refused(message, load_levels, tmp_path / file)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -252,6 +253,43 @@ def load_npy(path: str | Path) -> LevelSet:
                 raise ValueError("numpy.save did not write it")
         # mapped, since a small file can claim an array that is larger than the memory
         return _read(np.array(np.load(user_path(path), mmap_mode="r", allow_pickle=False)), path)
+
+
+def load_zanj(path: str | Path) -> LevelSet:
+    """Return the mazes of a data set that maze-dataset saved, a zip archive of JSON and arrays; nothing is unpickled.
+
+    Raises:
+        ValueError: anything else.
+        OSError: the file is missing or cannot be read.
+    """
+    parts: dict[str, Any] = {}
+
+    def held(item: Any) -> Any:
+        """Return the array or list that an entry has, or that a part of the archive has for it."""
+        return item if isinstance(item, list) else parts[item["$ref"]] if "$ref" in item else item["data"]
+
+    with validated_read(path, "is no data set of maze-dataset"):
+        with user_path(path).open("rb") as file:
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    for name in archive.namelist():
+                        with archive.open(name) as part:
+                            if name.endswith(".npy"):
+                                parts[name] = np.lib.format.read_array(part, allow_pickle=False)
+                            elif name.endswith(".jsonl"):
+                                parts[name] = [*map(json.loads, part)]
+                    content = json.loads(archive.read("__zanj__.json"))
+            except Exception as error:  # from NumPy, json, zipfile or any of its decompressors
+                raise ValueError("it is no archive of JSON and arrays (.zanj), or a damaged one") from error
+        names = "connection_list", "start_pos", "end_pos"
+        if "mazes" in content:
+            mazes = [{name: held(maze[name]) for name in names} for maze in held(content["mazes"])]
+        else:  # many mazes have their fields in one array each
+            paths, lengths = held(content["maze_solutions"]), held(content["maze_solution_lengths"])
+            ends = [(path[0], path[length - 1]) for path, length in zip(paths, lengths, strict=True)]
+            joined = zip(held(content["maze_connection_lists"]), *zip(*ends, strict=True), strict=True)
+            mazes = [dict(zip(names, maze, strict=True)) for maze in joined]
+        return LevelSet(from_maze_dataset(mazes), {"file": Path(path).name})
 
 
 def load_png(path: str | Path) -> LevelSet:

@@ -18,7 +18,16 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
-from maze_nca_gym.mazes.exchange import load_csv, load_json, load_npy, load_png, load_text, save_csv, save_text
+from maze_nca_gym.mazes.exchange import (
+    load_csv,
+    load_json,
+    load_npy,
+    load_png,
+    load_text,
+    load_zanj,
+    save_csv,
+    save_text,
+)
 from maze_nca_gym.mazes.families import FAMILIES, find_test_set, test_levels
 from maze_nca_gym.mazes.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.mazes.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
@@ -35,6 +44,7 @@ _READERS: dict[str, Callable[[str | Path], LevelSet]] = {
     ".npy": load_npy,
     ".json": load_json,
     ".png": load_png,
+    ".zanj": load_zanj,
 }
 """Suffix of a file -> function that reads it; drawings (TEXT) have letters too."""
 
@@ -72,10 +82,10 @@ def load_levels(
             set, tiles, or drawings.
             Files are level sets (`.npz`), drawings with empty lines between them (`.txt`), tiles as arrays (`.npy`) or
             nested lists (`.json`), a picture (`.png`, a pixel or a square of pixels for each tile), mazes like HRM's
-            (`.csv`), or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text
-            or a list of texts, the rows of a text separated by line breaks or by the two characters `\\n`; a list of
-            texts without line breaks has the rows of one level. Text of one line is a name, a path or, if it consists
-            of tiles only, a drawing.
+            (`.csv`), data sets of maze-dataset (`.zanj`), or Moving AI's `.map` and `.scen`. Tiles are (H, W) or
+            (N, H, W) integers. Drawings are one text or a list of texts, the rows of a text separated by line breaks or
+            by the two characters `\\n`; a list of texts without line breaks has the rows of one level. Text of one line
+            is a name, a path or, if it consists of tiles only, a drawing.
         letters: letters of the kinds of tile in drawings.
         task: the task, or its name, whose test set a name means; "diameter" has the same mazes without sources and
             targets.
