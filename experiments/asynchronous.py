@@ -88,11 +88,11 @@ def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
         solver.add(automaton.rules[signal](low), z3.Not(automaton.rules[signal](high)))
         return bool(solver.check() == z3.unsat)
 
-    rise = {signal for signal in automaton.signals if signal is not automaton.pooled and monotone(signal)}
+    rise = {signal for signal in automaton.signals if signal not in automaton.pooled and monotone(signal)}
     while any(not reads[signal] <= rise for signal in rise):
         rise = {signal for signal in rise if reads[signal] <= rise}
     rest = set(rise)
-    while more := {s for s in automaton.signals if s not in rest and reads[s] <= rest and s is not automaton.pooled}:
+    while more := {s for s in automaton.signals if s not in rest and reads[s] <= rest and s not in automaton.pooled}:
         rest |= more
     return rise, rest - rise
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .growing import grown
     from .proof import mistakes, prove, second_opinion
     from .registry import AUTOMATA, register_automaton
-    from .rules import around, threshold
+    from .rules import Count, around, threshold
     from .theorem import Domain, Theorem
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "Answer",
     "Automaton",
     "CanonicalPath",
+    "Count",
     "Domain",
     "Ghosts",
     "StepBound",

@@ -304,7 +304,7 @@ def any_state_automaton(n_bits: int = 10, order: str = USUAL_ORDER) -> Automaton
         signals=rule.signals,
         rules=rule.rules,
         bound=StepBound(constant=3, per_move=2),
-        pooled=rule.signals.RESET,
+        pooled=(rule.signals.RESET,),
         everywhere=(rule.signals.RESET,),
         parts=tuple((signal,) for signal in tuple(rule.signals)[:-1]),
         theorem=rule.theorem,

@@ -37,6 +37,10 @@ UNSETTLED = 64
 """Number of iterations for which an automaton is watched that need not settle."""
 
 
+class NeverAtRest(ValueError):
+    """An automaton that should settle does not."""
+
+
 @dataclass(frozen=True, eq=False)
 class Automaton:
     """An automaton: a rule for each signal, and what is known about the states that follow.
@@ -48,14 +52,16 @@ class Automaton:
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
         signals: an enumeration from 0. The first is PATH, which is an output that no rule reads. If the task has
             several answers, the first signals have their names instead, in capitals.
-        rules: the rule of each signal. Each is called once, with symbols; what it returns is the rule from then on.
+        rules: the rule of each signal, by the signal or its name. Each is called once, with symbols; what it returns is
+            the rule from then on.
         neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
             the corners.
         bound: the iterations within which it solves every maze that does not change, as its author states; None if it
             does not, or if no such bound is known. `proof.prove` proves it, or tries it on small mazes.
         also: other tasks that it solves, with its bound for each.
-        pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
-        everywhere: signals that are the same at every tile; the pooled one is among them.
+        pooled: the last signals, if they are pooled over the map: each is on at all tiles if its rule switches it on
+            at any.
+        everywhere: signals that are the same at every tile; the pooled ones are among them.
         parts: groups of signals that `compiling.worlds` treats as independent: any state of a group may occur with any
             of the others. That is safe for any groups. Larger groups exclude more states, and have more to search.
             By default all signals that are not the same everywhere are one group.
@@ -83,11 +89,11 @@ class Automaton:
     name: str
     task: str
     signals: type[IntEnum]
-    rules: Mapping[IntEnum, Rule]
+    rules: Mapping[Any, Rule]
     neighbourhood: int = 5
     bound: StepBound | None = None
     also: Mapping[str, StepBound] = field(default_factory=dict)
-    pooled: IntEnum | None = None
+    pooled: tuple[IntEnum, ...] = ()
     everywhere: tuple[IntEnum, ...] = ()
     parts: tuple[tuple[IntEnum, ...], ...] = ()
     invariant: Rule | None = None
@@ -129,10 +135,12 @@ class Automaton:
                 if channel in named:
                     raise ValueError(f"{named[channel]} and {signal.name} of {self.name} would share channel {channel}")
                 named[channel] = signal.name
-        if self.pooled is not None and self.pooled != signals[-1]:
-            raise ValueError(f"the last signal of {self.name} must be the pooled one, {self.pooled.name}")
-        if self.pooled is not None and self.pooled not in self.everywhere:
-            raise ValueError(f"{self.pooled.name} of {self.name} is pooled, so it must be among `everywhere`")
+        if self.pooled != signals[len(signals) - len(self.pooled) :]:
+            names = ", ".join(signal.name for signal in self.pooled)
+            raise ValueError(f"the last signals of {self.name} must be the pooled ones, {names}")
+        for signal in self.pooled:
+            if signal not in self.everywhere:
+                raise ValueError(f"{signal.name} of {self.name} is pooled, so it must be among `everywhere`")
         if self.neighbourhood not in NEIGHBOURHOODS:
             raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
         # what excludes each other
@@ -145,14 +153,15 @@ class Automaton:
         if self.any_state and self.invariant is not None:
             raise ValueError(f"{self.name} may begin in any state, so it cannot have an invariant")
         # rules
-        unknown = [each for each in self.rules if not isinstance(each, self.signals)]
+        rules = {self.signals.__members__.get(each, each): rule for each, rule in self.rules.items()}
+        unknown = [each for each in rules if not isinstance(each, self.signals)]
         if unknown:
             raise ValueError(f"{self.name} has a rule of {unknown[0]!r}, which is none of its signals")
         for signal in signals:
-            if signal not in self.rules:
+            if signal not in rules:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
         # from here on a rule is an expression, the same one for whoever runs, compiles or proves it
-        said = {s: _checked(self, f"the rule of {s.name} in {self.name}", self.rules[s], self.taps) for s in signals}
+        said = {s: _checked(self, f"the rule of {s.name} in {self.name}", rules[s], self.taps) for s in signals}
         object.__setattr__(self, "rules", ReadOnly(said))
         if self.invariant is not None:
             fact = _checked(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
@@ -243,7 +252,7 @@ class Automaton:
     @property
     def paired(self) -> tuple[IntEnum, ...]:
         """The signals that rules read at single tiles, for which a network may have pairs of channels."""
-        return tuple(self.signals)[len(self.answers) : None if self.pooled is None else -1]
+        return tuple(self.signals)[len(self.answers) : len(self.signals) - len(self.pooled)]
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -251,12 +260,12 @@ class Automaton:
         return self.channels_with(self.answers)
 
     def channels_with(self, single: Container[IntEnum]) -> tuple[str, ...]:
-        """Return the names of a network's channels: one for each of some signals and a pooled one, two for others."""
+        """Return the names of a network's channels: one for each of some signals and of pooled ones, two for others."""
         names = []
         for signal in self.signals:
-            alone = signal in single or signal is self.pooled
+            alone = signal in single or signal in self.pooled
             names += [signal.name.lower() + part for part in ([""] if alone else ["_low", "_high"])]
-        return (*names, *(() if self.pooled is None else ("channel_max",)))
+        return (*names, *(("channel_max",) if self.pooled else ()))
 
     def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
         """Return the network channels of each signal: one, or two whose difference is the signal."""
@@ -292,10 +301,10 @@ class Automaton:
     def advance(self, view: MapView) -> Signals:
         """Return the signals that follow those of a view."""
         after = self.tape(view)
-        if self.pooled is not None:
+        for signal in self.pooled:
             # bitwise, since each bit of an integer may belong to another map
-            anywhere = np.bitwise_or.reduce(after[self.pooled], axis=(1, 2), keepdims=True)
-            after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
+            anywhere = np.bitwise_or.reduce(after[signal], axis=(1, 2), keepdims=True)
+            after[signal] = np.broadcast_to(anywhere, after[signal].shape)
         return np.stack(after, axis=1)
 
     def trace(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> Iterator[Signals]:
@@ -310,7 +319,7 @@ class Automaton:
             graph: the places whose kinds the tiles are, if these are no mazes.
 
         Raises:
-            ValueError: it should settle, and has not after many iterations; the message names what still changes.
+            NeverAtRest: it should settle, and has not after many iterations; the message names what still changes.
         """
         view = self.view(tiles, signals, graph)
         earlier, most, n_tiles = view.signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
@@ -326,7 +335,7 @@ class Automaton:
             earlier, view = view.signals, view.after(after)
         if self.settles:
             changing = [signal.name for signal in self.signals if (view.signals[:, signal] != earlier[:, signal]).any()]
-            raise ValueError(
+            raise NeverAtRest(
                 f"{', '.join(changing)} of {self.name} still change after {most:,} iterations on mazes of "
                 f"{tiles.shape[1]} x {tiles.shape[2]} tiles: give it settles=False if they may"
             )

@@ -150,7 +150,7 @@ def _automaton(order: str) -> Automaton:
         signals=RaceSignal,
         rules={**RULES, **replace(CANONICAL, order=order).rules},
         bound=StepBound(constant=20, per_move=4, per_tile=12, per_move_and_tile=2),
-        pooled=S.MOVES,
+        pooled=(S.MOVES,),
         everywhere=EVERYWHERE,
         parts=((S.PATH,), WAVE_A, WAVE_B, RETURN, (*VISITED, *WALKER)),
         invariant=lambda see: CANONICAL.invariant(see) & one_walker(see),

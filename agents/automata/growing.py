@@ -15,16 +15,6 @@ from .automaton import NEIGHBOURHOODS, Automaton
 from .rules import Bits, Rule, TileView, expression_of
 
 
-class _ByName:
-    """A view in which signals are seen by their names."""
-
-    def __init__(self, signals: type[IntEnum], see: TileView) -> None:
-        self._signals, self._see, self.tile = signals, see, see.tile
-
-    def __call__(self, name: str, tap: str = "C") -> Bits:
-        return self._see(self._signals[name], tap)
-
-
 def _copied(signal: IntEnum, see: TileView) -> Bits:
     return see(signal)
 
@@ -38,8 +28,7 @@ def grown(task: str | Task) -> Automaton:
         task: the task, or its name.
 
     Raises:
-        ValueError: the task's `solve` is no fixpoint, has a relation named as an answer, or several that are on
-            anywhere, which is more than an automaton can pool.
+        ValueError: the task's `solve` is no fixpoint, or has a relation named as an answer.
     """
     problem = find_task(task)
     solve, task = problem.solve, problem.name
@@ -49,13 +38,11 @@ def grown(task: str | Task) -> Automaton:
     pooled = [name for name, rule in solve.rules.items() if isinstance(rule, anywhere)]
     if taken := {*outputs} & {*solve.rules}:
         raise ValueError(f"{min(taken)} is a relation and an answer of the task {task}: give one another name")
-    if len(pooled) > 1:
-        raise ValueError(f"{' and '.join(pooled)} of the task {task} are on anywhere, but an automaton can pool one")
     names = [*outputs, *(name for name in solve.rules if name not in pooled), *pooled]
     signals: type[IntEnum] = IntEnum("Signal", names, start=0)  # type: ignore[misc]
 
     def stays(name: str, rule: Callable[[Any], Any], see: TileView) -> Any:
-        on = rule(_ByName(signals, see))
+        on = rule(see)
         return on if solve.least else see(signals[name]) | on  # rules of a least fixed point stay true
 
     rules: dict[IntEnum, Rule] = {signals[name]: partial(stays, name, rule) for name, rule in solve.rules.items()}
@@ -69,6 +56,6 @@ def grown(task: str | Task) -> Automaton:
         rules=rules,
         neighbourhood=5 if taps <= {*NEIGHBOURHOODS[5]} else 9,
         bound=StepBound(constant=2, per_tile=len(solve.rules)),
-        pooled=signals[pooled[0]] if pooled else None,
-        everywhere=(signals[pooled[0]],) if pooled else (),
+        pooled=tuple(signals[name] for name in pooled),
+        everywhere=tuple(signals[name] for name in pooled),
     )

@@ -262,7 +262,7 @@ def _automaton(order: str) -> Automaton:
             S.RESET: lambda see: see(S.ALARM),
         },
         bound=StepBound(constant=3, per_move=2),
-        pooled=S.RESET,
+        pooled=(S.RESET,),
         everywhere=(S.RESET,),
         # the path may enter from several sides while a source moves, so any ENTER may be on together
         parts=(

@@ -29,7 +29,7 @@ from maze_nca_gym.mazes.tasks import Task, check_specification
 from maze_nca_gym.support.files import user_path, write_all
 
 from ..policies.guarantees import Verdict
-from .automaton import Automaton, scaled
+from .automaton import Automaton, NeverAtRest, scaled
 from .guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
 from .prover import PATIENCE, SAID, STATED, Lemma, Prover, fresh_context
 from .registry import AUTOMATA
@@ -68,7 +68,8 @@ class Proof:
         trials: what came of running it on small mazes, for each task of which it states a bound.
         specified: whether the answers of the theorem are those of the task's specification.
         on: of which worlds it is, one of `prover.WORLDS`.
-        worth: in terms of what it describes signals, if that is worth little.
+        worth: in terms of what it describes signals, if that is worth little; or why nothing was asked, as it never
+            comes to rest although it says that it `settles`.
     """
 
     automaton: Automaton
@@ -135,7 +136,7 @@ class Proof:
             "right": f"right: shows the answer of the task {self.automaton.task} {bound}, {every}",
             "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
-            None: "; ".join(self._unproven(n_held)) or "nothing is proven of what signals are",
+            None: "; ".join(self._unproven(n_held)) or self.worth or "nothing is proven of what signals are",
         }[self.verdict]
         parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {len(self.lemmas)} lemmas"]
         if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
@@ -234,9 +235,8 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
         The proof. `verdict` says what is proven; where that is nothing, it is the attempt that came nearest.
 
     Raises:
-        ValueError: no automaton; other worlds, or an automaton that reads what graphs do not have; one that never
-            comes to rest although it says that it `settles`; a theorem with more or fewer answers than the automaton;
-            or axioms that are not true of a small maze.
+        ValueError: no automaton; other worlds, or an automaton that reads what graphs do not have; a theorem with more
+            or fewer answers than the automaton; or axioms that are not true of a small maze.
         ImportError: z3 is not installed.
     """
     from .compiling.config import find_automaton
@@ -257,7 +257,10 @@ def _proof_of(automaton: Automaton, on: str) -> Proof:
         if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
             _check_axioms(automaton, theorem)
         tell = _written if theorem.signals is not None else _guessed
-        lemmas, theorem = tell(automaton, theorem, on)
+        try:
+            lemmas, theorem = tell(automaton, theorem, on)
+        except NeverAtRest as error:
+            return Proof(automaton, NOTHING, (), trials, on=on, worth=str(error))
         attempts.append(Proof(automaton, theorem, lemmas, trials, specified, on, worth))
         if attempts[-1].verdict is not None or theorem.further is not Theorem.further:
             return attempts[-1]

@@ -152,7 +152,7 @@ class Prover:
     def __init__(self, automaton: Automaton, theorem: Theorem, on: str = "grids") -> None:
         check(on in WORLDS, unknown_name("kind of worlds", on, WORLDS))
         self._left_out, self._is_grid = WORLDS[on], on == "grids"
-        agreed = [signal.name for signal in automaton.everywhere if signal is not automaton.pooled]
+        agreed = [signal.name for signal in automaton.everywhere if signal not in automaton.pooled]
         for wrong, what in (
             (automaton.neighbourhood != 5, "it reads tiles at corners, which graphs do not have"),
             (agreed, f"{', '.join(agreed)} are the same everywhere on connected graphs alone"),
@@ -228,11 +228,13 @@ class Prover:
         assert self._theorem.signals is not None
         return self._theorem.signals(picture, at, t)
 
-    def _pooled(self, switched: Mapping[IntEnum, Truth]) -> Mapping[IntEnum, Truth]:
-        """Return what a tile holds after an iteration whose rules switch these signals on there: the pooled one is also
-        on if any other tile switches it on."""
-        pooled, elsewhere = self._automaton.pooled, self.picture.of_map("elsewhere") > 0
-        return {name: on | elsewhere if name is pooled else on for name, on in switched.items()}
+    def _pooled(
+        self, switched: Mapping[IntEnum, Truth], known: Mapping[IntEnum, Truth] | None = None
+    ) -> Mapping[IntEnum, Truth]:
+        """Return what a tile holds after an iteration whose rules switch these signals on there: what is known, and of
+        others, pooled ones are also on if any other tile switches them on."""
+        elsewhere = {s: self.picture.of_map(f"{s.name} elsewhere") > 0 for s in self._automaton.pooled}
+        return {**{s: on | elsewhere[s] if s in elsewhere else on for s, on in switched.items()}, **(known or {})}
 
     def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
         """Return whether the invariant is true of a tile, see `Steps`."""
@@ -260,7 +262,7 @@ class Prover:
         see = _See(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
         for signal, said in after.items():
             claim = f"{signal.name} {SAID}"
-            if signal is not self._automaton.pooled:
+            if signal not in self._automaton.pooled:
                 yield self._lemma("signal", claim, rules[signal](see) == said, inside)
                 continue
             # any tile shows that none switches it on; that one does needs a tile that every maze has
@@ -283,7 +285,7 @@ class Prover:
         # neighbours agree on what is the same everywhere, and so all tiles do; a maximum over the map does anyway
         next_state = self.after(picture, anything)
         for signal in self._automaton.everywhere:
-            if signal is not self._automaton.pooled:
+            if signal not in self._automaton.pooled:
                 there = [moved(CENTRE, towards) for towards in DIRECTIONS]
                 alike = [
                     z3.Implies(picture.inside(at), next_state(at)[signal] == next_state(CENTRE)[signal]) for at in there
@@ -299,11 +301,7 @@ class Prover:
             yield self._lemma("answer", claim, shown == wanted, inside, due)
 
         if self._automaton.invariant is not None:
-            held: Mapping[IntEnum, Truth] = {s: rule(see) for s, rule in rules.items()} | {
-                **after,
-                path: rules[path](see),
-            }
-            held = held if self._automaton.pooled in after else self._pooled(held)
+            held = self._pooled({s: rule(see) for s, rule in rules.items()}, {**after, path: rules[path](see)})
             yield from self._invariant_lemmas(held if now else None)
         for words, given, then in theorem.further(self):
             yield self._lemma("claim", words, z3.And(*then), inside, *given)

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import or_
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -27,8 +27,9 @@ class TileView(Protocol):
     """The surroundings of the tiles to which a rule applies, in arrays of one shape; signals are off beyond the map's
     edge."""
 
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """Return a signal of the tile itself, "C", or of its neighbour in one of the `DIRECTIONS`."""
+    def __call__(self, signal: Any, tap: str = "C") -> Bits:
+        """Return a signal, or the one of a name, of the tile itself, "C", or of its neighbour in one of the
+        `DIRECTIONS`."""
 
     def tile(self, kind: int, tap: str = "C") -> Bits:
         """Return whether that tile is of a kind: its number among the kinds of the task, such as `Tile.WALL`."""
@@ -75,6 +76,72 @@ def threshold(terms: Iterable[tuple[float, Bits]], least: float) -> Bits:
         return cast(Bits, sum(weight * bit for weight, bit in zip(weights, bits, strict=True)) >= least)
 
     return cast(Bits, Expression(join=join, parts=bits) if isinstance(bits[0], Expression) else join(*bits))
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of each tile, from 0 to a largest one, held in several signals or relations of its name.
+
+    In unary there is one for each number from 1, on where the number is at least that: AGE_1, AGE_2, and so on. In
+    binary there is one for each digit, the lowest first: AGE_BIT_1, AGE_BIT_2, and so on.
+
+    >>> age = Count("AGE", 9)
+    >>> signals = IntEnum("Signal", ["PATH", "LIT", *age.signals], start=0)
+    >>> rules = age.rules(lambda see, n: see("LIT") & age.at_least(see, n - 1))  # 1, 2, ... 9 while LIT is on, else 0
+
+    Attributes:
+        name: what the names of its signals begin with.
+        most: the largest number.
+        binary: whether it is held in digits, of which fewer are needed, and which no least fixed point has.
+
+    Raises:
+        ValueError: a largest number below 1.
+    """
+
+    name: str
+    most: int
+    binary: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
+            raise ValueError(f"{self.name} must count to a number from 1, got {self.most!r}")
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The names of its signals."""
+        n, part = (self.most.bit_length(), "BIT_") if self.binary else (self.most, "")
+        return tuple(f"{self.name}_{part}{i}" for i in range(1, n + 1))
+
+    def at_least(self, see: TileView, number: int, tap: str = "C") -> Bits:
+        """Return whether the number at a tap is at least another, `Bits` of the view's shape."""
+        if not 1 <= number <= self.most:
+            any_tile = see.tile(0)
+            return any_tile | ~any_tile if number < 1 else any_tile & ~any_tile
+        if not self.binary:
+            return see(self.signals[number - 1], tap)
+        digits = [(number >> i & 1, see(name, tap)) for i, name in enumerate(self.signals)]
+        while not digits[0][0]:  # lower digits that are 0 decide nothing
+            del digits[0]
+        # from the lowest on: a higher digit decides where it differs
+        return reduce(lambda found, digit: digit[1] & found if digit[0] else digit[1] | found, digits[1:], digits[0][1])
+
+    def rules(self, rule: Callable[[TileView, int], Bits]) -> dict[str, Rule]:
+        """Return the rule of each of its signals, by name.
+
+        Args:
+            rule: (see, n) -> whether the next number is at least n, for n from 1 to the largest.
+        """
+        return {name: partial(self._says, rule, i) for i, name in enumerate(self.signals)}
+
+    def _says(self, rule: Callable[[TileView, int], Bits], place: int, see: TileView) -> Bits:
+        """Return whether the signal of a place is on next."""
+        if not self.binary:
+            return rule(see, place + 1)
+        size = 1 << place
+        lows = range(size, self.most + 1, 2 * size)  # from each the digit is 1, for so many numbers
+        return reduce(
+            or_, (rule(see, n) & ~rule(see, n + size) if n + size <= self.most else rule(see, n) for n in lows)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,10 +309,13 @@ class _SymbolicView:
     def __init__(self, signals: type[IntEnum] | None) -> None:
         self._signals = signals
 
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Expression:
-        if not isinstance(signal, IntEnum):
-            raise TypeError(f"see takes a signal, got {signal!r}")
-        return Expression(signal, tap)
+    def __call__(self, signal: IntEnum | str, tap: str = "C") -> Expression:
+        members = {} if self._signals is None else self._signals.__members__
+        found = members.get(signal) if isinstance(signal, str) else signal
+        if not isinstance(found, IntEnum):
+            names = f" ({', '.join(members)})" if members else ""
+            raise TypeError(f"see takes a signal{names}, got {signal!r}")
+        return Expression(found, tap)
 
     def tile(self, kind: int, tap: str = "C") -> Expression:
         if not isinstance(kind, int) or (self._signals is not None and isinstance(kind, self._signals)):

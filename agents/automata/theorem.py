@@ -40,8 +40,8 @@ class Steps(Protocol):
         """Return any state in which signals that are the same everywhere are so."""
 
     def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
-        """Return the state after an iteration on a maze, by the automaton's rules or by others; of a pooled signal,
-        whether the tile switches it on."""
+        """Return the state after an iteration on a maze, by the automaton's rules or by others; of pooled
+        signals, whether the tile switches them on."""
 
     def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
         """Return what the theorem says of a tile's signals after t iterations on a maze."""

@@ -22,7 +22,8 @@ class Program(NamedTuple):
         kernel_size: side k of the kernel, odd.
         taps: the positions in the kernel that have weights, numbered row by row.
         state_limit: the upper bound of a state; None for no bound.
-        max_pool: whether the last two channels become maxima, as in `learned.NCA`.
+        n_maxima: the number of channels before the last that become their maxima over the map, and the last that over
+            channels, as in `learned.NCA`; 0 if none does.
         pool_before_activation: whether these maxima are added to the channels before the activations instead.
         sees_inputs: whether every iteration reads the inputs, and not only the first.
         unbounded: the step after which there is no ReLU; None if there is no such step.
@@ -35,10 +36,15 @@ class Program(NamedTuple):
     kernel_size: int
     taps: tuple[int, ...]
     state_limit: float | None = None
-    max_pool: bool = False
+    n_maxima: int = 0
     pool_before_activation: bool = False
     sees_inputs: bool = True
     unbounded: int | None = None
+
+    @property
+    def max_pool(self) -> bool:
+        """Whether the last channels become maxima."""
+        return self.n_maxima > 0
 
     @property
     def kernel(self) -> Tensor:
@@ -53,7 +59,7 @@ def rectified(
     *,
     below: bool = True,
     state_limit: float | None = None,
-    max_pool: bool = False,
+    n_maxima: int = 0,
     pool_before_activation: bool = False,
 ) -> Tensor:
     """Return the state after the activations `RELU`, from its (B, C, H, W) convolution.
@@ -61,9 +67,9 @@ def rectified(
     Args:
         convolved: the convolution.
         below: whether states have the lower bound 0, by a ReLU; without it negative numbers remain.
-        state_limit, max_pool, pool_before_activation: the same as in `Program`.
+        state_limit, n_maxima, pool_before_activation: the same as in `Program`.
     """
-    if max_pool and pool_before_activation:
+    if n_maxima and pool_before_activation:
         # the last channel but one gets its maximum over the map added, then the last the maximum over channels; of
         # several equal maxima only the first receives a gradient, as in the paper's code
         kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
@@ -75,7 +81,8 @@ def rectified(
         convolved = convolved.relu()
     if state_limit is not None:
         convolved = convolved.clamp(max=state_limit)
-    if max_pool and not pool_before_activation:  # the last two become the maxima over the map and over channels
-        over_map = convolved[:, -2:-1].amax(dim=(2, 3), keepdim=True).expand_as(convolved[:, :1])
-        convolved = torch.cat([convolved[:, :-2], over_map, convolved.amax(dim=1, keepdim=True)], dim=1)
+    if n_maxima and not pool_before_activation:  # the last ones become the maxima over the map and over channels
+        kept, of_map = convolved[:, : -n_maxima - 1], convolved[:, -n_maxima - 1 : -1]
+        over_map = of_map.amax(dim=(2, 3), keepdim=True).expand_as(of_map)
+        convolved = torch.cat([kept, over_map, convolved.amax(dim=1, keepdim=True)], dim=1)
     return convolved

@@ -92,7 +92,8 @@ def to_json(policy: Policy, name: str) -> bytes:
         "needs_border": policy.guarantees.needs_border,
         "rule": program.activation,
         "state_limit": program.state_limit,
-        "max_pool": program.max_pool,
+        # the number of maxima over the map, if it is not one
+        "max_pool": program.n_maxima if program.n_maxima > 1 else program.max_pool,
         "inputs": program.inputs,
         "channels": policy.channel_names,
         "highlight": policy.highlight,

@@ -90,7 +90,7 @@ class OnGraph(Policy):
                 self._convolve(encoded, seen),
                 below=step != program.unbounded,
                 state_limit=program.state_limit,
-                max_pool=program.max_pool,
+                n_maxima=program.n_maxima,
                 pool_before_activation=program.pool_before_activation,
             )
         return policy.activate(self._convolve(encoded, state), state, encoded)

@@ -30,6 +30,7 @@ class MachineCode:
             and not needs_gradients(maze, state)
             and program.activation == RELU
             and not program.pool_before_activation  # where it is no faster than PyTorch
+            and program.n_maxima <= 1
             and all(x.dtype == torch.float32 and x.is_cpu for x in (maze, program.weight, program.bias))
             and (not low or torch.get_autocast_dtype("cpu") == torch.bfloat16)
             and maze.numel() > 0

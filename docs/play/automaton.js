@@ -135,7 +135,8 @@ globalThis.MazePlay.part(() => {
       this.historyBytes = 0;
       this.cells.fill(0);
       this.changedAt.fill(-1000);
-      this.pooled = this.policy.max_pool ? new Float32Array(this.cellOf.length) : null; // before the maximum over the map
+      this.nMaxima = Number(this.policy.max_pool || 0); // true is one
+      this.pooled = this.nMaxima ? new Float32Array(this.cellOf.length * this.nMaxima) : null; // before the maximum over the map
       this.wakeAll();
     }
 
@@ -238,20 +239,20 @@ globalThis.MazePlay.part(() => {
       globalThis.MazePlay.rules[this.policy.rule]({ n, C, conv: this.next, state, statics, nStatic });
     }
 
-    /** Replace the last two channels: by a maximum over the map, and by the maximum over all channels at the tile; of
-     * booleans the last one, by whether it is on anywhere. */
+    /** Replace the last channels: by their maxima over the map, and the last by the maximum over all channels at the
+     * tile; of booleans the last ones, by whether they are on anywhere. */
     pool(nActive) {
-      const { active, next, C, row, pooled } = this, at = this.booleans ? C - 1 : C - 2;
+      const { active, next, C, row, pooled, booleans, nMaxima: n } = this, at = C - n - (booleans ? 0 : 1);
       for (let i = 0; i < nActive; i++) {
         const begin = active[i] * row;
         let most = 0;
         for (let k = 0; k < C; k++) if (next[begin + k] > most) most = next[begin + k];
-        pooled[active[i]] = next[begin + at];
-        if (!this.booleans) next[begin + C - 1] = most;
+        for (let k = 0; k < n; k++) pooled[active[i] * n + k] = next[begin + at + k];
+        if (!booleans) next[begin + C - 1] = most;
       }
-      let overMap = 0;
-      for (let tile = 0; tile < pooled.length; tile++) if (pooled[tile] > overMap) overMap = pooled[tile];
-      for (let tile = 0; tile < pooled.length; tile++) next[tile * row + at] = overMap;
+      const overMap = new Float32Array(n);
+      for (let i = 0; i < pooled.length; i++) if (pooled[i] > overMap[i % n]) overMap[i % n] = pooled[i];
+      for (let tile = 0; tile * n < pooled.length; tile++) next.set(overMap, tile * row + at);
     }
 
     /** Take over the new states of listed tiles, and remember the old ones. Return the number of changed tiles. */

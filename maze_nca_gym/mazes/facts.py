@@ -83,7 +83,12 @@ class Ghosts:
 
 
 def moved(at: Place, tap: str) -> Place:
-    """Return the tile at a tap of another, such as the one above it for "U"."""
+    """Return the tile at a tap of another, such as the one above it for "U".
+
+    Raises:
+        ValueError: no walk.
+    """
+    offsets(at)  # refuses what is none
     for step in tap:
         on, back = at if at != CENTRE else "", OPPOSITE.get(step)
         at = (on.removesuffix(back) if back and on.endswith(back) else on + step.strip(CENTRE)) or CENTRE

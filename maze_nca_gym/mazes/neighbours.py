@@ -33,6 +33,8 @@ def offsets(kernel: str) -> tuple[Offset, ...]:
     Raises:
         ValueError: unknown name.
     """
+    if not isinstance(kernel, str):
+        raise ValueError(f"a place is the walk that leads to it, such as 'C', 'U' or 'UL', got {kernel!r}")
     if kernel in _SETS:
         return _SETS[kernel]
     if not kernel or set(kernel) - set(_MOVES):

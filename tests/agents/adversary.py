@@ -62,7 +62,7 @@ def states(automaton, tiles, n):
         view, after = View(tiles, signals), []
         for signal in automaton.signals:
             found = np.broadcast_to(automaton.rules[signal](view), tiles.shape)
-            after.append(np.full(tiles.shape, found.any()) if signal is automaton.pooled else found)
+            after.append(np.full(tiles.shape, found.any()) if signal in automaton.pooled else found)
         signals = np.array(after)
 
 

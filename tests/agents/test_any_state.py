@@ -144,7 +144,7 @@ def test_its_network_follows_it_from_any_state():
     rng = np.random.default_rng(3)
     tiles = mazes(rng, 40, 4, 5, 0.2)
     signals = any_signals(rng, automaton, tiles, False, False)
-    signals[:, automaton.pooled] = signals[:, automaton.pooled].any(axis=(1, 2), keepdims=True)
+    signals[:, list(automaton.pooled)] = signals[:, list(automaton.pooled)].any(axis=(2, 3), keepdims=True)
     rows, maze = automaton.rows(model.channel_names), torch.from_numpy(one_hot(tiles))
     state = torch.zeros(len(tiles), model.n_channels, *tiles.shape[1:])
     for signal, (first, *_) in rows.items():

@@ -290,7 +290,7 @@ def test_where_nothing_leads_a_pooled_signal_is_not_what_neighbours_agree_on() -
             Somewhere.SOME: lambda see: see.tile(Tile.SOURCE),
         },
         everywhere=(Somewhere.SOME,),
-        pooled=Somewhere.SOME,
+        pooled=(Somewhere.SOME,),
         theorem=Theorem(joined.axioms, joined.ghosts, signals=signals),
     )
     claim = "SOME is the same everywhere"

@@ -117,7 +117,7 @@ def sums_on(automaton, model, patches, largest=0.0):
     high = pairs * np.floor(2 * largest * rng.random(pairs.shape)) / 2  # as sums with whole weights are
     read = [kinds_of(automaton, patches).swapaxes(1, 2), on[:, :1]]
     read.append(np.stack([high + pairs, high], axis=2).reshape(len(patches), -1, patches.shape[1]))
-    if automaton.pooled is not None:
+    if automaton.pooled:
         read += [on[:, -1:], (largest + 1) * rng.random((len(patches), 1, patches.shape[1]))]
     weight, bias = (parameter[0].detach().double().numpy() for parameter in (model.weights, model.biases))
     return np.einsum("pit,oit->po", np.concatenate(read, axis=1), weight) + bias
@@ -131,7 +131,7 @@ class TestAutomaton:
             patches = patches_of(automaton, tile_codes(automaton, tiles, before))
             made = labels(automaton, patches.reshape(-1, 5)).reshape(*patches.shape[:3], n_signals)
             made = made.transpose(0, 3, 1, 2)
-            if automaton.pooled is not None:
+            if automaton.pooled:
                 made[:, -1] = made[:, -1].any(axis=(1, 2), keepdims=True)
             np.testing.assert_array_equal(made, after)
 
@@ -217,7 +217,7 @@ class TestLearning:
             on[:, 1 : 1 + len(automaton.paired)],
         )
         fails = np.where(paired, (high < 0) | (low - high != 1), (low > 0) | (high > 0)).any(axis=1)
-        for channel, signal in ((0, 0), (-2, -1)) if automaton.pooled is not None else ((0, 0),):
+        for channel, signal in ((0, 0), (-2, -1)) if automaton.pooled else ((0, 0),):
             fails |= np.where(on[:, signal], abs(sums[:, channel] - 1) > 0.01, sums[:, channel] > 0)
         assert fails.mean() > 0.9, "all but those where it is the room for errors of rounding that is wrong"
 
@@ -314,7 +314,7 @@ class TestCertificate:
         assert ((high[on] >= certificate.least) & (high[on] <= certificate.most)).all()
         assert (abs(path[on_path] - 1) <= certificate.path_error).all()
         assert not path[~on_path].any()
-        if automaton.pooled is not None:
+        if automaton.pooled:
             pooled = signals[:, -1]
             assert (abs(state[:, -2][pooled] - 1) <= certificate.pooled_error).all()
             assert not state[:, -2][~pooled].any()

@@ -142,7 +142,7 @@ def test_a_pooled_signal_that_is_off_says_that_no_tile_switches_it_on() -> None:
         Signal.LAST: lambda see: see(Signal.ONE),
     }
     off, on = find_worlds(
-        Automaton("pooled", "diameter", Signal, rules, pooled=Signal.LAST, everywhere=(Signal.LAST,))
+        Automaton("pooled", "diameter", Signal, rules, pooled=(Signal.LAST,), everywhere=(Signal.LAST,))
     ).worlds
     assert not any((part.states & mask_of([Signal.TWO])).any() for parts in off.values() for part in parts)
     assert any((part.states & mask_of([Signal.TWO])).any() for parts in on.values() for part in parts)

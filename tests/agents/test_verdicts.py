@@ -64,7 +64,7 @@ def somewhere() -> Automaton:
     """Return an automaton with a pooled signal, and an invariant that is false of all tiles but the source."""
     source = {signal: lambda see: see.tile(Tile.SOURCE) for signal in (Somewhere.HERE, Somewhere.ANY)}
     rules = {Somewhere.PATH: lambda see: see(Somewhere.HERE) & ~see(Somewhere.HERE), **source}
-    pooled = {"pooled": Somewhere.ANY, "everywhere": (Somewhere.ANY,)}
+    pooled = {"pooled": (Somewhere.ANY,), "everywhere": (Somewhere.ANY,)}
     wrong = lambda see: ~see(Somewhere.ANY) | see(Somewhere.HERE)  # noqa: E731
     return Automaton("somewhere", "shortest-path", Somewhere, rules, invariant=wrong, **pooled)
 

@@ -29,7 +29,7 @@ from .worlds import Component, World, find_worlds
 
 Doubles: TypeAlias = NDArray[np.float64]
 POOLED = 2.5
-"""Factor of the tolerance for the pooled channel: a single channel passes on more errors than a pair."""
+"""Factor of the tolerance for pooled channels: a single channel passes on more errors than a pair."""
 PATH_TOLERANCE = 0.5
 """Bound of the path's error: rounding the path removes smaller errors."""
 MOST_KINDS = 1 << 22
@@ -85,7 +85,7 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
             the same; that read other kinds of tile or tiles; weights of low precision, or that are not finite: every
             comparison with NaN is false, so no bound would be exceeded.
     """
-    program, pools = model.program(), automaton.pooled is not None
+    program, pooled = model.program(), len(automaton.pooled)
     kinds = tuple(kind.name for kind in automaton.problem.kinds)
     if program is None:
         raise ValueError("a certificate is for networks whose iterations are all the same, and known as a program")
@@ -97,7 +97,7 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
         "iterations that all read the maze": not program.sees_inputs,
         # a limit could clip one channel of a pair and not the other, which would change their difference
         f"no state limit, got {program.state_limit}": program.state_limit is not None,
-        f"{'' if pools else 'no '}pooling, as the automaton {automaton.name} has": program.max_pool != pools,
+        f"{pooled or 'no'} pooled channels, as the automaton {automaton.name} has": program.n_maxima != pooled,
         "pooling after the ReLU": program.pool_before_activation,
         f"the kinds of tile {', '.join(kinds)}, got {', '.join(program.inputs)}": program.inputs != kinds,
         f"weights of float32 or float64, got {program.weight.dtype}": program.weight.dtype.itemsize < 4,
@@ -181,11 +181,13 @@ class Network:
         reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
         return self._kinds(reads, self.rows[signal], rule)
 
-    def highest_maximum(self, pooled: IntEnum) -> float:
+    def highest_maximum(self) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
         # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
         nothing = [Reads(0, False)] * len(self.automaton.taps)
-        anything = self._kinds(nothing, [self.rows[pooled][0] + 1], lambda see: np.zeros(1, np.bool_))
+        anything = self._kinds(
+            nothing, [self.rows[self.automaton.pooled[-1]][0] + 1], lambda see: np.zeros(1, np.bool_)
+        )
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
@@ -268,8 +270,8 @@ class Network:
         off = np.full((len(self.rows), 1), self.tolerance)
         off[list(automaton.answers)] = PATH_TOLERANCE
         most = np.zeros_like(of_kinds[:, :1])
-        if automaton.pooled is not None:
-            off[automaton.pooled] *= POOLED
+        if automaton.pooled:
+            off[list(automaton.pooled)] *= POOLED
             # the maximum over channels depends on no single signal, so it counts with the tile's kind
             most = (1 + self.tolerance + self.largest) * channels[:, -1:]
         spread = off * abs(first)

@@ -72,7 +72,7 @@ class Certificate:
         most: the largest second channel of a signal that is on.
         error: the largest error of a pair's difference, which should be 1 where its signal is on.
         path_error: the largest error of the path where it is on, which must be below 1/2.
-        pooled_error: the largest error of the pooled channel where it is on; 0 if none is pooled.
+        pooled_error: the largest error of pooled channels where they are on; 0 if none is pooled.
         largest: the upper bound of `most`, which holds if weights read pairs by their differences alone.
         tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
         assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
@@ -206,13 +206,13 @@ def _certificate(network: Network) -> Certificate:
     pairs = [kinds for signal, kinds in found.items() if len(network.rows[signal]) > 1]
     errors = dict.fromkeys(("answers", "pooled", "others"), 0.0)
     for signal, kinds in found.items():
-        what = "answers" if signal in automaton.answers else "pooled" if signal is automaton.pooled else "others"
+        what = "answers" if signal in automaton.answers else "pooled" if signal in automaton.pooled else "others"
         low, high = (sums[kinds.on, -1] for sums in kinds.bounds)  # of the only channel, or of the difference
         errors[what] = float(max((high - 1).max(initial=errors[what]), (1 - low).max(initial=0.0)))
     # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
     silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in found.values()]
-    if automaton.pooled is not None:
-        silent.append(network.highest_maximum(automaton.pooled))
+    if automaton.pooled:
+        silent.append(network.highest_maximum())
     return Certificate(
         n_patches=sum(len(kinds.on) for kinds in found.values()),
         silent=float(max(silent)),

@@ -72,7 +72,7 @@ def printed_automaton(automaton: Automaton) -> str:
     for signal in automaton.signals:
         name = re.sub(r"\W", "_", signal.name)
         rules.append(f"(* {int(signal)} {name} *) {printed_rule(expression_of(automaton.rules[signal]))}")
-    pooled = "None" if automaton.pooled is None else f"(Some {int(automaton.pooled)})"
+    pooled = f"(Some {int(automaton.pooled[0])})" if automaton.pooled else "None"
     return f"Automaton {printed_list(rules, ';' + chr(10) + '  ')} {pooled}"
 
 
@@ -84,7 +84,7 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
         automaton: what it follows.
 
     Raises:
-        ValueError: other weights.
+        ValueError: other weights, or several pooled signals.
     """
     weight = model.weights[0].detach().double().numpy()
     bias = model.biases[0].detach().double().numpy()
@@ -92,6 +92,8 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
         raise ValueError(
             "the theory is about integer weights, and biases that are multiples of 1/2; this network has others"
         )
+    if len(automaton.pooled) > 1:
+        raise ValueError(f"the theory is about one pooled signal; {automaton.name} has {len(automaton.pooled)}")
     n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
     # a pair is read by two weights, which must follow each other
     order = [*range(n_kinds), *(n_kinds + row for of_signal in rows.values() for row in of_signal)]

@@ -57,7 +57,8 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Contai
         "n_channels": len(channels),
         "cut_corners": automaton.neighbourhood == 5,
         "n_iterations": None,
-        "max_pool": automaton.pooled is not None,
+        "max_pool": bool(automaton.pooled),
+        **({"n_maxima": len(automaton.pooled)} if len(automaton.pooled) > 1 else {}),
         "task": automaton.task,
         "channel_names": channels,
     }
@@ -76,7 +77,7 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Contai
                 for high in rows_of[seen][1:]:  # a pair is read as the difference of its channels
                     weight[rows, n_kinds + high, place] -= value
         bias[rows] = 2 * found.bias - (1 if len(rows) == 1 else np.array([0.5, 1.5]))
-    if automaton.pooled is not None:
+    if automaton.pooled:
         bias[-1] = -1  # the maximum over channels is not used
     with torch.no_grad():
         model.weights[0].copy_(torch.from_numpy(weight))

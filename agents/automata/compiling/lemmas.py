@@ -87,7 +87,7 @@ class Guide:
     def __init__(self, proof: Proof) -> None:
         self.automaton, self.theorem = proof.automaton, proof.theorem
         automaton, theorem = self.automaton, self.theorem
-        if not theorem.relations or theorem.signals is None or automaton.pooled is not None or automaton.heals:
+        if not theorem.relations or theorem.signals is None or automaton.pooled or automaton.heals:
             raise ValueError(
                 f"Coq proves automata without pooled signals in terms of relations that are a fixpoint, such as "
                 f"distances without weights; {automaton.name} needs more"

@@ -177,7 +177,7 @@ def separated(automaton: Automaton) -> Automaton:
     """Return an automaton that does the same, in which every signal that no single sum decides is split into several.
 
     A signal S becomes S_1, S_2, ..., each of which is on only where the one before it is. S is on where an odd number
-    of them is. If there is nothing to split, it is the automaton itself. The path and a pooled signal stay as they are.
+    of them is. If there is nothing to split, it is the automaton itself. The path and pooled signals stay as they are.
 
     Raises:
         ValueError: a signal would have to be split into more than `MOST_PARTS`, or its rule has too many cases.
@@ -212,7 +212,7 @@ def separated(automaton: Automaton) -> Automaton:
         automaton,
         signals=made,
         rules=rules,
-        pooled=None if automaton.pooled is None else new[automaton.pooled][0],
+        pooled=tuple(new[signal][0] for signal in automaton.pooled),
         everywhere=tuple(part for signal in automaton.everywhere for part in new[signal]),
         parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
         invariant=None if automaton.invariant is None else partial(as_before, automaton.invariant),

@@ -118,7 +118,7 @@ class _Search:
         self._automaton = automaton
         self._rules = {signal: expression_of(rule) for signal, rule in automaton.rules.items()}
         self._invariant = None if automaton.invariant is None else expression_of(automaton.invariant)
-        self._counted = [signal for signal in automaton.everywhere if signal != automaton.pooled]
+        self._counted = [signal for signal in automaton.everywhere if signal not in automaton.pooled]
 
     def world(self, everywhere: int, states: Mapping[int, Sequence[Codes]]) -> World:
         """Return the world of given states, without those that the invariant excludes.
@@ -141,13 +141,16 @@ class _Search:
 
     def following(self, world: World) -> Iterator[tuple[int, World]]:
         """Yield the worlds that can follow, each after the code of the signals that are on everywhere in it."""
-        pooled, ways = self._automaton.pooled, [(0, world)]
-        if pooled is not None:
-            rule, bit = self._rules[pooled], mask_of([pooled])
-            after = set().union(*(self._after(world, kind, [pooled]) for kind in world))
-            # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
-            off = [(0, self._where(~rule, world) if rule.taps == {"C"} else world)] if 0 in after else []
-            ways = [*off, *([(bit, world)] if bit in after else [])]
+        ways = [(0, world)]
+        for signal in self._automaton.pooled:
+            rule, bit, shorter, ways = self._rules[signal], mask_of([signal]), ways, []
+            for code, before in shorter:
+                after = set().union(*(self._after(before, kind, [signal]) for kind in before))
+                # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
+                if 0 in after:
+                    ways.append((code, self._where(~rule, before) if rule.taps == {"C"} else before))
+                if bit in after:
+                    ways.append((code | bit, before))
         for code, before in ways:
             told = set().union(*(self._after(before, kind, self._counted) for kind in before))
             if len(told) > 1:
