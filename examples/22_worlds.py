@@ -9,6 +9,7 @@ automaton, whose signals are these relations; some are written by hand here, in 
 import inspect
 import sys
 import time
+from enum import IntEnum
 from functools import reduce
 from operator import and_, or_
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from maze_nca_gym import register_environment
 from maze_nca_gym.agents import Automaton, compile_automaton
-from maze_nca_gym.agents.automata import StepBound, anywhere, at_least, fixpoint, grown, inflationary
+from maze_nca_gym.agents.automata import Count, StepBound, anywhere, at_least, fixpoint, grown, inflationary
 from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, register_task
 
 WALL, SOURCE, TARGET = Tile.WALL, Tile.SOURCE, Tile.TARGET
@@ -167,6 +168,51 @@ def portals():
     return Task(name="portals", solve=wet, kinds=kinds, mark=once(portal, portal))
 
 
+def colours():
+    """What does the source reach by two pairs of portals, each of a colour?"""
+    colour = {"LIT_A": 4, "LIT_B": 5}
+
+    def wet(see):
+        comes = (see.tile(portal) & see(lit) for lit, portal in colour.items())
+        return reduce(or_, comes, see.tile(SOURCE) | (near(see, "WET") & free(see, "C", *colour.values())))
+
+    lit = {name: anywhere(lambda see, portal=portal: see("WET") & see.tile(portal)) for name, portal in colour.items()}
+    kinds = (*KINDS, Kind("portal_a", "a", "#cc79a7"), Kind("portal_b", "b", "#e69f00"))
+    return Task(name="colours", solve=fixpoint(WET=wet, **lit), kinds=kinds, mark=once(4, 4, 5, 5))
+
+
+def within():
+    """What does the source reach in at most four moves?"""
+    left = Count("LEFT", 5)
+
+    def says(see, n):
+        return see.tile(SOURCE) | (free(see) & reduce(or_, (left.at_least(see, n + 1, to) for to in FOUR)))
+
+    return Task(name="within", solve=fixpoint(**left.rules(says)))
+
+
+def nearest():
+    """What is the way to the nearest of several targets, by the first of the directions that are shortest?"""
+
+    def first(to):
+        def comes(see):
+            earlier = (~see("FLOOD", before) for before in FOUR[: FOUR.index(to)])
+            return reduce(and_, earlier, free(see) & ~see("FLOOD") & see("FLOOD", to))
+
+        return comes
+
+    leads = {f"TO_{to}": first(to) for to in FOUR}
+    way = inflationary(
+        "WAY",
+        **leads,
+        FLOOD=lambda see: see.tile(TARGET) | (near(see, "FLOOD") & free(see)),
+        WAY=lambda see: reduce(
+            or_, (see("WAY", to) & see(f"TO_{BACK[to]}", to) for to in FOUR), see.tile(SOURCE) & see("FLOOD")
+        ),
+    )
+    return Task(name="nearest", solve=way, mark=once(TARGET, TARGET))
+
+
 def rook():
     """Which tiles does a rook at the source attack?"""
 
@@ -236,25 +282,27 @@ def nearer():
 WORLDS = {
     make.__name__.replace("_", "-"): make
     for make in (
-        fire, parity, one_way, king, careful_king, ice, core, wave, tree, portals, rook, two_keys, lamps, nearer
+        fire, parity, one_way, king, careful_king, ice, core, wave, tree, portals, colours, within, nearest, rook,
+        two_keys, lamps, nearer,
     )
 }  # fmt: skip
 
 
 def excitable():
-    """Return the automaton of a wave by hand: who is excited is tired after that, and then at rest."""
-    from enum import IntEnum
+    """Return the automaton of a wave by hand: who is excited is tired for three iterations, and then at rest."""
+    tired = Count("TIRED", 3)
+    signals = IntEnum("Wave", ["PATH", "SEEN", "FIRED", "EXCITED", *tired.signals], start=0)
 
-    signals = IntEnum("Wave", ["PATH", "SEEN", "FIRED", "EXCITED", "TIRED"], start=0)
-    path, seen, fired, excited, tired = signals
+    def excited(see):
+        comes = (see.tile(SOURCE) & ~see("FIRED")) | near(see, "EXCITED")
+        return comes & ~see("EXCITED") & ~tired.at_least(see, 1) & ~see.tile(WALL)
+
     rules = {
-        path: lambda see: see(seen),
-        seen: lambda see: see(seen) | see(excited),
-        fired: lambda see: see.tile(SOURCE),
-        excited: lambda see: (
-            ((see.tile(SOURCE) & ~see(fired)) | near(see, excited)) & ~see(excited) & ~see(tired) & ~see.tile(WALL)
-        ),
-        tired: lambda see: see(excited),
+        "PATH": lambda see: see("SEEN"),
+        "SEEN": lambda see: see("SEEN") | see("EXCITED"),
+        "FIRED": lambda see: see.tile(SOURCE),
+        "EXCITED": excited,
+        **tired.rules(lambda see, n: see("EXCITED") | tired.at_least(see, n + 1)),
     }
     return Automaton("wave", "wave", signals, rules, bound=StepBound(constant=3, per_tile=1))
 

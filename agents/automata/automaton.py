@@ -396,17 +396,12 @@ def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], 
         raise ValueError(f"{who} must be made of what it sees with &, |, ^ and ~: {error}") from error
     except Exception as error:  # a rule is anything that its author wrote
         raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
-    kinds = [kind.name for kind in automaton.problem.kinds]
     for leaf in found.leaves:
         seen = leaf.seen
         if leaf.tap not in taps:
             raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
         if isinstance(seen, TileKind):
-            # Tile.SOURCE is 2, which may be another kind of the task
-            if seen not in automaton.kinds or seen.name.lower() not in ("", kinds[seen]):
-                what = f"{int(seen)}, {seen.name.lower()}".rstrip(", ")
-                there = ", ".join(f"{number} {name}" for number, name in enumerate(kinds))
-                raise ValueError(f"{who} reads the kind of tile {what}, but the task {automaton.task} has {there}")
+            automaton.problem.check_kind(who, int(seen), seen.name)
         elif not isinstance(seen, automaton.signals):
             raise ValueError(f"{who} reads {seen!r}, which is none of its signals; see.tile reads kinds of tile")
         elif seen in automaton.answers and not reads_path:

@@ -7,9 +7,10 @@
 # ## The question
 #
 # A task has kinds of tile, each with a letter and a colour. The first two are always empty and wall. Here fires and
-# water follow, and neither a source nor a target. `mark` puts them on the levels of any generator. `solve` is the
-# exact answer, in plain Python; `of_each` makes a function of many levels from one of a single level. `specification`
-# says the same in words that a proof understands: what can be reached from a fire, where it can burn.
+# water follow, and neither a source nor a target. `mark` puts them on the levels of any generator. `solve` is the exact
+# answer: a `fixpoint` of rules that switch something on, round by round. A tile burns if it is a fire, or if it is
+# empty and a neighbour burns. So nobody writes a search, and a proof knows what to show: the rule is the specification
+# too. A `solve` in plain Python needs a `specification` beside it.
 #
 # The world is a file of its own, `wildfire.py`, so that commands and other programs can import it. This cell writes its
 # beginning.
@@ -18,8 +19,8 @@
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.automata import is_free, reached
-from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, of_each, register_task
+from maze_nca_gym.agents.automata import around, fixpoint
+from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, register_task
 
 FIRE, WATER = 2, 3
 
@@ -34,22 +35,9 @@ def mark(rng, tiles):
     return tiles
 
 
-@of_each
-def solve(level):
-    """Return the tiles that burn, (H, W) bool."""
-    burns, found = level == FIRE, [tuple(place) for place in np.argwhere(level == FIRE)]
-    for row, col in found:
-        for to in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
-            on_map = 0 <= to[0] < level.shape[0] and 0 <= to[1] < level.shape[1]
-            if on_map and not burns[to] and level[to] not in (Tile.WALL, WATER):
-                burns[to] = True
-                found.append(to)
-    return burns
-
-
-def burnable(picture, at):
-    """Return whether fire can come to a tile."""
-    return is_free(picture, at) & ~picture.tile(WATER, at)
+def burns(see):
+    """Return whether a tile burns after a round."""
+    return see.tile(FIRE) | (around(see, "burns") & see.tile(Tile.EMPTY))
 
 
 TASK = register_task(
@@ -58,9 +46,7 @@ TASK = register_task(
         kinds=(*KINDS[:2], Kind("fire", "f", "#d55e00"), Kind("water", "w", "#56b4e9")),
         mark=mark,
         n_channels=8,
-        solve=solve,
-        is_optimal=lambda tiles, burnt: (burnt == solve(tiles)).all(axis=(1, 2)),
-        specification=lambda: reached(FIRE, free=burnable),
+        solve=fixpoint(burns=burns),
         usual_length=128,
         default_steps=48,
         may_be_empty=True,  # no fire, nothing burns
@@ -79,7 +65,7 @@ register_environment("MazeWildfire-v0", "wildfire", max_episode_steps=256)  # so
 # %% [file wildfire.py]
 from enum import IntEnum
 
-from maze_nca_gym.agents.automata import Automaton, StepBound, around
+from maze_nca_gym.agents.automata import Automaton, StepBound
 
 
 class Signal(IntEnum):
@@ -105,10 +91,10 @@ WILDFIRE = Automaton(
 
 # %%
 import numpy as np
-from wildfire import FIRE, TASK, WILDFIRE, Signal, solve
+from wildfire import FIRE, TASK, WILDFIRE, Signal
 
 (level,) = TASK.generate(np.random.default_rng(1), 1, 8, wall_probability=0.3)
-print(TASK.to_text(level, solve(level[None])[0]))
+print(TASK.to_text(level, TASK.solve(level[None])[0]))
 
 # %% [markdown]
 # A rule that reads a kind of tile that the task does not have is refused, with those that there are:
@@ -150,8 +136,8 @@ for size in (6, 12, 24):
 #
 # The network does what the rules do. What the rules do on every map is another question, and `prove` answers it. It
 # runs the automaton on small maps, guesses what each signal means after t iterations, in terms of the *ghosts* of the
-# specification: facts about a map that no tile stores, here each tile's distance from the nearest fire. Then it proves
-# by the solver z3 that it is so on every map: for one tile that stands for all, and one iteration that stands for all.
+# specification: facts about a map that no tile stores, here the round in which each tile burns. Then it proves by the
+# solver z3 that it is so on every map: for one tile that stands for all, and one iteration that stands for all.
 # It needs the extra `proof` of [the package](../install.md).
 
 # %%
@@ -164,7 +150,7 @@ for signal, meaning in proof.theorem.means.items():
     print(f"  {signal.name} is on: {meaning}")
 
 # %% [markdown]
-# *Right* means: what PATH shows is what the task's specification says, within the `bound`. No distance reaches the
+# *Right* means: what PATH shows is what the task's specification says, within the `bound`. No round reaches the
 # number of tiles, so as many iterations are enough, and one for PATH. A rule that forgets the water is refuted:
 
 

@@ -358,11 +358,13 @@ class Fixpoint:
         rules: the rule of each relation.
         answers: the relations that are answers of a task.
         least: whether no rule may negate a relation, so that each stays true once it is.
+        kinds: the kinds of tile that rules read, each with its name if they give one, as `Tile.SOURCE` does.
     """
 
     rules: Mapping[str, Callable[..., Truth]]
     answers: tuple[str, ...]
     least: bool
+    kinds: frozenset[tuple[int, str]]
 
     def __call__(self, tiles: Tiles) -> NDArray[np.bool_]:
         """Return the answers on (N, H, W) mazes, (N, H, W) bool, or with several (N, K, H, W)."""
@@ -450,9 +452,9 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
     """Return the least fixed point of rules: what they switch on, for good, from nothing, round by round.
 
     A rule is written as those of automata are: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
-    whether a tile is of a kind; they are joined by `&`, `|` and, for kinds of tile, `~`. It is an exact solver, and the
-    specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. A rule in `anywhere` is that of a relation
-    that is on at all tiles as soon as the rule is true at one.
+    whether a tile is of a kind; they are joined by `&`, `|` and, for kinds of tile, `^` and `~`. It is an exact solver,
+    and the specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. A rule in `anywhere` is that of a
+    relation that is on at all tiles as soon as the rule is true at one.
 
     >>> burns = fixpoint(burns=lambda see: see.tile(FIRE) | ((see("burns", "U") | see("burns", "D")) & see.tile(0)))
 
@@ -483,14 +485,15 @@ def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
 def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]], least: bool) -> Fixpoint:
     if not rules or not {*answers} <= {*rules}:
         raise ValueError(f"fixpoint needs rules, and answers among these, {', '.join(rules) or 'none'}, got {answers}")
+    kinds = set[tuple[int, str]]()
     for name, rule in rules.items():
-        _check_read(name, rule, [*rules], least)
+        kinds |= _kinds_read(name, rule, [*rules], least)
     chosen = answers or (next(iter(rules)),)
     if everywhere := [name for name in chosen if isinstance(rules[name], anywhere)]:
         raise ValueError(
             f"{everywhere[0]} is on anywhere, so at all tiles or none: another relation must be the answer"
         )
-    return Fixpoint(ReadOnly(rules), chosen, least)
+    return Fixpoint(ReadOnly(rules), chosen, least, frozenset(kinds))
 
 
 class _Polarity:
@@ -503,6 +506,9 @@ class _Polarity:
         return _Polarity(self.positive | other.positive, self.negative | other.negative)
 
     __or__ = __and__
+
+    def __xor__(self, other: _Polarity) -> _Polarity:
+        return (self | ~self) & (other | ~other)
 
     def __invert__(self) -> _Polarity:
         return _Polarity(self.negative, self.positive)
@@ -520,36 +526,39 @@ class _Reader:
     """A view that returns how a rule reads what it sees."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+        self._names, self.kinds = names, set[tuple[int, str]]()
 
     def __call__(self, name: str, tap: str = "C") -> _Polarity:
         if name not in self._names:
             raise TypeError(f"it reads {name!r}, which is none of {', '.join(self._names)}")
-        self.tile(Tile.EMPTY, tap)
+        self.tile(0, tap)
         return _Polarity(positive=True, negative=False)
 
     def tile(self, kind: int, tap: str = "C") -> _Polarity:
         if not {*tap} <= {CENTRE, *DIRECTIONS}:
             raise TypeError(f"it reads at {tap!r}, which is no word of {', '.join((CENTRE, *DIRECTIONS))}")
+        self.kinds.add((int(kind), getattr(kind, "name", "").lower()))
         return _Polarity(positive=False, negative=False)
 
 
-def _check_read(name: str, rule: Callable[..., Truth], names: Sequence[str], least: bool) -> None:
-    """Check that a rule is made of what it sees, and negates no relation if there is to be a least fixed point.
+def _kinds_read(name: str, rule: Callable[..., Truth], names: Sequence[str], least: bool) -> set[tuple[int, str]]:
+    """Return the kinds of tile that a rule reads, each with the name by which it does, if it gives one.
 
     Raises:
-        ValueError: it is not, or does.
+        ValueError: it is not made of what it sees, or negates a relation although there is to be a least fixed point.
     """
+    reader = _Reader(names)
     try:
-        found: object = rule(_Reader(names))
+        found: object = rule(reader)
     except TypeError as error:
-        raise ValueError(f"the rule of {name} must be made of what it sees with &, | and ~: {error}") from error
+        raise ValueError(f"the rule of {name} must be made of what it sees with &, |, ^ and ~: {error}") from error
     if not isinstance(found, _Polarity):
-        raise ValueError(f"the rule of {name} must be made of what it sees with &, | and ~, got {found!r}")
+        raise ValueError(f"the rule of {name} must be made of what it sees with &, |, ^ and ~, got {found!r}")
     if least and found.negative:
         raise ValueError(
             f"the rule of {name} negates a relation: then there may be no least fixed point, but an inflationary one"
         )
+    return reader.kinds
 
 
 def canonical_path(

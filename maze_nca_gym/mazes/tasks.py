@@ -110,8 +110,8 @@ class Task:
 
         Raises:
             ValueError: no name, or one that ends with another order; a number below 1; kinds of tile that do not begin
-                with empty and wall, or two that share a name or a letter; no answer, two of one name, more than
-                channels, or several with a `rank`; or guidance without names of its channels.
+                with empty and wall, two that share a name or a letter, or a fixpoint that reads others; no answer, two
+                of one name, more than channels, or several with a `rank`; or guidance without names of its channels.
         """
         if self.is_optimal is None or getattr(self.is_optimal, "__func__", None) is Task._is_canonical:
             # that of another task, if `replace` made this one of it
@@ -145,6 +145,21 @@ class Task:
             twice = sorted({each for each in given if given.count(each) > 1})
             if twice:
                 raise ValueError(f"two kinds of tile of the task {self.name!r} have the {what} {', '.join(twice)}")
+        for number, name in sorted(self.solve.kinds) if isinstance(self.solve, Fixpoint) else ():
+            self.check_kind("a rule of its fixpoint", number, name)
+
+    def check_kind(self, who: str, number: int, name: str = "") -> None:
+        """Check that the task has a kind of tile of a number, and with a name if one is given.
+
+        Raises:
+            ValueError: it has not; the message begins with who reads it.
+        """
+        kinds = [kind.name.lower() for kind in self.kinds]
+        # Tile.SOURCE is 2, which may be another kind of the task
+        if not 0 <= number < len(kinds) or name.lower() not in ("", kinds[number]):
+            what = f"{number}, {name.lower()}".rstrip(", ")
+            there = ", ".join(f"{i} {kind.name}" for i, kind in enumerate(self.kinds))
+            raise ValueError(f"{who} reads the kind of tile {what}, but the task {self.name} has {there}")
 
     def _is_canonical(self, tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return whether each path is the canonical solution, see `is_optimal`."""

@@ -2,16 +2,17 @@
 
 import re
 from dataclasses import replace
+from enum import IntEnum
 
 import networkx as nx
 import numpy as np
 import pytest
 from tables import refused
 
-from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, around
 from maze_nca_gym.agents.automata.both import BOTH
 from maze_nca_gym.agents.automata.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
-from maze_nca_gym.agents.automata.guessing import mazes_with
+from maze_nca_gym.agents.automata.guessing import guess, mazes_with
 from maze_nca_gym.agents.automata.healing import HEALING
 from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
@@ -127,6 +128,52 @@ def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
     # the path is right, whatever the walker does; that there is one walker is not proven
     assert [lemma.claim for lemma in proof.refused] == ["the invariant holds"]
     assert proof.lemmas[-1].claim == "without ends it does what the diameter's automaton does"
+
+
+def test_times_of_neighbours_parity_constants_and_comparisons_are_what_signals_are():
+    age = Count("AGE", 3)
+    names = ["PATH", "WET", "DRY", "ABOVE", "TICK", "ODD", "FAR", "SOONER", *age.signals]
+
+    def flood(start, name):
+        return lambda see: see.tile(start) | (around(see, name) & ~see.tile(Tile.WALL))
+
+    def once(name, when):
+        """Switch on for good what is so when the flood comes."""
+        return lambda see: see(name) | (flood(Tile.SOURCE, "WET")(see) & ~see("WET") & when(see))
+
+    rules = {
+        "PATH": lambda see: see("WET"),
+        "WET": flood(Tile.SOURCE, "WET"),
+        "DRY": flood(Tile.TARGET, "DRY"),
+        "ABOVE": lambda see: see("WET", "U"),
+        "TICK": lambda see: ~see("TICK"),
+        "ODD": once("ODD", lambda see: see("TICK")),
+        "FAR": once("FAR", lambda see: age.at_least(see, 3)),
+        "SOONER": once("SOONER", lambda see: ~see("DRY")),
+        **age.rules(lambda see, n: age.at_least(see, n - 1)),
+    }
+    ghosts = both_of(distance(Tile.SOURCE, name="there"), distance(Tile.TARGET, name="back"))
+    signals = IntEnum("Signal", names, start=0)
+    proof = prove(Automaton("atoms", "shortest-path", signals, rules, theorem=ghosts))
+    assert proof.verdict == "described"
+    means = {signal.name: words for signal, words in proof.theorem.means.items()}
+    assert means["ABOVE"] == "from t = 2 + distance there at U"
+    assert means["TICK"] == "t is odd"
+    assert means["ODD"] == "distance there is odd, from t = 1 + distance there"
+    assert means["FAR"] == "distance there >= 3, from t = 1 + distance there"
+    assert "distance there <= distance back, from t = 1 + distance there" in means["SOONER"]
+
+
+def test_the_least_mazes_are_all_among_the_runs(monkeypatch):
+    shapes = set()
+
+    def watched(automaton, theorem, runs, atoms):
+        shapes.update(run.tiles.shape[1:] for run in runs)
+        return guess(automaton, theorem, runs, atoms)
+
+    monkeypatch.setattr("maze_nca_gym.agents.automata.proof.guess", watched)
+    assert prove(DEAD_ENDS).holds
+    assert {(1, 2), (1, 6), (2, 2), (2, 3), (3, 2)} <= shapes
 
 
 WORLDS = [

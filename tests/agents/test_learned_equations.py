@@ -54,7 +54,8 @@ def by_sums_over_neighbours(nca: NCA, tiles: Tiles, state: Map, step: int) -> Ma
         out = np.minimum(out, nca.state_limit)
     if nca.max_pool and not nca.pool_before_activation:
         over_channels = out.max(axis=0)
-        out[-2] = out[-2].max()
+        for number in range(2, 2 + nca.n_maxima):
+            out[-number] = out[-number].max()
         out[-1] = over_channels
     return out
 
@@ -114,6 +115,7 @@ def by_attention_of_each_node(gat: GAT, tiles: Tiles, state: Map, step: int) -> 
                 {"shared_weights": False},
                 {"shared_weights": False, "input_injection": False, "max_pool": True},
                 {"n_tiles": 2, "max_pool": True},
+                {"max_pool": True, "n_maxima": 2},
                 {"n_iterations": None, "kernel_size": 5},
                 {"state_limit": 0.6},
                 {"n_tiles": 2, "max_pool": True, "state_limit": 0.6},

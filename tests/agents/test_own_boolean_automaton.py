@@ -15,7 +15,7 @@ import torch
 from tables import for_each, refused
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.automata import AUTOMATA, Automaton, register_automaton
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, register_automaton
 from maze_nca_gym.agents.automata.compiling.certificate import certify
 from maze_nca_gym.agents.automata.compiling.run import compile_automaton, learn_automaton
 from maze_nca_gym.agents.automata.rules import around
@@ -138,13 +138,41 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"pooled": (Signal.WET,)}, "WET of reach is pooled, so it must be among `everywhere`"),
     ({"invariant": lambda see: ~see(Signal.WET, "U")}, "the invariant of reach reads 'U', but may read C only"),
     ({"bound": 10}, r"bound must be of type StepBound \| None, got 10"),
-    ({"pooled": Signal.WET}, r"pooled must be of type tuple\[.*, got <Signal.WET: 1>"),
+    ({"pooled": "WET"}, "pooled must be of type "),
     ({"everywhere": "WET"}, "everywhere must be of type "),
     ({"neighbourhood": [5]}, r"neighbourhood must be of type int, got \[5\]"),
     ({"rules": None}, "rules must be of type "),
     ({"signals": ["PATH", "WET"]}, "signals must be of type "),
     ({"theorem": "reached"}, r"theorem must be of type Ghosts \| None, got 'reached'"),
 ]
+
+
+class Held:
+    """A view of one tile that holds a number in the signals of a count."""
+
+    def __init__(self, on: dict[str, bool]) -> None:
+        self._on = on
+
+    def __call__(self, signal: str, tap: str = "C") -> Any:
+        return np.array([self._on[signal]])
+
+    def tile(self, kind: int, tap: str = "C") -> Any:
+        return np.array([kind == 0])
+
+
+@for_each("most", [1, 2, 6, 9])
+def test_a_count_holds_every_number_in_unary_and_in_binary(most: int) -> None:
+    for count in (Count("N", most), Count("N", most, binary=True)):
+
+        def held(number: int, count: Count = count) -> dict[str, bool]:
+            return {s: bool(number >> i & 1) if count.binary else number > i for i, s in enumerate(count.signals)}
+
+        for number in range(most + 1):
+            says = [bool(count.at_least(Held(held(number)), n)[0]) for n in range(-1, most + 3)]
+            assert says == [number >= n for n in range(-1, most + 3)]
+            rules = count.rules(lambda see, n, number=number: np.array([number >= n]))  # type: ignore[misc]
+            assert {signal: bool(rule(Held({}))[0]) for signal, rule in rules.items()} == held(number)
+    refused(f"N must count to a number from 1, got {most - 10}", Count, "N", most - 10)
 
 
 def test_either_but_not_both_is_compiled_too() -> None:
