@@ -148,7 +148,7 @@ def solve_large(
     name, network = named_policy(policy)
     check(certify(network).holds, f"{name} has no certificate, so nothing says that its automaton does the same")
     automaton = followed(network)
-    able = automaton.pooled is None and automaton.tape.bitwise
+    able = not automaton.pooled and automaton.tape.bitwise
     check(able, f"{automaton.name} pools a signal or adds weights, which is not done in bits")
     check(steps is not None or automaton.settles, f"{automaton.name} need not come to rest: it needs a number of steps")
     if not several:
