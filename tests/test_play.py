@@ -98,6 +98,7 @@ DRAWINGS = [
 OWN = {
     **{name: {"task": name} for name in (*EXAMPLES, "diameter-DLRU")},
     "asked-another-task": {"task": "diameter", "n_tiles": 4},
+    "two-maxima": {"task": "diameter", "max_pool": True, "n_maxima": 2},
 }
 """Networks of tasks besides those of the page, or with other inputs."""
 
