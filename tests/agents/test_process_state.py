@@ -57,6 +57,7 @@ from maze_nca_gym.agents import (
     rollout,
     save_model,
     solve,
+    solve_large,
     sweep,
     train,
 )
@@ -120,6 +121,12 @@ def swept(**options: Any) -> list[Any]:
     return [*figures(sweep(small, out="sweep", device="cpu", **options)), list_runs("sweep").rows]
 
 
+def solved_in_bits() -> list[Any]:
+    np.save("maze.npy", generate("one.npz", n=1, size=12).tiles[0])
+    solve_large(maze="maze.npy", out="large")
+    return [np.load("large/path.npy")]
+
+
 def checked_elsewhere() -> list[Any]:
     """What other programs say, in whose place is one that always says the same."""
     for name in ("theory/Own.v", "proof/own.cpc", *(f"proof/{name}" for name in SIGNATURES)):
@@ -149,6 +156,7 @@ CALLS: dict[str, Callable[[], list[Any]]] = {
     "step": step,
     "register_preset register_metric register_loss register_model register_automaton": registered,
     "check_proofs check_refutations": checked_elsewhere,
+    "solve_large": solved_in_bits,
     "sweep list_runs": swept,
     "reproduce": lambda: figures(reproduce("1.3", trials=1, scale="least", device="cpu", out="paper")),
 }
