@@ -27,7 +27,8 @@ example = import_module("examples.19_key_and_door")
 LEGS = {"KEY": (example.KEY, (Tile.WALL, example.DOOR)), "TARGET": (Tile.TARGET, (Tile.WALL,))}
 """Where a flood begins, and what stops it."""
 SIGNALS = ("FLOOD", *(f"NEAR_{towards}" for towards in DIRECTIONS))
-Signal = IntEnum("Signal", ["TO_KEY", "TO_TARGET", *(f"{leg}_{signal}" for leg in LEGS for signal in SIGNALS)], start=0)
+NAMES = ("TO_KEY", "TO_TARGET", *(f"{leg}_{signal}" for leg in LEGS for signal in SIGNALS))
+Signal = IntEnum("Signal", NAMES, start=0)  # type: ignore[misc]
 
 
 def _comes(leg: str, name: str, see: Any) -> Any:
@@ -51,7 +52,7 @@ FLOODS = Automaton(
     },
     parts=tuple(tuple(s for s in Signal if s.name.removeprefix("TO_").startswith(leg)) for leg in LEGS),
 )
-WAYS = ("random start", "floods as a start", "floods frozen", "floods frozen, 32 beside")
+WAYS = ("random start", "floods as a start", "floods frozen", "floods frozen, 32 beside", "random start, 54 channels")
 
 
 def learned(way: str, seed: int, n_updates: int, out: str) -> Record:
@@ -60,7 +61,9 @@ def learned(way: str, seed: int, n_updates: int, out: str) -> Record:
     given: dict[str, Any] = {"n_channels": 32, "n_iterations": 40, "sizes": (8,), "long_fraction": 0.0, "seed": seed}
     given |= {"task": "key-and-door", "optimiser": "soap", "learning_rate": 6e-3, "n_updates": n_updates}
     given |= {"batch_size": 32}
-    if way != WAYS[0]:
+    if way == WAYS[4]:
+        given["n_channels"] = 54
+    elif way != WAYS[0]:
         file = part / "model.safetensors"
         if not file.exists():
             _, certificate = compile_automaton(FLOODS, out=part, overwrite=True)
