@@ -20,6 +20,7 @@ from maze_nca_gym.agents import load, rollout, solve_large
 from maze_nca_gym.agents.automata import AUTOMATA, bits, large
 from maze_nca_gym.agents.automata.compiling import certificate
 from maze_nca_gym.agents.automata.compiling.exact import compile_weights
+from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.mazes import one_hot, solvers
 from maze_nca_gym.mazes.levels import clear_endpoints
 
@@ -172,24 +173,25 @@ class TestSolveLarge:
 
     @pytest.mark.slow
     def test_processes_of_torchrun_that_are_killed_go_on_to_the_same_files(self, tmp_path):
-        np.save(tmp_path / "maze.npy", maze("perfect", 301, 301))
+        (model, _), tiles = compile_weights(AUTOMATA["reachable"]), maze("perfect", 1001, 1001)
+        save_model(model, tmp_path / "model.safetensors")
+        np.save(tmp_path / "maze.npy", tiles)
+        shared(AUTOMATA["reachable"], tiles, tmp_path / "1", 1)
 
-        def command(n, out):
+        def start(n, out):
             run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(n), "-m", "maze_nca_gym"]
-            return [sys.executable, *run, "solve-large", "--maze", "maze.npy", "--out", out, "--save-every", "0.01"]
+            options = ["--maze", "maze.npy", "--out", out, "--save-every", "0.1"]
+            command = [sys.executable, *run, "solve-large", "model.safetensors", *options]
+            return subprocess.Popen(command, cwd=tmp_path)
 
-        def solve(n, out):
-            subprocess.run(command(n, out), cwd=tmp_path, check=True, timeout=600)
-
-        for n in (1, 2, 4):
-            solve(n, str(n))
-            assert contents(tmp_path / str(n)) == contents(tmp_path / "1")
-        killed = subprocess.Popen(command(2, "killed"), cwd=tmp_path)
+        assert start(2, "2").wait(600) == 0
+        assert contents(tmp_path / "2") == contents(tmp_path / "1")
+        killed = start(4, "killed")
         while not (tmp_path / "killed" / large.STATE).exists():
             assert killed.poll() is None
             time.sleep(0.01)
-        killed.kill()
+        killed.kill()  # its processes end with it
         killed.wait()
         assert not (tmp_path / "killed" / "path.npy").exists()
-        solve(4, "killed")
+        assert start(2, "killed").wait(600) == 0
         assert contents(tmp_path / "killed") == contents(tmp_path / "1")
