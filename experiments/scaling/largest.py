@@ -44,7 +44,8 @@ Made by `python -m experiments.scaling.largest`. The whole path of the network i
 
 {table}
 
-In bits, 32,768 x 32,768 tiles with random walls took 156 s of processor time: [how](questions.md#a-thousand-million-tiles-in-bits).
+In bits, [32,768 x 32,768 tiles](questions.md#a-thousand-million-tiles-in-bits) with random walls took 156 s of
+processor time.
 """
 
 
