@@ -83,7 +83,7 @@ class Gloo(Alone):
 
     def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:  # noqa: D102
         ways = ((self._link.isend, sent), (self._link.irecv, received))
-        under_way = [
+        under_way: list[Any] = [
             move(self._torch.from_numpy(array.reshape(-1).view(np.uint8)), other)
             for move, arrays in ways
             for other, array in arrays.items()
@@ -179,7 +179,7 @@ def run_in_bits(
     if state.exists():
         with validated_read(state, "is no state to go on from"):
             try:
-                file = safe_open(state, "numpy")
+                file: Any = safe_open(state, "numpy")
             except SafetensorError as error:
                 raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
             facts, signals = json.loads((file.metadata() or {})[FORMAT]), file.get_slice("signals")
