@@ -30,7 +30,7 @@ LEFT, RIGHT = np.uint64(EDGES[1][1]), np.uint64(EDGES[1][-1])
 
 @jit
 def rows_at(state, block, plane, down, width):
-    """Return a plane of a block as it is read from `down` rows farther up."""
+    """Return a plane of a block, shifted so that each tile reads the tile `down` rows below it."""
     word = state[block, plane]
     if down < 0:
         return (word << EIGHT) | (state[block - width, plane] >> ROWS)

@@ -46,7 +46,7 @@ class Patience:
 
     @classmethod
     def of(cls, config: TrainingConfig) -> Patience | None:
-        """Return the patience of a run: `pool_retry`, plus one update of most iterations; None without retries."""
+        """Return the patience of a run: `pool_retry`, plus the longest update's iterations; None without retries."""
         if config.pool.pool_retry is None:
             return None
         return cls(config.pool.pool_retry, config.pool.pool_steps[1], config.loss.nearest_solution > 0)

@@ -93,8 +93,8 @@ def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
     """Return this process as the only worker, or as one of several if `torchrun` started it.
 
     Args:
-        device: auto (a CUDA GPU if there is one), or as of `find_device`.
-        float64_for: as of `find_device`.
+        device: auto (a CUDA GPU if there is one), or a name that `find_device` takes.
+        float64_for: see `find_device`.
 
     Raises:
         ValueError: no such device, one without the float64 that is needed, or Lightning Fabric is needed and not

@@ -144,7 +144,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._observation(), self._reset_info(mask)
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, Infos]:
-        """Make the actions the states; episodes that have ended are handled as the autoreset mode says.
+        """Step every episode: its action becomes its state; ended ones are handled as the autoreset mode says.
 
         Raises:
             ValueError: actions of another shape or dtype, or not finite; nothing has changed then.

@@ -476,8 +476,9 @@ def _try_out(name: str, task: Task) -> None:
 
 @lru_cache(maxsize=64)
 def check_specification(task: Task) -> None:
-    """Check that the specification of a task, if it has one, says of small mazes what `solve` does, where there is an
-    answer, and that its axioms are true of these.
+    """Check on small mazes that a task's specification, if it has one, agrees with `solve`, and that its axioms hold.
+
+    Mazes without an answer are left out.
 
     Raises:
         ValueError: it does not; the message draws a maze.

@@ -78,7 +78,7 @@ class Interface:
         Args:
             snapshot: the step.
             notice: a few words for the status line; empty to leave it as it is.
-            running: the name in use of each list.
+            running: for each list of names, the one that is in use.
         """
         self._running = running
         if self._snapshot is not None and self._snapshot.names != snapshot.names:

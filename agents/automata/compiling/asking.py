@@ -26,7 +26,7 @@ from .patches import distinct, patches_seen
 
 
 def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tiles]) -> tuple[NCA, Certificate]:
-    """Return a network that does what an automaton does on some mazes, and after questions on all, and its certificate.
+    """Learn an automaton from a few mazes and from questions; return a network that follows it, and its certificate.
 
     Args:
         config: the options of the run.

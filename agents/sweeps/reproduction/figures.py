@@ -73,7 +73,7 @@ def draw(
 ) -> list[Path]:
     """Write the figures of a reproduction into its folder; return their paths.
 
-    Those of behaviour are for rows that have a trained network and a suitable level.
+    Figures of behaviour are drawn for rows that have a trained network and a suitable level.
 
     Args:
         results: what was measured.

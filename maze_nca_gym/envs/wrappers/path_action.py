@@ -56,7 +56,7 @@ class PathAction(
         self.observation_space, self.action_space = spaces
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Make one step with the path that the action, (C, H, W) floats, means.
+        """Make one step whose path is the action, (C, H, W) floats from -1, off the path, to 1, on it.
 
         Raises:
             ValueError: the same errors as from the environment.
