@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 
+from ..policies.guarantees import DRAWINGS
 from ..policies.handcoded.base import HandcodedNCA
 from ..policies.policy import Policy
 from ..policies.program import RELU, rectified
@@ -33,7 +34,8 @@ class OnGraph(Policy):
 
     Raises:
         ValueError: a policy whose iterations are no convolution that reads a tile and its four neighbours, with weights
-            that are the same at every iteration; or a task without an exact solver on graphs.
+            that are the same at every iteration; one that outputs something else than one path; or a task without an
+            exact solver on graphs.
     """
 
     _places: Tensor
@@ -58,6 +60,10 @@ class OnGraph(Policy):
             raise ValueError(
                 f"the {name} reads the tile at (row, column) {tuple(corner)} from each, but a graph has four doors: "
                 "only a kernel that is a cross runs there"
+            )
+        if policy.output in DRAWINGS:
+            raise ValueError(
+                f"on a graph the {name} cannot be judged: it outputs {policy.output}, which are known of grids only"
             )
         super().__init__(graph.ask(policy.problem), policy.n_tiles, policy.channel_names)
         self.policy, self.graph, self._program, self._bias = policy, graph, program, bias.detach()

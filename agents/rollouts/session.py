@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.level_source import LevelSource
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.graphs import EDGES, Graph
+from maze_nca_gym.mazes.levels import Tile, Tiles, has_border
 from maze_nca_gym.mazes.scoring import ACCURACY, OPTIMAL
 from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.controls import Action
@@ -21,6 +22,7 @@ from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import DRAWINGS
 from ..policies.policy import Policy
+from .graphs import OnGraph
 from .iterating import finished, rollout
 from .scores import encode, label, score_table
 from .solving import step_limit
@@ -30,7 +32,7 @@ class Session:
     """A policy on one level after another. The newest snapshot is the present step; going back deletes it.
 
     Attributes:
-        policy: the policy.
+        policy: the policy, on the graph of the level where something is beyond its edges.
         name: the policy's name in the title.
         level: the number of the level, from 0.
 
@@ -46,6 +48,7 @@ class Session:
 
     def __init__(self, policy: Policy, name: str, seed: int, **options: Any) -> None:
         self.policy, self.name, self.level = policy, name, 0
+        self._on_grids, self._edges = policy, EDGES[0]
         self._options = {"size": None, "generator": "random", "levels": None, **options}
         self._source = self._source_for(policy, self._options)
         self._seed = seed
@@ -117,8 +120,20 @@ class Session:
             level = task.prepare(level[None])[0] if known else level
             if not known or task.has_endpoints != bool((level >= Tile.SOURCE).any()):
                 level = other._draw()
-        other.policy, other.name = policy, name
+        other._on_grids, other.name = policy, name
         return other._on(level)
+
+    def with_other_edges(self) -> Session:
+        """Return a session on this level with the next of the `EDGES`; its border goes where something is beyond.
+
+        Raises:
+            ValueError: the policy cannot run there.
+        """
+        other, tiles = copy(self), self.snapshot.tiles
+        other._edges = EDGES[(EDGES.index(self._edges) + 1) % len(EDGES)]
+        return other._on(
+            np.pad(tiles, 1, constant_values=Tile.WALL) if other._edges == EDGES[0] else other._fitting(tiles)
+        )
 
     def with_generator(self, name: str) -> Session:
         """Return a session with levels of another generator, of the present one's size.
@@ -126,8 +141,8 @@ class Session:
         Raises:
             ValueError: the generator makes none of this size, or the policy cannot run on them.
         """
-        other, (height, width) = copy(self), self.snapshot.tiles.shape
-        other._options = {"size": (max(1, height - 2), max(1, width - 2)), "generator": name, "levels": None}
+        other, (height, width) = copy(self), np.array(self.snapshot.tiles.shape) - 2 * (self._edges == EDGES[0])
+        other._options = {"size": (max(1, int(height)), max(1, int(width))), "generator": name, "levels": None}
         other._source = self._source_for(self.policy, other._options)
         other.level += 1
         return other._on(other._draw())
@@ -153,10 +168,16 @@ class Session:
 
     def _draw(self) -> Tiles:
         """Return the level of this number: the next fresh one, or that of a set, which begins again after its last."""
-        return self._source.draw(self._rng, self.level)
+        return self._fitting(self._source.draw(self._rng, self.level))
+
+    def _fitting(self, tiles: Tiles) -> Tiles:
+        """Return a level without its border if something is beyond its edges."""
+        return tiles[1:-1, 1:-1] if self._edges != EDGES[0] and has_border(tiles[None]).all() else tiles
 
     def _begin(self, tiles: Tiles) -> None:
         """Begin an episode on a level, with a state of zeros."""
+        graph = Graph.of(tiles, self._edges)
+        self.policy = self._on_grids if self._edges == EDGES[0] else OnGraph(self._on_grids, graph)
         self._history.clear()
         state = np.zeros((self.policy.n_channels, *tiles.shape), np.float32)
         self._history.append(self._snapshot(tiles, state, 0))
@@ -199,9 +220,13 @@ class Session:
     def title(self, tiles: Tiles) -> str:
         """Return the title: the policy's name, the kind and size of the levels, the seed and the level's number."""
         rows, cols = tiles.shape
-        levels, size = self._options["levels"], f"{rows - 2} x {cols - 2}"
+        levels, inner = self._options["levels"], self._edges == EDGES[0]
+        size = f"{rows - 2} x {cols - 2}" if inner else f"{rows} x {cols} {self._edges}"
         if levels is not None:
-            kind, size = (levels if isinstance(levels, str) else "levels"), f"{rows} x {cols} tiles"
+            kind, size = (
+                (levels if isinstance(levels, str) else "levels"),
+                f"{rows} x {cols} {'tiles' if inner else self._edges}",
+            )
         else:
             kind = self._options["generator"]
         return f"{self.name}   {kind} {size}, seed {self._seed}, level {self.level}"

@@ -63,6 +63,8 @@ def open_window(
                         session.restart()
                     elif request is Request.NEW_LEVEL:
                         session.new_level()
+                    elif request is Request.EDGES:
+                        session = session.with_other_edges()
                     elif window.choice[0] is Action.LEVEL:
                         session = session.with_generator(window.choice[1])
                     else:

@@ -22,6 +22,8 @@ class Request(Enum):
     """The first step on this level."""
     NEW_LEVEL = auto()
     """Another level."""
+    EDGES = auto()
+    """The first step on this level with other edges."""
     EDIT = auto()
     """No step: make the change `Window.edit`, then show the changed state."""
     CHOOSE = auto()
@@ -42,6 +44,7 @@ class Action(Enum):
     NEW_LEVEL = auto()
     POLICY = auto()
     LEVEL = auto()
+    EDGES = auto()
     WALLS = auto()
     DAMAGE = auto()
     CHANNELS = auto()
@@ -85,6 +88,7 @@ CONTROLS = (
     Control(Action.NEW_LEVEL, ("n",), "New level", "new level"),
     Control(Action.POLICY, ("p",), "Policy", "choose another policy"),
     Control(Action.LEVEL, ("m",), "Level", "choose another generator of levels"),
+    Control(Action.EDGES, ("e",), "Edges", "close the edges, or join them to a torus or a Moebius strip"),
     Control(Action.WALLS, ("w",), "Draw walls", "draw or remove walls, and drag the ends"),
     Control(Action.DAMAGE, ("d",), "Damage", "damage: scramble states"),
     Control(Action.CHANNELS, ("c",), "Channels", "show or hide the channels"),

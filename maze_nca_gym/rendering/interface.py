@@ -39,12 +39,12 @@ class Interface:
     Args:
         fps: the speed at first.
         menus: names to choose from, for `Action.POLICY` and `Action.LEVEL`; a control without names is left out.
-        restarts: whether there is a control for `Request.RESTART`.
+        restarts: whether there are controls for `Request.RESTART` and `Request.EDGES`.
     """
 
     def __init__(self, fps: float, menus: Mapping[Action, Sequence[str]], restarts: bool) -> None:
         left_out = {action for action in (Action.POLICY, Action.LEVEL) if not menus.get(action)}
-        left_out |= set() if restarts else {Action.RESTART}
+        left_out |= set() if restarts else {Action.RESTART, Action.EDGES}
         self.fps, self.paused = fps, False
         self.request: Request | None = None
         self.edit: Edit | None = None
@@ -231,7 +231,7 @@ class Interface:
     def _act(self, action: Action) -> None:
         """Do what a key or a button stands for; `CLOSE` is for the topmost of list, help and enlarged channel."""
         match action:
-            case Action.RESTART | Action.NEW_LEVEL | Action.QUIT:
+            case Action.RESTART | Action.NEW_LEVEL | Action.EDGES | Action.QUIT:
                 self.request = Request[action.name]
             case Action.STEP | Action.BACK:
                 self.paused, self.request = True, Request[action.name]

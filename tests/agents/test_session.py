@@ -276,6 +276,22 @@ class TestPlay:
         assert window.in_use[0] == {Action.POLICY: "mine.safetensors"}, "levels that are given are of no generator"
         assert window.in_use[3] == {Action.POLICY: "diameter", Action.LEVEL: "perfect"}
 
+    def test_edges_are_joined_and_closed(self, window: type[ScriptedWindow]) -> None:
+        window.patience = 5
+        window.script = [Request.EDGES, Request.EDGES, Request.NEW_LEVEL, Request.EDGES]
+        self.run(levels=parse("#####\n#S..#\n###.#\n#T..#\n#####"))
+        found = [
+            (shot.title.partition("levels ")[2].partition(",")[0], int(shot.target.sum())) for shot, _ in window.shown
+        ]
+        joined = [("3 x 3 torus", 2), ("3 x 3 moebius", 4), ("3 x 3 moebius", 4)]
+        assert found == [("5 x 5 tiles", 7), *joined, ("5 x 5 tiles", 7)]
+
+    def test_a_policy_that_reads_corners_keeps_to_the_grid(self, window: type[ScriptedWindow]) -> None:
+        window.script = [(Action.POLICY, "depth-first"), Request.STEP, Request.EDGES]
+        self.run()
+        assert window.shown[3][1].startswith("not changed: the DepthFirstNCA reads the tile at")
+        assert window.shown[3][0].title.startswith("depth-first   levels 5 x 5 tiles")
+
     @pytest.mark.parametrize("name", ["mlp", "nowhere"])
     def test_a_choice_that_cannot_be_is_a_notice(self, window: type[ScriptedWindow], name: str) -> None:
         window.patience = 4

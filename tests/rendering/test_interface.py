@@ -104,8 +104,8 @@ def test_a_button_does_what_its_key_does(snapshot: Snapshot, control: Control) -
 def test_what_nobody_fulfils_has_no_control(snapshot: Snapshot) -> None:
     interface = made(snapshot, menus={}, restarts=False)
     actions = {control.action for control in interface._controls}
-    assert set(Action) - actions == {Action.RESTART, Action.POLICY, Action.LEVEL}
-    for key in ("r", "p", "m"):
+    assert set(Action) - actions == {Action.RESTART, Action.EDGES, Action.POLICY, Action.LEVEL}
+    for key in ("r", "e", "p", "m"):
         interface.press(key)
         assert interface.request is None
 
