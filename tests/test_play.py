@@ -121,7 +121,7 @@ JOINS = {
     **dict.fromkeys(
         ("nca-shortest-path", "nca-shortest-path-hinted", "shortest-path-bfs"), ("torus", [(3, 40), (9, 7)])
     ),
-    "all-shortest-paths": ("closed", [(14, 28), (28, 15), (5, 5)]),
+    "nca-shortest-path-exact-weights": ("closed", [(14, 28), (28, 15), (5, 5)]),
     "nca-shortest-path-healing-hinted": ("moebius", [(20, 60)]),
 }
 """Policy -> edges and portals with which it runs off the grid."""
@@ -353,7 +353,7 @@ class TestNode:
             const message = {hidden: true, querySelector: () => message};
             globalThis.document = {getElementById: (id) => (id === 'message' ? message : null)};
         """
-        page = (PAGE / "page.js").read_text()
+        page = "\n".join((PAGE / name).read_text() for name in ("stage.js", "page.js"))
         said = self.run(f"{stubs}\n{page}\nconsole.log(JSON.stringify([message.hidden, message.textContent]));")
         assert said == [False, "The list of policies, policies/list.js, is missing or damaged."]
 

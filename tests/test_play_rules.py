@@ -15,6 +15,7 @@ PARTS = ("parts", "levels", "automaton", "booleans", "answers", "notation", "tri
 EXAMPLES = {
     "flood": (10552, "right: shows the answer of the task my-reach within 2 A + 4 iterations, on every maze"),
     "even moves": (10552, "right: shows the answer of the task my-even within 3 A + 4 iterations, on every maze"),
+    "in line": (10552, "right: shows the answer of the task my-own within 5 A + 4 iterations, on every maze"),
     "shortest path": (10552, "right: shows the answer of the task shortest-path within 11 A + 4 iterations, on every"),
     "dead ends": (8, "refuted: does not show an answer within 3 A + 4 iterations on a maze"),
 }
@@ -68,8 +69,9 @@ def test_the_check_and_a_proof_of_the_same_rules_in_python_agree(tmp_path, capsy
     pytest.importorskip("z3")
     script = """
         const found = Object.fromEntries(Object.entries(EXAMPLES).map(([name, [task, text]]) => {
-          const policy = notation.read(text), {n} = trial.check(policy, task);
-          return [name, {n, python: notation.toPython(policy, trial.TASKS[task])}];
+          const {rules} = trial.TASKS[task], specification = rules && notation.read(rules, true);
+          const policy = notation.read(text), {n} = trial.check(policy, specification);
+          return [name, {n, python: notation.toPython(policy, task, specification)}];
         }));
         console.log(JSON.stringify(found));
     """
@@ -86,7 +88,7 @@ def test_the_check_and_a_proof_of_the_same_rules_in_python_agree(tmp_path, capsy
 
 @needs_node
 def test_rules_are_read_as_in_python(tmp_path):
-    """Random rules, two iterations from random states, by the nodes of the page and by the lambdas that it prints."""
+    """By the nodes of the page and by the lambdas that it prints, iteration by iteration and as a specification."""
     texts = [
         "PATH = A\nA = ~A ^ B & around(B, 2) | up(~A & B)\nB = left(A | tile(WALL)) ^ ~(B | right(tile(TARGET))) & B\n",
         "PATH = ~B\nA = around(~A | B) & ~(A ^ B ^ C)\nB = down(A ^ B) | around(tile(EMPTY) & ~A, 3)\nC = ~C\n",
@@ -96,13 +98,16 @@ def test_rules_are_read_as_in_python(tmp_path):
         console.log(JSON.stringify({json.dumps(texts)}.map((text) => {{
           const policy = notation.read(text), automaton = new MazePlay.Automaton(policy, level), states = [];
           for (let i = 0; i < 6; i++) {{ automaton.step(); states.push([...automaton.copyState()]); }}
-          return {{states, python: notation.toPython(policy, trial.TASKS.path)}};
+          const specification = notation.read(text, true), answer = [...trial.solve(level, specification)];
+          return {{states, answer, python: notation.toPython(policy, "own", specification)}};
         }})));
     """
     maze = parse("S.#\n.#.\n..T")
     for each in ask_node(tmp_path, script):
         scope = {}
-        exec(each["python"].partition("bound =")[0], scope)
+        exec(each["python"].partition("register_task(")[0], scope)
+        assert scope["specification"](maze[None]).ravel().astype(int).tolist() == each["answer"]
+        exec(each["python"].partition("specification))")[2].partition("bound =")[0], scope)
         signals, rules = scope["Signal"], scope["rules"]
         state = np.zeros((len(signals), 3, 3), bool)
         for seen in each["states"]:
@@ -137,7 +142,7 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
         const type = async (text) => { rules.value = text; rules.dispatchEvent(new Event("input")); await wait(400); };
         await until(() => find("#status").textContent.includes("right"));
         await type("PATH = WET\\nWET = tile(SOURCE) | arund(WET)");
-        said.push(find("#error").textContent, state.policy.names.length);
+        said.push(find("#rules-error").textContent, state.policy.names.length);
         await type("PATH = WET\\nWET = tile(SOURCE) | around(WET) | WET");
         find("#check").click();
         await until(() => find("#check").textContent === "Check");
@@ -149,8 +154,23 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
         find("#python").click();
         said.push(find("#verdict").textContent, state.program.includes("Signal.NEAR_U"));
         said.push(find("#thumbnails").children.length);
+        const task = find("#task"), own = find("#specification");
+        task.value = "own";
+        task.dispatchEvent(new Event("change"));
+        own.value = "PATH = SEEN\\nSEEN = tile(TARGET) | SEN";
+        own.dispatchEvent(new Event("input"));
+        await wait(400);
+        said.push(find("#specification-error").textContent);
+        own.value = "PATH = WET\\nWET = tile(SOURCE) | up(WET) & ~tile(WALL)";
+        own.dispatchEvent(new Event("input"));
+        await type("PATH = WET\\nWET = tile(SOURCE) | up(WET) & ~tile(WALL) | WET");
+        find("#check").click();
+        await until(() => find("#check").textContent === "Check");
+        find("#python").click();
+        said.push(find("#verdict").textContent, state.program.includes("specification = fixpoint("));
         find("#share").click();
-        return [...said, new URLSearchParams(location.hash.slice(1)).get("rules") === rules.value];
+        const link = new URLSearchParams(location.hash.slice(1));
+        return [...said, link.get("rules") === rules.value && link.get("specification") === own.value];
     """
     page = tmp_path / "play" / "rules.html"
     shutil.copytree(PAGE, page.parent)
@@ -161,4 +181,6 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
     assert "#" in said[3]
     assert said[4] is False
     assert said[5].startswith("Right on all 10,552 mazes that were tried")
-    assert said[6:] == [True, 11, True]
+    assert said[6:9] == [True, 11, "Line 2: there is no signal SEN; there are PATH, SEEN."]
+    assert said[9].startswith("Right on all 10,552 mazes that were tried")
+    assert said[10:] == [True, True]

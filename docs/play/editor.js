@@ -2,11 +2,13 @@
 // The page of rules of one's own: they run while one types, and a worker looks for a maze on which they are wrong.
 
 (() => {
-  const { levels, notation, trial, strokes, Automaton, Picture, drawThumbnail } = globalThis.MazePlay;
-  const find = (id) => document.getElementById(id);
+  const { levels, notation, trial, stage, Automaton, Picture } = globalThis.MazePlay;
+  const { find, say, guarded, rate, showRate } = stage, setPlaying = (playing) => stage.setPlaying(state, playing);
   const PAUSE = 200; // milliseconds without a key after which rules are read
   const FRAME = 12; // milliseconds of a frame that iterations may take
   const EXAMPLES = {
+    "in line": ["own", "# What is in line with the target, by a signal a direction.\nPATH = tile(TARGET) | UP | LEFT | DOWN | RIGHT\n" +
+      [["UP", "down"], ["LEFT", "right"], ["DOWN", "up"], ["RIGHT", "left"]].map(([name, from]) => `${name} = (${from}(tile(TARGET)) | ${from}(${name})) & ~tile(WALL) | ${name}\n`).join("")],
     "flood": ["reach", "# Wet is the source, and whatever is free beside a wet tile.\nPATH = WET\nWET = (tile(SOURCE) | around(WET)) & ~tile(WALL) | WET\n"],
     "even moves": ["even", "# Where an even number of moves may end.\nPATH = EVEN\nEVEN = tile(SOURCE) | around(ODD) & ~tile(WALL) | EVEN\nODD = around(EVEN) & ~tile(WALL) | ODD\n"],
     "dead ends": ["path", "# Fills dead ends. Right where there is a way and no loop: Check finds a maze that is not so.\nPATH = FREE & ~FILLED\nFILLED = tile(EMPTY)\n  & around(~(tile(EMPTY) | tile(SOURCE) | tile(TARGET)) | FILLED, 3) | FILLED\nFREE = tile(EMPTY) | tile(SOURCE) | tile(TARGET)\n"],
@@ -17,53 +19,54 @@
       "ENTER_R = left(ON & NEAR_R & ~NEAR_U & ~NEAR_L & ~NEAR_D)\n"],
   };
 
-  const state = { policy: null, automaton: null, channel: 0, playing: true, cursor: null, due: 0, seed: Math.floor(Math.random() * 1e9), worker: null };
+  const state = { policy: null, automaton: null, channel: 0, playing: true, tool: "walls", cursor: null, due: 0, seed: Math.floor(Math.random() * 1e9), worker: null };
   let picture, waiting;
-
-  function say(text) {
-    find("message").hidden = !text;
-    find("message").querySelector("span").textContent = text;
-  }
-
-  /** Run a function, and show its error on the page. */
-  const guarded = (work) => (...given) => {
-    try {
-      return work(...given);
-    } catch (error) {
-      say(error.message[0].toUpperCase() + error.message.slice(1) + ".");
-      return undefined;
-    }
-  };
 
   // ---- rules and levels
 
-  /** Read the rules and run them on the present level; those with a mistake leave all as it is, and say in which line. */
-  function readRules() {
-    let policy;
+  /** Return what a text of rules says, or null if it has a mistake, which is shown below it. */
+  function readText(id, isSpecification) {
+    const error = find(`${id}-error`);
+    error.textContent = "";
+    find(id).removeAttribute("aria-invalid");
     try {
-      policy = notation.read(find("rules").value);
-    } catch (error) {
-      if (!(error instanceof notation.RuleError)) throw error;
-      find("error").textContent = error.message[0].toUpperCase() + error.message.slice(1) + ".";
-      find("rules").setAttribute("aria-invalid", "true");
-      return false;
+      return notation.read(find(id).value, isSpecification);
+    } catch (mistake) {
+      if (!(mistake instanceof notation.RuleError)) throw mistake;
+      error.textContent = mistake.message[0].toUpperCase() + mistake.message.slice(1) + ".";
+      find(id).setAttribute("aria-invalid", "true");
+      return null;
     }
-    policy.output = find("task").value === "path" ? "path" : "visited tiles"; // how the picture shows it
-    find("error").textContent = "";
-    find("rules").removeAttribute("aria-invalid");
-    if (state.policy && JSON.stringify(policy) === JSON.stringify(state.policy)) return true;
+  }
+
+  /** Read the rules and what the answer should be, and run them on the present level; those with a mistake leave all as it is. */
+  function readRules() {
+    const policy = readText("rules", false), specification = find("task").value === "path" ? undefined : readText("specification", true);
+    if (!policy || specification === null) return false;
+    policy.output = specification ? "visited tiles" : "path"; // how the picture shows it
+    const asked = JSON.stringify([policy, specification]);
+    if (state.asked === asked) return true;
     stopCheck();
     find("verdict").textContent = "";
-    state.policy = policy;
+    Object.assign(state, { asked, policy, specification, solved: "" });
     begin(state.automaton ? state.automaton.level : freshLevel());
     return true;
+  }
+
+  /** Choose what the answer should be; rules that say it can be changed. */
+  function chooseTask(task, rules = trial.TASKS[task].rules) {
+    find("task").value = task;
+    find("specified").hidden = task === "path";
+    find("specification").value = rules || "";
+    stopCheck();
+    find("verdict").textContent = "";
   }
 
   function begin(level) {
     state.automaton = new Automaton(state.policy, level);
     state.channel = state.automaton.highlight();
-    makeThumbnails();
-    fit();
+    stage.makeThumbnails(state, state.policy.names);
+    stage.fit(state, picture);
   }
 
   const freshLevel = () => levels.generate(find("family").value, Number(find("size").value), state.seed);
@@ -85,13 +88,14 @@
 
   function share() {
     const parts = new URLSearchParams({ rules: find("rules").value, task: find("task").value, level: levels.encode(state.automaton.level) });
+    if (state.specification) parts.set("specification", find("specification").value);
     history.replaceState(null, "", `#${parts}`);
     copy(location.href, "The link to these rules is copied.", "The address of this page is now the link to these rules.");
   }
 
   function copyPython() {
     if (!readRules()) return;
-    const program = notation.toPython(state.policy, trial.TASKS[find("task").value]);
+    const program = notation.toPython(state.policy, find("task").value, state.specification);
     state.program = program;
     copy(program, "The program is copied: it proves what can be proven of these rules, and compiles them.", "This browser does not let a page copy.");
   }
@@ -109,9 +113,9 @@
     if (state.worker) return stopCheck();
     if (!readRules()) return undefined;
     state.worker = globalThis.MazePlay.worker(() => {
-      onmessage = ({ data: { policy, task } }) => {
+      onmessage = ({ data: { policy, specification } }) => {
         const { check: found } = globalThis.MazePlay.trial;
-        postMessage(found(policy, task, (n) => postMessage({ n, isGoing: true })));
+        postMessage(found(policy, specification, (n) => postMessage({ n, isGoing: true })));
       };
     });
     find("check").textContent = "Stop";
@@ -119,7 +123,7 @@
     find("verdict").textContent = "Trying mazes …";
     state.worker.onmessage = guarded(({ data }) => showCheck(data));
     state.worker.onerror = ({ message }) => { stopCheck(); find("verdict").textContent = `The check failed: ${message}`; };
-    state.worker.postMessage({ policy: state.policy, task: find("task").value });
+    state.worker.postMessage({ policy: state.policy, specification: state.specification });
     return undefined;
   });
 
@@ -136,14 +140,6 @@
 
   // ---- running
 
-  const rate = () => Math.round(2 ** Number(find("speed").value));
-  const showRate = () => (find("rate").textContent = `${rate()}/s`);
-
-  function setPlaying(playing) {
-    state.playing = playing;
-    find("play").textContent = playing ? "❚❚" : "▶";
-  }
-
   const frame = guarded((now) => {
     const seconds = Math.min(0.1, (now - (state.last || now)) / 1000), end = performance.now() + FRAME;
     state.last = now;
@@ -154,80 +150,24 @@
       state.due--;
     }
     picture.draw(state.automaton, state.channel, state.cursor);
-    [...find("thumbnails").children].forEach((button, channel) => drawThumbnail(button.firstChild, state.automaton, channel, picture.colours));
-    const path = state.automaton.path(), n = path.reduce((sum, on) => sum + on, 0);
-    const isRight = trial.TASKS[find("task").value].holds(state.automaton.level, path);
+    stage.drawThumbnails(state, picture);
+    const { level } = state.automaton, link = levels.encode(level), path = state.automaton.path(), n = path.reduce((sum, on) => sum + on, 0);
+    if (state.solved !== link) Object.assign(state, { solved: link, wanted: trial.solve(level, state.specification) });
+    const isRight = trial.holds(level, path, state.wanted);
     find("status").innerHTML = `iteration <b>${state.automaton.iteration}</b> · answer <b>${n}</b> ${n === 1 ? "tile" : "tiles"} ${isRight ? '· <span class="good">right</span>' : ""}`;
   });
 
-  function loop(now) {
-    frame(now);
-    requestAnimationFrame(loop);
-  }
-
   // ---- the page
-
-  function makeThumbnails() {
-    find("thumbnails").replaceChildren(...state.policy.names.map((name, channel) => {
-      const button = document.createElement("button");
-      button.append(document.createElement("canvas"), name);
-      button.title = `Tint the maze by ${name}`;
-      button.onclick = () => chooseChannel(channel);
-      return button;
-    }));
-    chooseChannel(state.channel);
-  }
-
-  function chooseChannel(channel) {
-    state.channel = channel;
-    [...find("thumbnails").children].forEach((button, i) => button.setAttribute("aria-pressed", i === channel));
-    find("tinted").textContent = `· tinted by ${state.policy.names[channel]}`;
-  }
-
-  function fit() {
-    if (!state.automaton) return;
-    const box = find("frame").getBoundingClientRect(), narrow = matchMedia("(max-width: 860px)").matches;
-    picture.fit(state.automaton.level, { width: box.width, height: narrow ? box.width : box.height });
-  }
-
-  function listenToPointer(canvas) {
-    const edit = (changes) => changes.length && state.automaton.edit(changes);
-    let stroke = null, last = null;
-    canvas.addEventListener("pointerdown", guarded((event) => {
-      if (!state.automaton || event.button !== 0) return;
-      canvas.setPointerCapture(event.pointerId);
-      last = picture.tileAt(event, state.automaton.level);
-      stroke = strokes.strokeFrom(state.automaton, last, "walls", edit);
-      stroke(last, last);
-    }));
-    canvas.addEventListener("pointermove", guarded((event) => {
-      if (!state.automaton) return;
-      const at = picture.tileAt(event, state.automaton.level), { width } = state.automaton.level;
-      if (stroke && (at[0] !== last[0] || at[1] !== last[1])) stroke(last, at);
-      if (stroke) last = at;
-      state.cursor = [...at, 0];
-      const on = state.policy.names.filter((_, channel) => state.automaton.value(channel, at[0] * width + at[1]) > 0.5);
-      canvas.title = `row ${at[0]}, column ${at[1]}: ${on.join(", ") || "nothing is on"}`;
-    }));
-    for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => (stroke = null));
-    canvas.addEventListener("pointerleave", () => (state.cursor = null));
-    canvas.addEventListener("keydown", guarded((event) => {
-      const at = state.automaton && strokes.press(state.automaton, state.cursor, event, "walls", edit);
-      if (!at) return;
-      state.cursor = [at[0], at[1], 0];
-      find("said").textContent = `Row ${at[0]}, column ${at[1]}: ${levels.kindsOf(state.policy)[state.automaton.level.tiles[at[0] * state.automaton.level.width + at[1]]].name}`;
-    }));
-  }
 
   function showSide() {
     find("side").textContent = `${find("size").value} × ${find("size").value}`;
   }
 
   function chooseExample() {
-    const [task, rules] = EXAMPLES[find("example").value] || [];
+    const [task, rules, specification] = EXAMPLES[find("example").value] || [];
     if (!rules) return;
     find("rules").value = rules;
-    find("task").value = task;
+    chooseTask(task, specification);
     find("example").value = "";
     readRules();
     state.automaton.restart();
@@ -240,7 +180,7 @@
     if (task !== null && !Object.hasOwn(trial.TASKS, task)) throw new Error(`this page has no task called “${task}”; it has ${Object.keys(trial.TASKS).join(", ")}`);
     const [usual, flood] = EXAMPLES.flood;
     find("rules").value = rules === null ? flood : rules;
-    find("task").value = task || usual;
+    chooseTask(task || usual, parts.get("specification") ?? undefined);
     const opened = level === null ? null : levels.decode(level);
     if (readRules() && opened) begin(opened);
   }
@@ -255,17 +195,22 @@
       theme: () => globalThis.MazePlay.changeTheme(),
     };
     for (const [id, action] of Object.entries(actions)) find(id).onclick = guarded(() => (state.automaton || id === "theme" || id === "check") && action());
-    find("rules").oninput = () => { clearTimeout(waiting); waiting = setTimeout(guarded(readRules), PAUSE); };
-    find("rules").onkeydown = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); stopCheck(); check(); } };
+    for (const id of ["rules", "specification"]) {
+      find(id).oninput = () => { clearTimeout(waiting); waiting = setTimeout(guarded(readRules), PAUSE); };
+      find(id).onkeydown = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); stopCheck(); check(); } };
+    }
     find("example").onchange = guarded(chooseExample);
-    find("task").onchange = guarded(() => { stopCheck(); find("verdict").textContent = ""; readRules(); });
+    find("task").onchange = guarded(() => { chooseTask(find("task").value); readRules(); });
     find("family").onchange = find("size").onchange = newLevel;
     find("size").oninput = showSide;
     find("speed").oninput = showRate;
     find("message").querySelector("button").onclick = () => say("");
-    listenToPointer(find("maze"));
+    stage.listen(state, picture, {
+      edit: (changes) => changes.length && state.automaton.edit(changes),
+      held: (tile) => state.policy.names.filter((_, channel) => state.automaton.value(channel, tile) > 0.5).join(", ") || "nothing is on",
+    });
     addEventListener("theme", () => picture.recolour());
-    addEventListener("resize", fit);
+    addEventListener("resize", () => stage.fit(state, picture));
     addEventListener("hashchange", guarded(openLink));
   }
 
@@ -281,7 +226,7 @@
     try {
       openLink();
     } finally {
-      requestAnimationFrame(loop);
+      stage.loop(frame);
     }
   }
 

@@ -131,6 +131,9 @@ globalThis.MazePlay.part(() => {
     return choices.map((some) => some.reduce((a, b) => ["&", a, b])).reduce((a, b) => ["|", a, b]);
   }
 
+  /** Return the tree of one of two that is on where the other is not. */
+  const exclusive = (a, b) => ["|", ["&", a, ["~", b]], ["&", ["~", a], b]];
+
   /** Return the nodes of a tree's steps, shared among all rules, and the number of the last. */
   function nodesOf(tree, names, nodes, known, tap = "C") {
     const add = (node) => {
@@ -144,17 +147,17 @@ globalThis.MazePlay.part(() => {
     if (kind === "tap") return inner(b, a);
     if (kind === "around") return inner(atLeast(b, ["U", "L", "D", "R"].map((towards) => ["tap", towards, a])));
     if (kind === "~") return add(["~", inner(a)]);
-    if (kind === "^") return inner(["|", ["&", a, ["~", b]], ["&", ["~", a], b]]);
+    if (kind === "^") return inner(exclusive(a, b));
     return add([kind, inner(a), inner(b)]);
   }
 
   /** Return the automaton of a text, as a policy of the page; a text with a mistake throws a RuleError that has its line. PATH, the answer,
-   * comes first. */
-  function read(text) {
+   * comes first. Where it is a specification, what is on stays on. */
+  function read(text, isSpecification = false) {
     const rules = rulesOf(text);
     rules.unshift(...rules.splice(rules.findIndex(({ name }) => name === "PATH"), 1));
     const names = rules.map(({ name }) => name), trees = rules.map((rule) => parseRule(rule, names));
-    const nodes = [], known = new Map(), roots = trees.map((tree) => nodesOf(tree, names, nodes, known));
+    const nodes = [], known = new Map(), roots = trees.map((tree, i) => nodesOf(isSpecification ? ["|", tree, ["see", names[i]]] : tree, names, nodes, known));
     const kinds = ["empty", "wall", "source", "target"].map((name, i) => ({ name, letter: ".#ST"[i], colour: "#000000" }));
     const channels = names.map((name) => name.toLowerCase());
     return {
@@ -163,23 +166,33 @@ globalThis.MazePlay.part(() => {
     };
   }
 
-  /** Return a rule in Python; `loose` is how strongly what is around it binds. */
-  function inPython(tree, tap = "", loose = 0) {
+  const ofSignal = (name) => `Signal.${name}`, ofRelation = (name) => JSON.stringify(name.toLowerCase());
+
+  /** Return a rule in Python; `named` writes the name of a signal, and `loose` is how strongly what is around it binds. */
+  function inPython(tree, named = ofSignal, tap = "", loose = 0) {
     const BINDS = { "|": 1, "^": 2, "&": 3, "~": 4 };
     const [kind, a, b] = tree, place = tap && `, "${tap}"`;
-    if (kind === "see") return `see(Signal.${a}${place})`;
+    if (kind === "see") return `see(${named(a)}${place})`;
     if (kind === "tile") return `see.tile(Tile.${a}${place})`;
-    if (kind === "tap") return inPython(b, a, loose);
-    if (kind === "around" && b === 1 && a[0] === "see") return `around(see, Signal.${a[1]})`;
-    if (kind === "around") return `at_least(${b}, [${["U", "L", "D", "R"].map((towards) => inPython(a, towards)).join(", ")}])`;
-    const words = kind === "~" ? `~${inPython(a, tap, BINDS["~"])}` : `${inPython(a, tap, BINDS[kind])} ${kind} ${inPython(b, tap, BINDS[kind] + 0.5)}`;
+    if (kind === "tap") return inPython(b, named, a, loose);
+    if (kind === "around" && b === 1 && a[0] === "see") return `around(see, ${named(a[1])})`;
+    if (kind === "around") return `at_least(${b}, [${["U", "L", "D", "R"].map((towards) => inPython(a, named, towards)).join(", ")}])`;
+    if (kind === "^" && named === ofRelation) return inPython(exclusive(a, b), named, tap, loose); // which relations of a specification are not joined by
+    const words = kind === "~" ? `~${inPython(a, named, tap, BINDS["~"])}` : `${inPython(a, named, tap, BINDS[kind])} ${kind} ${inPython(b, named, tap, BINDS[kind] + 0.5)}`;
     return loose > BINDS[kind] ? `(${words})` : words;
   }
 
-  /** Return a program that makes the automaton, proves what can be proven of it, and compiles it. */
-  function toPython({ names, trees }, task) {
-    const rules = trees.map((tree, i) => `    Signal.${names[i]}: lambda see: ${inPython(tree)},`), { before, name } = task.python;
-    const used = ["around", "at_least", "fixpoint"].filter((word) => new RegExp(`\\b${word}\\(`).test(rules.join() + before));
+  /** Return whether a rule asks what is not on, which a least fixed point must not. */
+  const asksNot = ([kind, ...parts], isNegated = false) => (kind === "see" ? isNegated
+    : parts.some((part) => Array.isArray(part) && ((kind === "^" && asksNot(part, true)) || asksNot(part, isNegated !== (kind === "~")))));
+
+  /** Return a program that makes the automaton of a task, proves what can be proven of it, and compiles it; a `specification` is that of the task. */
+  function toPython({ names, trees }, task, specification) {
+    const rules = trees.map((tree, i) => `    Signal.${names[i]}: lambda see: ${inPython(tree)},`), name = specification ? `my-${task}` : "shortest-path";
+    const solve = specification && (specification.trees.some((tree) => asksNot(tree)) ? "inflationary" : "fixpoint");
+    const before = !specification ? "" : [`specification = ${solve}(`, ...specification.trees.map((tree, i) => `    ${specification.names[i].toLowerCase()}=lambda see: ${inPython(tree, ofRelation)},`), ")",
+      `register_task(Task(name="${name}", solve=specification))`].join("\n");
+    const used = ["around", "at_least", "fixpoint", "inflationary"].filter((word) => new RegExp(`\\b${word}\\(`).test(rules.join() + before));
     return [
       "from enum import IntEnum", "", "from maze_nca_gym.agents import Automaton, compile_automaton",
       `from maze_nca_gym.agents.automata import ${["StepBound", ...used, "prove"].join(", ")}`,

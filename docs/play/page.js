@@ -2,8 +2,8 @@
 // The page: what it shows, its controls, and the demonstration that runs until somebody touches it.
 
 (() => {
-  const { levels, answers, strokes, Automaton, checkPolicy, Picture, drawThumbnail, withPolicy, FURTHER, policies } = globalThis.MazePlay;
-  const find = (id) => document.getElementById(id);
+  const { levels, answers, stage, Automaton, checkPolicy, Picture, withPolicy, FURTHER, policies } = globalThis.MazePlay;
+  const { find, say, guarded, rate, showRate } = stage, setPlaying = (playing) => stage.setPlaying(state, playing);
   const FAMILIES = Object.keys(levels.GENERATORS), KNOWN = "with answers"; // levels that came with a policy
   const FRAME = 12; // milliseconds of a frame that iterations may take, so that the page stays responsive
   const TILES = 512; // computed between looks at the clock
@@ -14,24 +14,6 @@
     seed: Math.floor(Math.random() * 1e9), cursor: null, due: 0, demo: null,
   };
   let picture;
-
-  /** Show a message above the maze; an empty one hides it. */
-  function say(text) {
-    find("message").hidden = !text;
-    find("message").querySelector("span").textContent = text;
-  }
-
-  /** Run a function, and show its error on the page. */
-  function guarded(work) {
-    return (...given) => {
-      try {
-        return work(...given);
-      } catch (error) {
-        say(error.message[0].toUpperCase() + error.message.slice(1) + ".");
-        return undefined;
-      }
-    };
-  }
 
   // ---- policies and levels
 
@@ -59,9 +41,9 @@
     if (policy.levels) endDemonstration();
     showTools();
     state.channel = state.automaton.highlight();
-    makeThumbnails();
+    stage.makeThumbnails(state, policy.channels.map((name) => name.replaceAll("_", " ")), showLegend);
     levelChanged();
-    fit();
+    stage.fit(state, picture);
     if (policy.needs_border && hasGaps(level)) say(`${policy.name} learned on mazes with a wall around them, and this one has gaps there: it may fail.`);
     if (state.automaton.isSlow) say(`This browser has no WebAssembly with vectors, or has it switched off. With it, ${policy.name} would be more than twenty times as fast.`);
   }
@@ -151,13 +133,6 @@
     state.isRight = answers.isRight(automaton.level, policy, answer, automaton.answer());
   }
 
-  const rate = () => Math.round(2 ** Number(find("speed").value));
-
-  function setPlaying(playing) {
-    state.playing = playing;
-    find("play").textContent = playing ? "❚❚" : "▶";
-  }
-
   const frame = guarded((now) => {
     const seconds = Math.min(0.1, (now - (state.last || now)) / 1000);
     state.last = now;
@@ -172,17 +147,12 @@
     }
   });
 
-  function loop(now) {
-    frame(now);
-    requestAnimationFrame(loop);
-  }
-
   function draw(now) {
     picture.draw(state.automaton, state.channel, state.cursor);
     showStatus();
     if (find("channels").open && now - (state.thumbnailsAt || 0) > THUMBNAILS_EVERY) {
       state.thumbnailsAt = now;
-      drawThumbnails();
+      stage.drawThumbnails(state, picture);
     }
   }
 
@@ -206,36 +176,6 @@
     return `${n} ${n === 1 ? "tile" : "tiles"} off the exact answer`;
   }
 
-  // ---- channels
-
-  function makeThumbnails() {
-    const box = find("thumbnails");
-    box.replaceChildren(...state.policy.channels.map((name, channel) => {
-      const button = document.createElement("button");
-      button.append(document.createElement("canvas"), name.replaceAll("_", " "), document.createElement("small"));
-      button.title = `Tint the maze by ${name}`;
-      button.onclick = () => chooseChannel(channel);
-      return button;
-    }));
-    chooseChannel(state.channel);
-  }
-
-  function chooseChannel(channel) {
-    state.channel = channel;
-    [...find("thumbnails").children].forEach((button, i) => button.setAttribute("aria-pressed", i === channel));
-    showLegend();
-    find("tinted").textContent = `· tinted by ${state.policy.channels[channel].replaceAll("_", " ")}`;
-  }
-
-  function drawThumbnails() {
-    const view = find("thumbnails").getBoundingClientRect();
-    [...find("thumbnails").children].forEach((button, channel) => {
-      const box = button.getBoundingClientRect();
-      if (box.bottom < view.top || box.top > view.bottom) return;
-      button.querySelector("small").textContent = drawThumbnail(button.firstChild, state.automaton, channel, picture.colours);
-    });
-  }
-
   // ---- editing
 
   function editTiles(changes) {
@@ -256,38 +196,6 @@
     say("");
     begin(levels.withEdges(level, value));
   });
-
-  function listenToPointer(canvas) {
-    let stroke = null, last = null;
-    const cursorAt = (at) => (state.cursor = [...at, state.tool === "damage" ? strokes.DAMAGE_RADIUS : 0]);
-    canvas.addEventListener("pointerdown", guarded((event) => {
-      if (!state.automaton || event.button !== 0) return;
-      canvas.setPointerCapture(event.pointerId);
-      last = picture.tileAt(event, state.automaton.level);
-      stroke = strokes.strokeFrom(state.automaton, last, state.tool, editTiles, joinTiles);
-      stroke(last, last);
-      cursorAt(last);
-    }));
-    canvas.addEventListener("pointermove", guarded((event) => {
-      if (!state.automaton || state.demo) return;
-      const at = picture.tileAt(event, state.automaton.level);
-      if (stroke && (at[0] !== last[0] || at[1] !== last[1])) stroke(last, at);
-      if (stroke) last = at;
-      cursorAt(at);
-      const value = state.automaton.value(state.channel, at[0] * state.automaton.level.width + at[1]);
-      canvas.title = `row ${at[0]}, column ${at[1]}: ${state.policy.channels[state.channel]} ${Number(value.toPrecision(4))}`;
-    }));
-    for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => (stroke = null));
-    canvas.addEventListener("pointerleave", () => state.demo || (state.cursor = null));
-    canvas.addEventListener("keydown", guarded((event) => {
-      if (!state.automaton) return;
-      const at = strokes.press(state.automaton, state.cursor, event, state.tool, editTiles, joinTiles), { level, policy } = state.automaton;
-      if (!at) return;
-      endDemonstration();
-      cursorAt([at[0], at[1]]);
-      find("said").textContent = `Row ${at[0]}, column ${at[1]}: ${levels.kindsOf(policy)[level.tiles[at[0] * level.width + at[1]]].name}`;
-    }));
-  }
 
   /** Choose what strokes do: draw "walls" or "portals", do "damage", or draw the kind of tile of that number. */
   function chooseTool(tool) {
@@ -374,12 +282,6 @@
 
   // ---- the page
 
-  function fit() {
-    if (!state.automaton) return;
-    const box = find("frame").getBoundingClientRect(), narrow = matchMedia("(max-width: 860px)").matches;
-    picture.fit(state.automaton.level, { width: box.width, height: narrow ? box.width : box.height });
-  }
-
   const actions = {
     play: () => setPlaying(!state.playing),
     step: () => { setPlaying(false); state.automaton.step(); },
@@ -402,8 +304,6 @@
     c: "channels", "+": "faster", "=": "faster", "-": "slower",
   };
 
-  const showRate = () => (find("rate").textContent = `${rate()}/s`);
-
   /** Show the size that new levels have; those that came with the policy have sizes of their own. */
   function showSide() {
     find("size").disabled = find("family").value === KNOWN;
@@ -422,7 +322,10 @@
     find("map").onchange = (event) => { endDemonstration(); openFile(event.target.files[0]); event.target.value = ""; };
     find("message").querySelector("button").onclick = () => say("");
     find("maze").addEventListener("pointerdown", endDemonstration, { capture: true });
-    listenToPointer(find("maze"));
+    stage.listen(state, picture, {
+      edit: editTiles, join: joinTiles, touched: endDemonstration,
+      held: (tile) => `${state.policy.channels[state.channel]} ${Number(state.automaton.value(state.channel, tile).toPrecision(4))}`,
+    });
     document.addEventListener("keydown", guarded((event) => {
       const isTyping = event.defaultPrevented || event.target.closest("select, input, dialog") || event.ctrlKey || event.metaKey || event.altKey;
       const name = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -432,7 +335,7 @@
       actions[name]();
     }));
     addEventListener("theme", () => picture.recolour());
-    addEventListener("resize", fit);
+    addEventListener("resize", () => stage.fit(state, picture));
     addEventListener("hashchange", guarded(openLink));
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => { event.preventDefault(); endDemonstration(); openFile(event.dataTransfer.files[0]); });
@@ -470,10 +373,10 @@
       choosePolicy(policies[0].name);
       throw error;
     } finally {
-      requestAnimationFrame(loop);
+      stage.loop(frame);
     }
   }
 
-  globalThis.MazePlay.page = { state, guarded };
+  globalThis.MazePlay.page = { state };
   guarded(start)();
 })();

@@ -6,47 +6,33 @@ globalThis.MazePlay.part(() => {
   const { EMPTY, WALL, SOURCE, TARGET } = levels;
   const ALL_UP_TO = 3; // rows and columns of the mazes of which all are tried
   const N_LARGER = 300, LARGEST = 16;
-  const FREE = "(see.tile(Tile.EMPTY) | see.tile(Tile.SOURCE) | see.tile(Tile.TARGET))";
 
   const ENDS = { kinds: ["empty", "wall", "source", "target"].map((name) => ({ name })) }; // a policy, as far as `answers` looks
-
-  const moves = (level) => levels.distances(level, level.tiles.indexOf(SOURCE));
-  const shows = (wanted) => (level, path) => { const away = moves(level); return path.every((on, tile) => Boolean(on) === wanted(away[tile])); };
-
-  /** Return whether each tile is where an even number of moves from the source may end. */
-  function evenMoves(level) {
-    const even = new Uint8Array(level.tiles.length), odd = new Uint8Array(level.tiles.length), source = level.tiles.indexOf(SOURCE), queue = [[source, 0]];
-    even[source] = 1;
-    for (const [tile, parity] of queue) {
-      for (const other of levels.neighbours(level, tile)) {
-        const there = parity ? even : odd;
-        if (!there[other]) queue.push([other, 1 - parity]);
-        there[other] = 1;
-      }
-    }
-    return even;
-  }
-
+  /** What the answer can be asked to be, in words, and as rules, which are those of a specification: what they switch on, for good, round by round. */
   const TASKS = {
-    path: {
-      words: "a shortest path from the source to the target, and nothing where there is none",
-      holds(level, path) {
-        const known = answers.solve(level, ENDS);
-        return known.length < 0 ? !path.some(Boolean) : answers.isRight(level, ENDS, known, [path]);
-      },
-      python: { before: "", name: "shortest-path" },
-    },
-    reach: {
-      words: "what the source reaches",
-      holds: shows((away) => away >= 0),
-      python: { before: `reached = fixpoint(\n    reached=lambda see: see.tile(Tile.SOURCE) | around(see, "reached") & ${FREE},\n)\nregister_task(Task(name="my-reach", solve=reached))`, name: "my-reach" },
-    },
+    path: { words: "a shortest path from the source to the target, and nothing where there is none" },
+    reach: { words: "what the source reaches", rules: "PATH = WET\nWET = tile(SOURCE) | around(WET) & ~tile(WALL)\n" },
     even: {
       words: "where an even number of moves from the source may end",
-      holds: (level, path) => { const even = evenMoves(level); return path.every((on, tile) => Boolean(on) === Boolean(even[tile])); },
-      python: { before: `even = fixpoint(\n    even=lambda see: see.tile(Tile.SOURCE) | around(see, "odd") & ${FREE},\n    odd=lambda see: around(see, "even") & ${FREE},\n)\nregister_task(Task(name="my-even", solve=even))`, name: "my-even" },
+      rules: "PATH = EVEN\nEVEN = tile(SOURCE) | around(ODD) & ~tile(WALL)\nODD = around(EVEN) & ~tile(WALL)\n",
     },
+    own: { words: "what other rules say", rules: "# What is in line with the target, with no wall between.\nPATH = tile(TARGET) | UP | LEFT | DOWN | RIGHT\n" +
+      [["UP", "down"], ["LEFT", "right"], ["DOWN", "up"], ["RIGHT", "left"]].map(([name, from]) => `${name} = ${from}(tile(TARGET) | ${name}) & ~tile(WALL)\n`).join("") },
   };
+
+  /** Return what `holds` needs of a level: what a specification switches on, or the lengths of shortest paths. */
+  function solve(level, specification) {
+    if (!specification) return answers.solve(level, ENDS);
+    const automaton = new Automaton(specification, level, 0);
+    while (automaton.step());
+    return automaton.path();
+  }
+
+  /** Return whether a path is the answer. */
+  function holds(level, path, wanted) {
+    if (wanted instanceof Uint8Array) return path.every((on, tile) => on === wanted[tile]);
+    return wanted.length < 0 ? !path.some(Boolean) : answers.isRight(level, ENDS, wanted, [path]);
+  }
 
   /** Yield all mazes of some rows and columns with one source and one target. */
   function* allMazes(height, width) {
@@ -90,7 +76,7 @@ globalThis.MazePlay.part(() => {
   }
 
   /** Return what is wrong on a level: nothing, a blinking answer, or another one than the task's. */
-  function mistake(policy, task, level) {
+  function mistake(policy, specification, level) {
     const automaton = new Automaton(policy, level, 0), isAtRest = settle(automaton), path = automaton.path();
     if (!isAtRest) { // signals may blink where the answer does not
       for (let i = 0; i < 8; i++) {
@@ -98,14 +84,15 @@ globalThis.MazePlay.part(() => {
         if (automaton.path().some((on, tile) => on !== path[tile])) return "its answer does not come to rest";
       }
     }
-    return TASKS[task].holds(level, path) ? "" : "it comes to rest with another answer";
+    return holds(level, path, solve(level, specification)) ? "" : "it comes to rest with another answer";
   }
 
-  /** Return {n} where the answer is right on all mazes that are tried, else {n, level, words}; `report` is told how many have been tried. */
-  function check(policy, task, report = () => {}) {
+  /** Return {n} where the answer is that of a specification, or without one a shortest path, on all mazes that are tried, else {n, level, words};
+   * `report` is told how many have been tried. */
+  function check(policy, specification, report = () => {}) {
     let n = 0;
     for (const level of mazes()) {
-      const words = mistake(policy, task, level);
+      const words = mistake(policy, specification, level);
       n++;
       if (words) return { n, level, words };
       if (n % 1000 === 0) report(n);
@@ -113,5 +100,5 @@ globalThis.MazePlay.part(() => {
     return { n };
   }
 
-  globalThis.MazePlay.trial = { TASKS, check, settle };
+  globalThis.MazePlay.trial = { TASKS, check, settle, solve, holds };
 });
