@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import count
 from operator import or_
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,8 @@ from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import check_rng
 
-EDGES = ("closed", "torus", "moebius")
+Edges: TypeAlias = Literal["closed", "torus", "moebius"]
+EDGES: tuple[Edges, ...] = ("closed", "torus", "moebius")
 """What is beyond the edges of a level: nothing; its other side; or that of left and right, upside down."""
 SHUT = -1
 """The door that leads nowhere."""
@@ -72,7 +73,7 @@ class Graph:
     def of(
         cls,
         tiles: ArrayLike,
-        edges: Literal["closed", "torus", "moebius"] = "closed",
+        edges: Edges = "closed",
         portals: Iterable[tuple[tuple[int, int], tuple[int, int]]] = (),
     ) -> Graph:
         """Return the graph of a level.
