@@ -4,12 +4,14 @@ import json
 import math
 import signal
 import time
+from importlib import metadata
 
 import pytest
 import torch
 from tables import refused
 
-from maze_nca_gym.agents.runs import ProgressBar, RunFolder, read_metrics
+from maze_nca_gym import __version__
+from maze_nca_gym.agents.runs import ProgressBar, RunFolder, read_metrics, versions
 
 FILES = ("model", "tb/events.*")
 
@@ -30,6 +32,12 @@ def begun(path, done=0, **options):
     run = opened(path, **options)
     run.begin({"command": "train it"}, done)
     return run
+
+
+def test_a_clone_that_is_not_installed_knows_its_version(monkeypatch):
+    known = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: None if name == "maze-nca-gym" else known(name))
+    assert versions()["maze-nca-gym"] == __version__
 
 
 class TestRunFolder:

@@ -269,7 +269,7 @@ def test_flat_options_are_refused_with_the_call_that_takes_them():
     message = r"given by changed\(TrainingConfig\(\), n_channels=6, sizes=\(8,\)\)"
     refused(message, TrainingConfig, seed=3, n_channels=6, sizes=(8,))
     config = changed(TrainingConfig(seed=3), n_channels=6, sizes=(8,))
-    assert copy.deepcopy(config) == replace(config) == config
+    assert copy.deepcopy(config) is config == replace(config)  # and so keeps its task, whatever is registered
 
 
 WIDE = changed("fast", kernel_size=5)
