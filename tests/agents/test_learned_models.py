@@ -195,7 +195,7 @@ def test_constructors_reject(model):
     ("model", "arguments", "message"),
     [
         (NCA, {"n_channels": 2, "max_pool": True}, "n_channels must be an integer from 3 to 65536, got 2"),
-        (NCA, {"max_pool": True, "n_maxima": 9}, "n_maxima must be an integer from 1 to 3, got 9"),
+        (NCA, {"max_pool": True, "n_maxima": 9}, "n_channels must be an integer from 11 to 65536, got 3"),
         (NCA, {"n_maxima": 2}, "n_maxima needs max_pool, and no pool_before_activation, got 2"),
         (NCA, {"kernel_size": 4}, "kernel_size must be odd, got 4"),
         (NCA, {"kernel_size": 65}, "kernel_size must be an integer from 1 to 63, got 65"),

@@ -113,7 +113,7 @@ class NCA(LearnedPolicy):
             raise ValueError(
                 f"symmetric needs cut_corners and a kernel_size of 3, got cut_corners {cut_corners} and {kernel_size}"
             )
-        check_between("n_maxima", n_maxima, 1, n_channels)
+        check_between("n_maxima", n_maxima, 1)
         if n_maxima > 1 and (pool_before_activation or not max_pool):
             raise ValueError(f"n_maxima needs max_pool, and no pool_before_activation, got {n_maxima}")
         pooled = (*(f"{POOLED[0]}_{i}" for i in range(1, n_maxima)), *POOLED) if max_pool else ()
