@@ -191,7 +191,7 @@ Section Given.
 End Given.
 
 (** * Lemmas, each with what leads the checker to it, and the induction *)
-Record proof := Proof { uses : list (given * spot); linear : list claim }.
+Record proof := Proof { uses : list (given * spot); linear : list claim; atoms : list fact; cuts : list cut }.
 Definition fitting (th : statement) (u : given) : bool :=
   let n := length (rules (relations th)) in
   match u with
@@ -201,7 +201,7 @@ Definition fitting (th : statement) (u : given) : bool :=
   end.
 Definition proves (th : statement) (known : list fact) (goal : fact) (pf : proof) : bool :=
   forallb (fun '(u, _) => fitting th u) (uses pf) && forallb absurd (linear pf) &&
-  impossible (No goal :: map (fun '(u, d) => shift d (given_fact th known u)) (uses pf) ++ map claimed (linear pf)).
+  impossible (atoms pf) (cuts pf) (No goal :: map (fun '(u, d) => shift d (given_fact th known u)) (uses pf) ++ map claimed (linear pf)).
 (** The lemmas that are proven, each from those before. *)
 Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proof)) : list fact :=
   match lemmas with
@@ -243,7 +243,7 @@ Section Theorems.
   Proof.
     intros Hknown H; unfold proves in H; rewrite !andb_true_iff, !forallb_forall in H; destruct H as [[Hu Hl] H].
     destruct is_unpooled as (_ & Hp & Hg); destruct (true_at t p f) eqn:E; [reflexivity|exfalso].
-    apply (impossible_sound (truth th m t) (number th m t) p _ H); constructor; [cbn [says]; change (negb (true_at t p f) = true); rewrite E; reflexivity|].
+    apply (impossible_sound (truth th m t) (number th m t) p _ _ _ H); constructor; [cbn [says]; change (negb (true_at t p f) = true); rewrite E; reflexivity|].
     apply Forall_app; split; apply Forall_map, Forall_forall.
     - intros [u d] Hin; rewrite shift_says by (apply number_of_map); apply given_true; auto; exact (Hu (u, d) Hin).
     - intros c Hin; apply absurd_claimed, Hl, Hin.
@@ -258,7 +258,7 @@ Section Theorems.
   Proof.
     intro Hin; pose proof is_checked as Hall; unfold checked in Hall; rewrite !andb_true_iff, forallb_forall in Hall.
     destruct Hall as [[[[Hlen H] _] _] _]; apply Nat.eqb_eq in Hlen; apply (In_nth _ _ (Always true)) in Hin as (n & Hn & <-).
-    specialize (H (nth n (claims th) (Always true), nth n proofs (Proof [] []))); eapply proves_true; [apply proven_true; constructor|].
+    specialize (H (nth n (claims th) (Always true), nth n proofs (Proof [] [] [] []))); eapply proves_true; [apply proven_true; constructor|].
     apply H; rewrite <- combine_nth by (symmetry; exact Hlen); apply nth_In; rewrite combine_length; lia.
   Qed.
   Lemma said_held t x tap h : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f) ->

@@ -1,5 +1,5 @@
 (** Facts about a maze, in which theorems about automata are stated, and a checker of what follows from facts. *)
-From Coq Require Import Lia.
+From Coq Require Import Lia FMapPositive.
 Require Import World Refute.
 Local Open Scope Z_scope.
 (** Places are (row, column), and so are offsets. *)
@@ -257,10 +257,24 @@ Fixpoint all_forms (table : list fact) (fs : list fact) : option (list form) :=
   | [] => Some []
   | f :: rest => match form_of table f, all_forms table rest with Some f, Some gs => Some (f :: gs) | _, _ => None end
   end.
-Definition impossible (fs : list fact) : bool :=
+(** Clauses, each of which follows from the facts and clauses of these numbers before it; the last is empty. *)
+Definition cut : Type := list Z * list positive.
+Definition literal (z : Z) : form := match z with Zpos n => Atom n | Zneg n => Neg (Atom n) | Z0 => Const false end.
+Definition clause (c : list Z) : form := fold_right (fun z f => disj (literal z) f) (Const false) c.
+Definition picked (known : PositiveMap.t form) (uses : list positive) : list form :=
+  flat_map (fun n => match PositiveMap.find n known with Some f => [f] | None => [] end) uses.
+Fixpoint learnt (fuel : nat) (n : positive) (known : PositiveMap.t form) (cuts : list cut) : bool :=
+  match cuts with
+  | [] => false
+  | (c, uses) :: rest => search fuel (map (fun z => neg (literal z)) c ++ picked known uses) &&
+      match c with [] => true | _ => learnt fuel (Pos.succ n) (PositiveMap.add n (clause c) known) rest end
+  end.
+Fixpoint after_facts (fuel : nat) (n : positive) (known : PositiveMap.t form) (fs : list form) (cuts : list cut) : bool :=
+  match fs with [] => learnt fuel n known cuts | f :: rest => after_facts fuel (Pos.succ n) (PositiveMap.add n f known) rest cuts end.
+Definition impossible (atoms : list fact) (cuts : list cut) (fs : list fact) : bool :=
   let fs := map normal fs in
-  match all_forms (fold_left (fun table f => added f table) fs []) fs with
-  | Some fs => search enough fs
+  match all_forms (fold_left (fun table f => added f table) fs atoms) fs with
+  | Some fs => after_facts enough 1 (PositiveMap.empty form) fs cuts
   | None => false
   end.
 Section Checker.
@@ -304,7 +318,29 @@ Section Checker.
     - apply existsb_exists in H as (g & Hin & Hg); unfold all in Hall; rewrite Forall_forall in Hall; specialize (Hall g Hin).
       destruct g as [|[]| | | |]; discriminate.
   Qed.
-  Lemma impossible_sound fs : impossible fs = true -> Forall (fun f => says f = true) fs -> False.
+  Definition all_known v (known : PositiveMap.t form) : Prop := forall n f, PositiveMap.find n known = Some f -> holds v f = true.
+  Lemma all_known_add v n f known : all_known v known -> holds v f = true -> all_known v (PositiveMap.add n f known).
+  Proof.
+    intros H Hf m g; destruct (Pos.eq_dec m n) as [->|Hne]; [rewrite PositiveMap.gss; intros [= <-]; exact Hf|].
+    rewrite PositiveMap.gso by exact Hne; apply H.
+  Qed.
+  Lemma learnt_sound v fuel n known cuts : learnt fuel n known cuts = true -> all_known v known -> False.
+  Proof.
+    revert n known; induction cuts as [|[c uses] rest IH]; intros n known H Hk; [discriminate|]; cbn [learnt] in H.
+    apply andb_prop in H as [Hs H]. assert (Hc : holds v (clause c) = true).
+    { destruct (holds v (clause c)) eqn:E; [reflexivity | exfalso; apply (search_sound v _ _ Hs), Forall_app]; split.
+      - clear Hs H; induction c as [|z c IHc]; [constructor|]; cbn [clause fold_right] in E; rewrite disj_holds in E.
+        apply orb_false_elim in E as [Ez E]; constructor; [rewrite neg_holds, Ez; reflexivity | exact (IHc E)].
+      - apply Forall_forall; intros f (m & _ & Hm)%in_flat_map; destruct (PositiveMap.find m known) eqn:Em; [|destruct Hm].
+        destruct Hm as [<-|[]]; exact (Hk m _ Em). }
+    destruct c; [discriminate Hc | exact (IH _ _ H (all_known_add _ _ _ _ Hk Hc))].
+  Qed.
+  Lemma after_facts_sound v fuel n known fs cuts : after_facts fuel n known fs cuts = true -> all_known v known -> all v fs -> False.
+  Proof.
+    intros H Hk Hall; revert n known H Hk; induction Hall as [|f fs Hf _ IH]; intros n known H Hk; [exact (learnt_sound _ _ _ _ _ H Hk)|].
+    exact (IH _ _ H (all_known_add _ _ _ _ Hk Hf)).
+  Qed.
+  Lemma impossible_sound atoms cuts fs : impossible atoms cuts fs = true -> Forall (fun f => says f = true) fs -> False.
   Proof.
     unfold impossible; intros H Hall; destruct (all_forms _ (map normal fs)) as [gs|] eqn:E; [|discriminate].
     remember (fold_left _ _ _) as table eqn:Et; clear Et. assert (Hg : all (valued table) gs).
@@ -312,6 +348,6 @@ Section Checker.
       - intros [= <-]; constructor.
       - destruct (form_of table (normal f)) eqn:Ef; [|discriminate]; destruct (all_forms table (map normal fs)) eqn:Er; [|discriminate].
         intros [= <-]; constructor; [|apply IH; reflexivity]. rewrite (form_of_holds table _ _ Ef), normal_says; exact Hf. }
-    exact (search_sound _ _ _ H Hg).
+    refine (after_facts_sound _ _ _ _ _ _ H _ Hg); intros n f; rewrite PositiveMap.gempty; discriminate.
   Qed.
 End Checker.

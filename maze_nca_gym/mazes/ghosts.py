@@ -323,6 +323,8 @@ class _Seen:
 
     def __call__(self, name: str, tap: str = "C") -> Truth:
         picture, there, of_map = self._picture, moved(self._at, tap), name in self._of_map
+        if self._below is None and not of_map:
+            return picture.true(name, there)
         stage = picture.of_map(_stage(name)) if of_map else picture.number(_stage(name), there)
         on = picture.inside(there) & (stage >= 0) if of_map else picture.true(name, there)
         return on if self._below is None else on & (stage < self._below)

@@ -22,23 +22,11 @@ from ..proof import Proof
 from ..prover import Prover, fresh_context
 from ..rules import Expression, TileKind, expression_of
 from .coq import printed_automaton, printed_list, printed_rule
+from .learnt import Linear, refutation
 
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
 """The numbers that `proofs/Described.v` gives to numbers of the whole map."""
-LARGEST_FACTOR = 64
-"""Largest factor of a sum in a linear fact."""
-
-
-class Linear(NamedTuple):
-    """A sum that is at most 0."""
-
-    constant: int
-    terms: tuple[tuple[int, tuple[int, Offset]], ...]
-
-    def __str__(self) -> str:
-        terms = (f"({_int(c)}, ({_int(n)}, {_at(at)}))" for c, (n, at) in self.terms)
-        return f"(Lin {_int(self.constant)} {printed_list(list(terms))})"
 
 
 class Hypothesis(NamedTuple):
@@ -55,6 +43,11 @@ def _int(value: int) -> str:
 
 def _at(at: Offset) -> str:
     return f"({_int(at[0])}, {_int(at[1])})"
+
+
+def _printed_line(line: Linear) -> str:
+    terms = (f"({_int(c)}, ({_int(n)}, {_at(at)}))" for c, (n, at) in line.terms)
+    return f"(Lin {_int(line.constant)} {printed_list(list(terms))})"
 
 
 def _offset(at: Place) -> Offset:
@@ -87,7 +80,7 @@ class Guide:
     def __init__(self, proof: Proof) -> None:
         self.automaton, self.theorem = proof.automaton, proof.theorem
         automaton, theorem = self.automaton, self.theorem
-        if not theorem.relations or theorem.signals is None or automaton.pooled or automaton.heals:
+        if not theorem.relations or theorem.signals is None or automaton.pooled is not None or automaton.heals:
             raise ValueError(
                 f"Coq proves automata without pooled signals in terms of relations that are a fixpoint, such as "
                 f"distances without weights; {automaton.name} needs more"
@@ -198,7 +191,7 @@ class Guide:
         return View()
 
     def definitions(self, places: Iterable[Place], bounds: Mapping[str, Any]) -> Iterator[Hypothesis]:
-        """Yield what follows from the definition of the relations, as `given_fact` of `proofs/Described.v`."""
+        """Yield what is known of the relations from their definition, as `given_fact` of `proofs/Described.v`."""
         z3, picture = self.z3, self.picture
         alone, n_rules = len(self.rules) == 1, len(self.rules)
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
@@ -219,7 +212,7 @@ class Guide:
                     )
                     comes = rule(self._view(at, bound)) == z3.And(on, stage <= bound)
                     fact = z3.Or(bound < 0, z3.Not(inside), comes)
-                    yield Hypothesis(f"Step {int(name)} {Linear(line.constant, moved_back)}", at, fact)
+                    yield Hypothesis(f"Step {int(name)} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
 
     def kinds(self) -> Iterator[Hypothesis]:
         """Yield which kinds there are, and that no time is before the first."""
@@ -253,95 +246,25 @@ class Guide:
             fewer.add(z3.Not(goal), *(other.fact for other in rest))
             if fewer.check() == z3.unsat:
                 used = rest
-        claims = self._linear_facts([self.fact(z3.Not(goal)), *(self.fact(each.fact) for each in used)])
+        found = refutation(z3, [self.fact(z3.Not(goal)), *(self.fact(each.fact) for each in used)])
+        claims = [
+            printed_list([f"({factor}, ({str(true).lower()}, {_printed_line(line)}))" for factor, true, line in claim])
+            for claim in found.claims
+        ]
+        cuts = [
+            f"({printed_list([*map(_int, clause)])}, {printed_list([*map(str, uses)])}%positive)"
+            for clause, uses in found.cuts
+        ]
         listed = [f"({each.name}, {_at(_offset(each.at))})" for each in used]
-        return f"Proof {printed_list(listed)} {printed_list(claims)}"
-
-    def _linear_facts(self, facts: list[Any]) -> list[str]:
-        z3, atoms = self.z3, dict[Any, tuple[Any, Linear | None]]()
-
-        def boolean(f: Any) -> Any:
-            if isinstance(f, bool):
-                return z3.BoolVal(f)
-            if isinstance(f, Linear):
-                if not f.terms:
-                    return z3.BoolVal(f.constant <= 0)
-                positive = f.terms[0][0] > 0
-                line = f if positive else Linear(1 - f.constant, tuple((-c, v) for c, v in f.terms))
-                if line not in atoms:
-                    atoms[line] = z3.Bool(f"atom {len(atoms)}"), line
-                return atoms[line][0] if positive else z3.Not(atoms[line][0])
-            if isinstance(f[0], int):
-                return atoms.setdefault(f, (z3.Bool(f"atom {len(atoms)}"), None))[0]
-            parts = [boolean(part) for part in f[1:]]
-            return z3.Not(parts[0]) if f[0] == "No" else (z3.And if f[0] == "Both" else z3.Or)(parts)
-
-        @cache
-        def number(var: tuple[int, Offset]) -> Any:
-            return z3.Int(f"number {var}")
-
-        # z3 searches for a valuation of the atoms; each is refuted by a sum of linear facts
-        skeleton = [boolean(f) for f in facts]
-        solver, found = z3.Solver(), list[tuple[Any, str]]()
-        solver.add(skeleton)
-        lines = [(atom, line) for atom, line in atoms.values() if line is not None]
-        while solver.check() == z3.sat:
-            model, arithmetic = solver.model(), z3.Solver()
-            arithmetic.set("core.minimize", True)
-            literals = list[tuple[Any, Linear, bool, Linear]]()
-            for atom, line in lines:
-                value = model[atom]
-                if value is not None:
-                    true = bool(z3.is_true(value))
-                    less = line if true else Linear(1 - line.constant, tuple((-c, v) for c, v in line.terms))
-                    arithmetic.assert_and_track(
-                        less.constant + z3.Sum([c * number(v) for c, v in less.terms]) <= 0, f"l{len(literals)}"
-                    )
-                    literals.append((atom, line, true, less))
-            # the few facts that contradict each other
-            if arithmetic.check() != z3.unsat:
-                raise ValueError(f"a lemma of {self.automaton.name} needs more than linear arithmetic")
-            core = [literals[int(str(each)[1:])] for each in arithmetic.unsat_core()]
-            # factors by which they add up to 0 <= a negative number (Farkas)
-            factors, sums = [z3.Int(f"factor {i}") for i in range(len(core))], z3.Solver()
-            sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors])
-            sums.add(z3.Sum([factor * less.constant for factor, (*_, less) in zip(factors, core, strict=True)]) > 0)
-            for var in {v for *_, less in core for _, v in less.terms}:
-                sums.add(
-                    z3.Sum(
-                        [
-                            f * {v: c for c, v in less.terms}.get(var, 0)
-                            for f, (*_, less) in zip(factors, core, strict=True)
-                        ]
-                    )
-                    == 0
-                )
-            if sums.check() != z3.sat:
-                raise ValueError(f"a lemma of {self.automaton.name} needs more than sums of linear facts")
-            values = [sums.model().eval(factor, model_completion=True).as_long() for factor in factors]
-            # no further valuation has all of them
-            clause = z3.Or([z3.Not(atom) if true else atom for atom, _, true, _ in core])
-            said = (
-                f"({value}, ({str(true).lower()}, {line}))"
-                for value, (_, line, true, _) in zip(values, core, strict=True)
-            )
-            found.append((clause, printed_list(list(said))))
-            solver.add(clause)
-        # of the refutations, those that are needed
-        fewest = z3.Solver()
-        fewest.set("core.minimize", True)
-        fewest.add(skeleton)
-        for i, (clause, _) in enumerate(found):
-            fewest.assert_and_track(clause, f"c{i}")
-        fewest.check()
-        return [found[int(str(each)[1:])][1] for each in fewest.unsat_core()]
+        atoms = map(self.printed, found.atoms)
+        return f"Proof {' '.join(printed_list([*each]) for each in (listed, claims, atoms, cuts))}"
 
     def printed(self, f: Any) -> str:
         """Return what `fact` returns as a term of Coq."""
         if isinstance(f, bool):
             return f"(Always {str(f).lower()})"
         if isinstance(f, Linear):
-            return f"(Below {f})"
+            return f"(Below {_printed_line(f)})"
         if isinstance(f[0], int):
             return f"(Truth {_int(f[0])} {_at(f[1])})"
         return f"({f[0]} {' '.join(map(self.printed, f[1:]))})"
@@ -400,7 +323,7 @@ class Guide:
             shown = expression_of(automaton.rules[signal])(cast(Any, View()))
             goals += [z3.Or(z3.Not(inside), z3.Not(shown), wanted)]
             goals += [z3.Or(z3.Not(inside), z3.Not(least - t - 1 <= 0), shown == wanted)]
-            answers.append(f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {self.linear(least)}))")
+            answers.append(f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))")
         proofs = [self.proof(goal, [*known, *definitions[:1], *self.kinds()]) for goal in goals]
         stated = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
         relations = [printed_rule(rule) for rule in self.rules]
