@@ -67,7 +67,7 @@ Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
 (** * They are true of every maze *)
 Section Given.
   Context (th : statement) (m : maze).
-  Hypotheses (unpooled : pooled (relations th) = None) (grows : forallb (positive true) (rules (relations th)) = true)
+  Hypotheses (unpooled : pooled (relations th) = None) (grows : growing (relations th) = true)
     (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> []).
   Notation w := (grid m).
   Notation R := (Z.of_nat (length (rules (relations th)))).
@@ -191,7 +191,7 @@ Section Given.
 End Given.
 
 (** * Lemmas, each with what leads the checker to it, and the induction *)
-Record proof := Proof { uses : list (given * spot); linear : list claim; atoms : list fact; cuts : list cut }.
+Record proof := Proof { uses : list (given * spot); why : refutation }.
 Definition fitting (th : statement) (u : given) : bool :=
   let n := length (rules (relations th)) in
   match u with
@@ -200,8 +200,8 @@ Definition fitting (th : statement) (u : given) : bool :=
   | _ => true
   end.
 Definition proves (th : statement) (known : list fact) (goal : fact) (pf : proof) : bool :=
-  forallb (fun '(u, _) => fitting th u) (uses pf) && forallb absurd (linear pf) &&
-  impossible (atoms pf) (cuts pf) (No goal :: map (fun '(u, d) => shift d (given_fact th known u)) (uses pf) ++ map claimed (linear pf)).
+  forallb (fun '(u, _) => fitting th u) (uses pf) &&
+  impossible (why pf) (No goal :: map (fun '(u, d) => shift d (given_fact th known u)) (uses pf)).
 (** The lemmas that are proven, each from those before. *)
 Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proof)) : list fact :=
   match lemmas with
@@ -225,7 +225,7 @@ Definition all_timeless (th : statement) : bool := forallb (fun s => match s wit
 Definition checked (th : statement) (lemmas : list (fact * proof)) (proofs : list proof) : bool :=
   let known := proven th [] lemmas in
   (length proofs =? length (claims th))%nat && forallb (fun '(f, pf) => proves th known f pf) (combine (claims th) proofs) &&
-  all_timeless th && forallb (positive true) (rules (relations th)) &&
+  all_timeless th && growing (relations th) &&
   match pooled (of_rules th), pooled (relations th) with None, None => true | _, _ => false end.
 Section Theorems.
   Context (th : statement) (lemmas : list (fact * proof)) (proofs : list proof).
@@ -233,7 +233,7 @@ Section Theorems.
   Context (m : maze).
   Hypotheses (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> []).
   Notation w := (grid m). Notation true_at := (true_at th m).
-  Lemma is_unpooled : pooled (of_rules th) = None /\ pooled (relations th) = None /\ forallb (positive true) (rules (relations th)) = true.
+  Lemma is_unpooled : pooled (of_rules th) = None /\ pooled (relations th) = None /\ growing (relations th) = true.
   Proof.
     unfold checked in is_checked; rewrite !andb_true_iff in is_checked; destruct is_checked as [[_ ?] H].
     destruct (pooled (of_rules th)), (pooled (relations th)); try discriminate; auto.
@@ -241,12 +241,10 @@ Section Theorems.
   Lemma proves_true known f pf t p : Forall (fun f => forall q, true_at t q f = true) known ->
     proves th known f pf = true -> true_at t p f = true.
   Proof.
-    intros Hknown H; unfold proves in H; rewrite !andb_true_iff, !forallb_forall in H; destruct H as [[Hu Hl] H].
+    intros Hknown H; unfold proves in H; rewrite andb_true_iff, forallb_forall in H; destruct H as [Hu H].
     destruct is_unpooled as (_ & Hp & Hg); destruct (true_at t p f) eqn:E; [reflexivity|exfalso].
-    apply (impossible_sound (truth th m t) (number th m t) p _ _ _ H); constructor; [cbn [says]; change (negb (true_at t p f) = true); rewrite E; reflexivity|].
-    apply Forall_app; split; apply Forall_map, Forall_forall.
-    - intros [u d] Hin; rewrite shift_says by (apply number_of_map); apply given_true; auto; exact (Hu (u, d) Hin).
-    - intros c Hin; apply absurd_claimed, Hl, Hin.
+    apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor; [cbn [says]; change (negb (true_at t p f) = true); rewrite E; reflexivity|].
+    apply Forall_map, Forall_forall; intros [u d] Hin; rewrite shift_says by (apply number_of_map); apply given_true; auto; exact (Hu (u, d) Hin).
   Qed.
   Lemma proven_true t known lemmas' : Forall (fun f => forall q, true_at t q f = true) known ->
     Forall (fun f => forall q, true_at t q f = true) (proven th known lemmas').
@@ -258,7 +256,7 @@ Section Theorems.
   Proof.
     intro Hin; pose proof is_checked as Hall; unfold checked in Hall; rewrite !andb_true_iff, forallb_forall in Hall.
     destruct Hall as [[[[Hlen H] _] _] _]; apply Nat.eqb_eq in Hlen; apply (In_nth _ _ (Always true)) in Hin as (n & Hn & <-).
-    specialize (H (nth n (claims th) (Always true), nth n proofs (Proof [] [] [] []))); eapply proves_true; [apply proven_true; constructor|].
+    specialize (H (nth n (claims th) (Always true), nth n proofs (Proof [] (Refutation [] [] [] [] [])))); eapply proves_true; [apply proven_true; constructor|].
     apply H; rewrite <- combine_nth by (symmetry; exact Hlen); apply nth_In; rewrite combine_length; lia.
   Qed.
   Lemma said_held t x tap h : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f) ->

@@ -1,6 +1,6 @@
 (** Facts about a maze, in which theorems about automata are stated, and a checker of what follows from facts. *)
 From Coq Require Import Lia FMapPositive.
-Require Import World Refute.
+Require Import World.
 Local Open Scope Z_scope.
 (** Places are (row, column), and so are offsets. *)
 Definition spot : Type := Z * Z.
@@ -159,38 +159,15 @@ Section Normal.
   Proof. induction f; cbn [normal]; rewrite ?below_says; cbn; congruence. Qed.
 End Normal.
 
-(** * Linear facts: sums that are all at most 0, and with these factors add up to more than 0 *)
-Definition claim : Type := list (Z * (bool * lin)).
-Definition claimed (c : claim) : fact :=
-  No (fold_right (fun '(_, (b, l)) f => Both (if b : bool then Below l else No (Below l)) f) (Always true) c).
-Definition scaled (z : Z) (l : lin) : lin := Lin (z * constant l) (map (fun '(y, v) => (z * y, v)) (terms l)).
-Definition total (c : claim) : lin :=
-  fold_right (fun '(z, (b, l)) s => let l := scaled z (if b : bool then l else over l) in
-    Lin (constant l + constant s) (terms l ++ terms s)) (Lin 0 []) c.
-Definition absurd (c : claim) : bool :=
-  forallb (fun '(z, _) => 0 <=? z) c && (0 <? constant (total c)) && match sorted (terms (total c)) with [] => true | _ => false end.
-Section Linear.
-  Variables (truth : Z -> spot -> bool) (number : Z -> spot -> Z) (p : spot).
-  Lemma sum_app ts us : sum number p (ts ++ us) = sum number p ts + sum number p us.
-  Proof. induction ts as [|[z [n q]] rest IH]; cbn; lia. Qed.
-  Lemma scaled_amount z l : amount number p (scaled z l) = z * amount number p l.
-  Proof. destruct l as [c ts]; unfold scaled, amount; cbn; induction ts as [|[y [n q]] rest IH]; cbn in *; nia. Qed.
-  Lemma absurd_claimed c : absurd c = true -> says truth number p (claimed c) = true.
-  Proof.
-    unfold absurd; rewrite !andb_true_iff, forallb_forall; intros [[Hz Hc] Hs].
-    unfold claimed; cbn [says]; apply negb_true_iff, not_true_is_false; intro H. assert (Ha : amount number p (total c) <= 0).
-    { clear Hc Hs; induction c as [|[z [b l]] rest IH]; [reflexivity|]; cbn [fold_right says] in H; apply andb_prop in H as [Hl H].
-      assert (Hr : amount number p (total rest) <= 0) by (apply IH; [intros x Hx; apply Hz; right; exact Hx | exact H]).
-      assert (Hb : amount number p (if b then l else over l) <= 0).
-      { destruct b; cbn [says] in Hl; [apply Z.leb_le; exact Hl | rewrite over_amount]; apply negb_true_iff, Z.leb_gt in Hl; lia. }
-      assert (0 <= z) by (apply Z.leb_le; apply (Hz (z, (b, l))); left; reflexivity).
-      cbn [total fold_right]; fold (total rest); pose proof (scaled_amount z (if b then l else over l)) as E.
-      unfold amount in *; cbn [constant terms] in *; rewrite sum_app; nia. }
-    apply Z.ltb_lt in Hc; unfold amount in Ha; rewrite <- sorted_sum in Ha; destruct (sorted (terms (total c))); [cbn in Ha; lia | discriminate].
-  Qed.
-End Linear.
-
-(** * The checker: atoms become numbers, and a search by case distinctions finds that formulas cannot all be true *)
+(** * The checker: facts are made of nodes, and clauses follow one from another until none is left that could be true *)
+(** A literal: n is the atom or node of number n, -n its contrary. The first atom is always true. *)
+Definition lit (v : positive -> bool) (z : Z) : bool := match z with Zpos n => v n | Zneg n => negb (v n) | Z0 => false end.
+Definition clause : Type := list Z.
+(** Atoms; nodes, each the conjunction of two literals before it; which literal each fact is; linear facts that with these
+    factors add up to more than 0, by their literals; and clauses, the last of them empty, each with the numbers of those from
+    which it follows: the first atom, what nodes mean, three for each, facts, linear facts, and clauses before. *)
+Record refutation := Refutation { atoms : list fact; nodes : list (Z * Z); roots : list Z; claims : list (list (Z * Z));
+  cuts : list (clause * list positive) }.
 Definition spot_eqb (p q : spot) : bool := (fst p =? fst q) && (snd p =? snd q).
 Fixpoint terms_eqb (ts us : list (Z * var)) : bool :=
   match ts, us with
@@ -204,83 +181,70 @@ Definition atom_eqb (f g : fact) : bool :=
   | Below l, Below k => (constant l =? constant k) && terms_eqb (terms l) (terms k)
   | _, _ => false
   end.
-Fixpoint place_of (f : fact) (table : list fact) (n : positive) : option positive :=
-  match table with [] => None | g :: rest => if atom_eqb f g then Some n else place_of f rest (Pos.succ n) end.
-Fixpoint added (f : fact) (table : list fact) : list fact :=
-  match f with
-  | Truth _ _ | Below _ => match place_of f table 1 with Some _ => table | None => table ++ [f] end
-  | Always _ => table
-  | Both f g | Either f g => added g (added f table)
-  | No f => added f table
-  end.
-Fixpoint form_of (table : list fact) (f : fact) : option form :=
-  let two join f g := match f, g with Some f, Some g => Some (join f g) | _, _ => None end in
-  match f with
-  | Truth _ _ | Below _ => option_map Atom (place_of f table 1)
-  | Always b => Some (Const b)
-  | Both f g => two conj (form_of table f) (form_of table g)
-  | Either f g => two disj (form_of table f) (form_of table g)
-  | No f => option_map neg (form_of table f)
-  end.
-Fixpoint forced (sign : bool) (f : form) : option positive :=
-  let first a b := match a with Some n => Some n | None => b end in
-  match f with
-  | Atom n => Some n
-  | Conj f g => if sign then first (forced sign f) (forced sign g) else None
-  | Disj f g => if sign then None else first (forced sign f) (forced sign g)
-  | Neg f => forced (negb sign) f
-  | _ => None
-  end.
-Fixpoint size (f : form) : BinNums.N :=
-  match f with Conj f g | Disj f g => size f + size g | Neg f => size f | _ => 1 end%N.
-(** An atom that has but one value if there is one, or else the first of a smallest formula. *)
-Fixpoint chosen (fs : list form) (best : form) : option positive :=
-  match fs with
-  | [] => first_atom best
-  | f :: rest => match forced true f with
-      | Some n => Some n
-      | None => chosen rest (if (size f <? size best)%N then f else best)
-      end
-  end.
-Fixpoint search (fuel : nat) (fs : list form) : bool :=
-  match fuel, fs with
-  | S fuel, f :: _ => match chosen fs f with
-      | Some n =>
-          match assign_all n true fs with None => true | Some gs => search fuel gs end &&
-          match assign_all n false fs with None => true | Some gs => search fuel gs end
-      | None => existsb (fun f => match f with Const false => true | _ => false end) fs
-      end
+Definition atom (table : list fact) (n : positive) : fact := nth (Pos.to_nat n - 1) table (Always false).
+(** Whether a literal is a fact. *)
+Fixpoint means (table : list fact) (its_nodes : PositiveMap.t (Z * Z)) (f : fact) (z : Z) : bool :=
+  let node n := PositiveMap.find n its_nodes in
+  match f, z with
+  | (Truth _ _ | Below _), Zpos n => atom_eqb f (atom table n)
+  | Always b, _ => z =? (if b then 1 else -1)
+  | Both f g, Zpos n => match node n with Some (a, b) => means table its_nodes f a && means table its_nodes g b | None => false end
+  | Either f g, Zneg n => match node n with Some (a, b) => means table its_nodes f (- a) && means table its_nodes g (- b) | None => false end
+  | No f, _ => means table its_nodes f (- z)
   | _, _ => false
   end.
-Fixpoint all_forms (table : list fact) (fs : list fact) : option (list form) :=
-  match fs with
-  | [] => Some []
-  | f :: rest => match form_of table f, all_forms table rest with Some f, Some gs => Some (f :: gs) | _, _ => None end
+Fixpoint all_mean table its_nodes (fs : list fact) (zs : list Z) : bool :=
+  match fs, zs with
+  | [], [] => true
+  | f :: fs, z :: zs => means table its_nodes f z && all_mean table its_nodes fs zs
+  | _, _ => false
   end.
-(** Clauses, each of which follows from the facts and clauses of these numbers before it; the last is empty. *)
-Definition cut : Type := list Z * list positive.
-Definition literal (z : Z) : form := match z with Zpos n => Atom n | Zneg n => Neg (Atom n) | Z0 => Const false end.
-Definition clause (c : list Z) : form := fold_right (fun z f => disj (literal z) f) (Const false) c.
-Definition picked (known : PositiveMap.t form) (uses : list positive) : list form :=
-  flat_map (fun n => match PositiveMap.find n known with Some f => [f] | None => [] end) uses.
-Fixpoint learnt (fuel : nat) (n : positive) (known : PositiveMap.t form) (cuts : list cut) : bool :=
-  match cuts with
+Fixpoint well_formed (n : positive) (ns : list (Z * Z)) : bool :=
+  let before z := negb (z =? 0) && (Z.abs z <? Zpos n) in
+  match ns with [] => true | (a, b) :: rest => before a && before b && well_formed (Pos.succ n) rest end.
+Fixpoint meanings (n : positive) (ns : list (Z * Z)) : list clause :=
+  match ns with [] => [] | (a, b) :: rest => [Zneg n; a] :: [Zneg n; b] :: [Zpos n; - a; - b] :: meanings (Pos.succ n) rest end.
+Fixpoint listed {A} (n : positive) (l : list A) (m : PositiveMap.t A) : PositiveMap.t A :=
+  match l with [] => m | x :: rest => listed (Pos.succ n) rest (PositiveMap.add n x m) end.
+Definition line_of (table : list fact) (z : Z) : lin :=
+  match atom table (Z.to_pos (Z.abs z)) with Below l => if 0 <? z then l else over l | _ => Lin 0 [] end.
+Definition scaled (z : Z) (l : lin) : lin := Lin (z * constant l) (map (fun '(y, v) => (z * y, v)) (terms l)).
+Definition total (table : list fact) (c : list (Z * Z)) : lin :=
+  fold_right (fun '(z, n) s => let l := scaled z (line_of table n) in Lin (constant l + constant s) (terms l ++ terms s)) (Lin 0 []) c.
+Definition absurd (table : list fact) (c : list (Z * Z)) : bool :=
+  forallb (fun '(z, _) => 0 <=? z) c && (0 <? constant (total table c)) &&
+  match sorted (terms (total table c)) with [] => true | _ => false end.
+Definition assign (z : Z) (m : PositiveMap.t bool) : PositiveMap.t bool :=
+  match z with Zpos n => PositiveMap.add n true m | Zneg n => PositiveMap.add n false m | Z0 => m end.
+Definition not_false (m : PositiveMap.t bool) (z : Z) : bool :=
+  match z with
+  | Zpos n => match PositiveMap.find n m with Some false => false | _ => true end
+  | Zneg n => match PositiveMap.find n m with Some true => false | _ => true end
+  | Z0 => false
+  end.
+(** Whether clauses, one after another, each force a literal, until one is false. *)
+Fixpoint contradict (m : PositiveMap.t bool) (cs : list clause) : bool :=
+  match cs with
   | [] => false
-  | (c, uses) :: rest => search fuel (map (fun z => neg (literal z)) c ++ picked known uses) &&
-      match c with [] => true | _ => learnt fuel (Pos.succ n) (PositiveMap.add n (clause c) known) rest end
+  | c :: rest => match filter (not_false m) c with [] => true | [z] => contradict (assign z m) rest | _ => false end
   end.
-Fixpoint after_facts (fuel : nat) (n : positive) (known : PositiveMap.t form) (fs : list form) (cuts : list cut) : bool :=
-  match fs with [] => learnt fuel n known cuts | f :: rest => after_facts fuel (Pos.succ n) (PositiveMap.add n f known) rest cuts end.
-Definition impossible (atoms : list fact) (cuts : list cut) (fs : list fact) : bool :=
-  let fs := map normal fs in
-  match all_forms (fold_left (fun table f => added f table) fs atoms) fs with
-  | Some fs => after_facts enough 1 (PositiveMap.empty form) fs cuts
-  | None => false
+Fixpoint learnt (n : positive) (known : PositiveMap.t clause) (cs : list (clause * list positive)) : bool :=
+  match cs with
+  | [] => false
+  | (c, uses) :: rest =>
+      contradict (fold_right (fun z => assign (- z)) (PositiveMap.empty bool) c)
+        (flat_map (fun k => match PositiveMap.find k known with Some d => [d] | None => [] end) uses) &&
+      match c with [] => true | _ => learnt (Pos.succ n) (PositiveMap.add n c known) rest end
   end.
+Definition impossible (r : refutation) (fs : list fact) : bool :=
+  let table := Always true :: atoms r in let n := Pos.of_succ_nat (length table) in
+  let given := [1] :: meanings n (nodes r) ++ map (fun z => [z]) (roots r) ++ map (map (fun '(_, z) => - z)) (claims r) in
+  well_formed n (nodes r) && forallb (absurd table) (claims r) &&
+  all_mean table (listed n (nodes r) (PositiveMap.empty (Z * Z))) (map normal fs) (roots r) &&
+  learnt (Pos.of_succ_nat (length given)) (listed 1 given (PositiveMap.empty clause)) (cuts r).
 Section Checker.
   Variables (truth : Z -> spot -> bool) (number : Z -> spot -> Z) (p : spot).
-  Notation says := (says truth number p).
-  Definition valued (table : list fact) (n : positive) : bool := says (nth (Pos.to_nat n - 1) table (Always false)).
+  Notation says := (says truth number p). Notation amount := (amount number p).
   Lemma spot_eqb_eq q r : spot_eqb q r = true -> q = r.
   Proof. destruct q, r; unfold spot_eqb; cbn; rewrite andb_true_iff, !Z.eqb_eq; intros [-> ->]; reflexivity. Qed.
   Lemma atom_eqb_eq f g : atom_eqb f g = true -> f = g.
@@ -290,64 +254,148 @@ Section Checker.
     - intros [-> H]; f_equal; f_equal; revert us H; induction ts as [|[z [n q]] ts IH]; intros [|[y [m r]] us]; try discriminate; [reflexivity|].
       cbn; rewrite !andb_true_iff, !Z.eqb_eq; intros [[[-> ->] ->%spot_eqb_eq] H]; f_equal; auto.
   Qed.
-  Lemma place_of_nth f table n k : place_of f table n = Some k ->
-    (Pos.to_nat n <= Pos.to_nat k)%nat /\ nth (Pos.to_nat k - Pos.to_nat n) table (Always false) = f.
+  Lemma lit_opp v z : z <> 0 -> lit v (- z) = negb (lit v z).
+  Proof. destruct z; cbn; [contradiction | | rewrite negb_involutive]; reflexivity. Qed.
+  (** The values of nodes, from those of atoms. *)
+  Fixpoint extended (v : positive -> bool) (n : positive) (ns : list (Z * Z)) : positive -> bool :=
+    match ns with
+    | [] => v
+    | (a, b) :: rest => extended (fun m => if Pos.eqb m n then lit v a && lit v b else v m) (Pos.succ n) rest
+    end.
+  Lemma extended_below v n ns m : (m < n)%positive -> extended v n ns m = v m.
   Proof.
-    revert n; induction table as [|g rest IH]; cbn; intros n; [discriminate|]. destruct (atom_eqb f g) eqn:E.
-    - intros [= <-]; rewrite Nat.sub_diag; split; [lia | symmetry; apply atom_eqb_eq, E].
-    - intros [Hle <-]%IH; rewrite Pos2Nat.inj_succ in *; split; [lia|].
-      replace (Pos.to_nat k - Pos.to_nat n)%nat with (S (Pos.to_nat k - S (Pos.to_nat n)))%nat by lia; reflexivity.
+    revert v n; induction ns as [|[a b] rest IH]; intros v n H; [reflexivity|]; cbn; rewrite IH by lia.
+    destruct (Pos.eqb_spec m n); [lia | reflexivity].
   Qed.
-  Lemma form_of_holds table f g : form_of table f = Some g -> holds (valued table) g = says f.
+  Lemma lit_below v v' n z : (forall m, (m < n)%positive -> v m = v' m) -> Z.abs z < Zpos n -> lit v z = lit v' z.
+  Proof. intros H Hz; destruct z as [|m|m]; cbn; [reflexivity | apply H; lia | f_equal; apply H; lia]. Qed.
+  (** What is true of each item of a list with its number. *)
+  Fixpoint each {A} (P : positive -> A -> Prop) (n : positive) (l : list A) : Prop :=
+    match l with [] => True | x :: rest => P n x /\ each P (Pos.succ n) rest end.
+  Lemma listed_each {A} (P : positive -> A -> Prop) n l m : each P n l -> (forall k x, PositiveMap.find k m = Some x -> P k x) ->
+    forall k x, PositiveMap.find k (listed n l m) = Some x -> P k x.
   Proof.
-    assert (H : forall f n, place_of f table 1 = Some n -> valued table n = says f)
-      by (intros h n [_ <-]%place_of_nth; reflexivity).
-    revert g; induction f as [n q|l|b|f IHf h IHh|f IHf h IHh|f IHf]; intros g; cbn [form_of].
-    1, 2: destruct (place_of _ table 1) eqn:E; [|discriminate]; intros [= <-]; apply H, E.
-    - intros [= <-]; reflexivity.
-    - destruct (form_of table f), (form_of table h); try discriminate; intros [= <-]; rewrite conj_holds, (IHf _ eq_refl), (IHh _ eq_refl); reflexivity.
-    - destruct (form_of table f), (form_of table h); try discriminate; intros [= <-]; rewrite disj_holds, (IHf _ eq_refl), (IHh _ eq_refl); reflexivity.
-    - destruct (form_of table f); try discriminate; intros [= <-]; rewrite neg_holds, (IHf _ eq_refl); reflexivity.
+    revert n m; induction l as [|x rest IH]; intros n m Hl Hm; [exact Hm|]; destruct Hl as [Hx Hl]; apply (IH _ _ Hl); intros k y.
+    destruct (Pos.eq_dec k n) as [->|Hne]; [rewrite PositiveMap.gss; intros [= <-]; exact Hx | rewrite PositiveMap.gso by exact Hne; apply Hm].
   Qed.
-  Lemma search_sound v fuel fs : search fuel fs = true -> all v fs -> False.
+  Definition is_node v n (ab : Z * Z) : Prop := v n = lit v (fst ab) && lit v (snd ab) /\ fst ab <> 0 /\ snd ab <> 0.
+  Lemma extended_each v n ns : well_formed n ns = true -> each (is_node (extended v n ns)) n ns.
   Proof.
-    revert fs; induction fuel as [|fuel IH]; intros [|f fs] H Hall; try discriminate; cbn [search] in H.
-    destruct (chosen (f :: fs) f) as [n|].
-    - apply andb_prop in H as [Ht Hf]; destruct (assign_all_holds v n _ Hall) as (gs & Hgs & Hg).
-      destruct (v n); rewrite Hgs in *; eapply IH; eauto.
-    - apply existsb_exists in H as (g & Hin & Hg); unfold all in Hall; rewrite Forall_forall in Hall; specialize (Hall g Hin).
-      destruct g as [|[]| | | |]; discriminate.
+    revert v n; induction ns as [|[a b] rest IH]; intros v n H; [exact I|]; cbn [well_formed] in H.
+    rewrite !andb_true_iff, !negb_true_iff, !Z.eqb_neq, !Z.ltb_lt in H; destruct H as [[[Ha Ha'] [Hb Hb']] H].
+    split; [|exact (IH _ _ H)]; split; [|auto]; cbn [fst snd extended]; rewrite extended_below, Pos.eqb_refl by lia.
+    f_equal; apply (lit_below _ _ n); try assumption; intros m Hm; rewrite extended_below by lia;
+      destruct (Pos.eqb_spec m n); lia || reflexivity.
   Qed.
-  Definition all_known v (known : PositiveMap.t form) : Prop := forall n f, PositiveMap.find n known = Some f -> holds v f = true.
-  Lemma all_known_add v n f known : all_known v known -> holds v f = true -> all_known v (PositiveMap.add n f known).
+  Definition holds v (c : clause) : Prop := existsb (lit v) c = true.
+  Lemma meanings_hold v n ns : each (is_node v) n ns -> Forall (holds v) (meanings n ns).
   Proof.
-    intros H Hf m g; destruct (Pos.eq_dec m n) as [->|Hne]; [rewrite PositiveMap.gss; intros [= <-]; exact Hf|].
-    rewrite PositiveMap.gso by exact Hne; apply H.
+    revert n; induction ns as [|[a b] rest IH]; intros n H; [constructor|]; destruct H as [(E & Ha & Hb) H]; cbn [fst snd] in *.
+    repeat constructor; [..| exact (IH _ H)]; unfold holds; cbn; rewrite E, ?lit_opp by assumption; destruct (lit v a), (lit v b); reflexivity.
   Qed.
-  Lemma learnt_sound v fuel n known cuts : learnt fuel n known cuts = true -> all_known v known -> False.
+  Section Table.
+    Variables (table : list fact) (v : positive -> bool) (its_nodes : PositiveMap.t (Z * Z)).
+    Hypotheses (first : v 1%positive = true) (of_atoms : forall n, (Pos.to_nat n <= length table)%nat -> v n = says (atom table n))
+      (of_nodes : forall n ab, PositiveMap.find n its_nodes = Some ab -> is_node v n ab).
+    Lemma atom_beyond n : (length table < Pos.to_nat n)%nat -> atom table n = Always false.
+    Proof. intro H; unfold atom; apply nth_overflow; lia. Qed.
+    Lemma means_says f z : means table its_nodes f z = true -> z <> 0 /\ lit v z = says f.
+    Proof.
+      assert (Hatom : forall n g, atom_eqb g (atom table n) = true -> v n = says g).
+      { intros n g H; destruct (Nat.le_gt_cases (Pos.to_nat n) (length table)) as [Hn|Hn].
+        - rewrite of_atoms by exact Hn; apply atom_eqb_eq in H; subst g; reflexivity.
+        - rewrite atom_beyond in H by exact Hn; destruct g; discriminate. }
+      revert z; induction f as [n q|l|b|f IHf g IHg|f IHf g IHg|f IHf]; intros z H; cbn [means] in H.
+      - destruct z; try discriminate; split; [discriminate | exact (Hatom _ _ H)].
+      - destruct z; try discriminate; split; [discriminate | exact (Hatom _ _ H)].
+      - apply Z.eqb_eq in H; subst z; destruct b; (split; [discriminate|]); cbn; rewrite first; reflexivity.
+      - destruct z as [|n|]; try discriminate; destruct (PositiveMap.find n its_nodes) as [[a b]|] eqn:E; [|discriminate].
+        apply andb_prop in H as [[_ Hf]%IHf [_ Hg]%IHg]; destruct (of_nodes _ _ E) as (En & _); split; [discriminate|].
+        cbn in *; rewrite En, Hf, Hg; reflexivity.
+      - destruct z as [| |n]; try discriminate; destruct (PositiveMap.find n its_nodes) as [[a b]|] eqn:E; [|discriminate].
+        apply andb_prop in H as [[_ Hf]%IHf [_ Hg]%IHg]; destruct (of_nodes _ _ E) as (En & Ha & Hb); split; [discriminate|].
+        cbn in *; rewrite En, <- Hf, <- Hg, !lit_opp by assumption; destruct (lit v a), (lit v b); reflexivity.
+      - apply IHf in H as [Hz H]; assert (z <> 0) by lia; split; [assumption|]; cbn; rewrite <- H, lit_opp, negb_involutive by assumption; reflexivity.
+    Qed.
+    Lemma all_mean_says fs zs : all_mean table its_nodes fs zs = true -> Forall (fun f => says f = true) fs ->
+      Forall (holds v) (map (fun z => [z]) zs).
+    Proof.
+      revert zs; induction fs as [|f fs IH]; intros [|z zs] H Hall; try discriminate; [constructor|]; cbn in H.
+      apply andb_prop in H as [[_ Hf]%means_says H]; inversion Hall; subst; constructor; [|apply IH; assumption].
+      unfold holds; cbn; rewrite Hf, orb_false_r; assumption.
+    Qed.
+    Lemma line_of_says z : atom table 1 = Always true -> lit v (- z) = false -> amount (line_of table z) <= 0.
+    Proof.
+      intros H1 Hz; unfold line_of; destruct (Z.eq_dec z 0) as [->|Hne]; [cbn; rewrite H1; cbn; lia|].
+      rewrite lit_opp in Hz by exact Hne; apply negb_false_iff in Hz; set (n := Z.to_pos (Z.abs z)).
+      destruct (Nat.le_gt_cases (Pos.to_nat n) (length table)) as [Hn|Hn]; [|rewrite atom_beyond by exact Hn; cbn; lia].
+      apply of_atoms in Hn; destruct (atom table n) as [|l| | | |]; try (cbn; lia); cbn [says Facts.says] in Hn.
+      destruct z as [|m|m]; [contradiction | |]; cbn in n; subst n; cbn in Hz; cbn [Z.ltb Z.compare].
+      - rewrite Hn in Hz; apply Z.leb_le, Hz.
+      - rewrite Hn in Hz; apply negb_true_iff, Z.leb_gt in Hz; rewrite over_amount; lia.
+    Qed.
+    Lemma sum_app ts us : sum number p (ts ++ us) = sum number p ts + sum number p us.
+    Proof. induction ts as [|[z [n q]] rest IH]; cbn; lia. Qed.
+    Lemma scaled_amount z l : amount (scaled z l) = z * amount l.
+    Proof. destruct l as [c ts]; unfold scaled, Facts.amount; cbn; induction ts as [|[y [n q]] rest IH]; cbn in *; nia. Qed.
+    Lemma absurd_holds c : atom table 1 = Always true -> absurd table c = true -> holds v (map (fun '(_, z) => - z) c).
+    Proof.
+      unfold absurd; rewrite !andb_true_iff, forallb_forall; intros H1 [[Hz Hc] Hs]; unfold holds.
+      apply not_false_is_true; intro H; assert (Ha : amount (total table c) <= 0).
+      { clear Hc Hs; induction c as [|[z n] rest IH]; [reflexivity|]; cbn [map existsb] in H; apply orb_false_elim in H as [Hn H].
+        assert (Hr : amount (total table rest) <= 0) by (apply IH; [intros x Hx; apply Hz; right; exact Hx | exact H]).
+        pose proof (line_of_says n H1 Hn) as Hb; assert (0 <= z) by (apply Z.leb_le; apply (Hz (z, n)); left; reflexivity).
+        cbn [total fold_right]; fold (total table rest); pose proof (scaled_amount z (line_of table n)) as E.
+        unfold Facts.amount in *; cbn [constant terms] in *; rewrite sum_app; nia. }
+      apply Z.ltb_lt in Hc; unfold Facts.amount in Ha; rewrite <- sorted_sum in Ha; destruct (sorted (terms (total table c))); [cbn in Ha; lia | discriminate].
+    Qed.
+  End Table.
+  Definition agrees v (m : PositiveMap.t bool) : Prop := forall n b, PositiveMap.find n m = Some b -> v n = b.
+  Lemma agrees_assign v z m : agrees v m -> lit v z = true -> agrees v (assign z m).
   Proof.
-    revert n known; induction cuts as [|[c uses] rest IH]; intros n known H Hk; [discriminate|]; cbn [learnt] in H.
-    apply andb_prop in H as [Hs H]. assert (Hc : holds v (clause c) = true).
-    { destruct (holds v (clause c)) eqn:E; [reflexivity | exfalso; apply (search_sound v _ _ Hs), Forall_app]; split.
-      - clear Hs H; induction c as [|z c IHc]; [constructor|]; cbn [clause fold_right] in E; rewrite disj_holds in E.
-        apply orb_false_elim in E as [Ez E]; constructor; [rewrite neg_holds, Ez; reflexivity | exact (IHc E)].
-      - apply Forall_forall; intros f (m & _ & Hm)%in_flat_map; destruct (PositiveMap.find m known) eqn:Em; [|destruct Hm].
-        destruct Hm as [<-|[]]; exact (Hk m _ Em). }
-    destruct c; [discriminate Hc | exact (IH _ _ H (all_known_add _ _ _ _ Hk Hc))].
+    intros H Hz; destruct z as [|n|n]; cbn in *; [exact H | |]; intros k b; (destruct (Pos.eq_dec k n) as [->|Hne];
+      [rewrite PositiveMap.gss; intros [= <-] | rewrite PositiveMap.gso by exact Hne; apply H]); [exact Hz | apply negb_true_iff, Hz].
   Qed.
-  Lemma after_facts_sound v fuel n known fs cuts : after_facts fuel n known fs cuts = true -> all_known v known -> all v fs -> False.
+  Lemma agrees_not_false v m z : agrees v m -> lit v z = true -> not_false m z = true.
   Proof.
-    intros H Hk Hall; revert n known H Hk; induction Hall as [|f fs Hf _ IH]; intros n known H Hk; [exact (learnt_sound _ _ _ _ _ H Hk)|].
-    exact (IH _ _ H (all_known_add _ _ _ _ Hk Hf)).
+    intros H Hz; destruct z as [|n|n]; cbn in *; [discriminate Hz | |]; destruct (PositiveMap.find n m) as [[]|] eqn:E; try reflexivity;
+      rewrite (H _ _ E) in Hz; discriminate.
   Qed.
-  Lemma impossible_sound atoms cuts fs : impossible atoms cuts fs = true -> Forall (fun f => says f = true) fs -> False.
+  Lemma contradict_sound v m cs : agrees v m -> Forall (holds v) cs -> contradict m cs = true -> False.
   Proof.
-    unfold impossible; intros H Hall; destruct (all_forms _ (map normal fs)) as [gs|] eqn:E; [|discriminate].
-    remember (fold_left _ _ _) as table eqn:Et; clear Et. assert (Hg : all (valued table) gs).
-    { clear H; revert gs E; induction Hall as [|f fs Hf _ IH]; cbn; intros gs.
-      - intros [= <-]; constructor.
-      - destruct (form_of table (normal f)) eqn:Ef; [|discriminate]; destruct (all_forms table (map normal fs)) eqn:Er; [|discriminate].
-        intros [= <-]; constructor; [|apply IH; reflexivity]. rewrite (form_of_holds table _ _ Ef), normal_says; exact Hf. }
-    refine (after_facts_sound _ _ _ _ _ _ H _ Hg); intros n f; rewrite PositiveMap.gempty; discriminate.
+    intros Hm Hall; revert m Hm; induction Hall as [|c cs Hc _ IH]; intros m Hm H; [discriminate|]; cbn in H.
+    apply existsb_exists in Hc as (z & Hin & Hz); assert (Hf : In z (filter (not_false m) c))
+      by (apply filter_In; split; [exact Hin | exact (agrees_not_false _ _ _ Hm Hz)]).
+    destruct (filter (not_false m) c) as [|y [|]]; [destruct Hf | | discriminate].
+    destruct Hf as [->|[]]; exact (IH _ (agrees_assign _ _ _ Hm Hz) H).
+  Qed.
+  Lemma learnt_sound v n known cs : (forall k c, PositiveMap.find k known = Some c -> holds v c) -> learnt n known cs = true -> False.
+  Proof.
+    revert n known; induction cs as [|[c uses] rest IH]; intros n known Hk H; [discriminate|]; cbn [learnt] in H.
+    apply andb_prop in H as [Hs H]; assert (Hc : holds v c).
+    { unfold holds; apply not_false_is_true; intro E; refine (contradict_sound v _ _ _ _ Hs).
+      - clear Hs H; induction c as [|z c IHc]; cbn; [intros ? ?; rewrite PositiveMap.gempty; discriminate|].
+        cbn in E; apply orb_false_elim in E as [Ez E]; destruct (Z.eq_dec z 0) as [->|Hne]; [exact (IHc E)|].
+        apply agrees_assign; [exact (IHc E) | rewrite lit_opp, Ez by exact Hne; reflexivity].
+      - apply Forall_forall; intros d (k & _ & Hd)%in_flat_map; destruct (PositiveMap.find k known) eqn:Ek; [|destruct Hd].
+        destruct Hd as [<-|[]]; exact (Hk _ _ Ek). }
+    destruct c; [discriminate Hc|]; refine (IH _ _ _ H); intros k d.
+    destruct (Pos.eq_dec k n) as [->|Hne]; [rewrite PositiveMap.gss; intros [= <-]; exact Hc | rewrite PositiveMap.gso by exact Hne; apply Hk].
+  Qed.
+  Lemma Forall_each {A} (P : A -> Prop) n l : Forall P l -> each (fun _ => P) n l.
+  Proof. intro H; revert n; induction H; intro n; cbn; auto. Qed.
+  Lemma impossible_sound r fs : impossible r fs = true -> Forall (fun f => says f = true) fs -> False.
+  Proof.
+    unfold impossible; rewrite !andb_true_iff, forallb_forall; set (table := Always true :: atoms r); set (n := Pos.of_succ_nat (length table)).
+    set (v := extended (fun k => says (atom table k)) n (nodes r)); intros [[[Hw Hc] Hm] H] Hall.
+    assert (Hn : Pos.to_nat n = S (length table)) by apply SuccNat2Pos.id_succ.
+    assert (Hv : forall k, (Pos.to_nat k <= length table)%nat -> v k = says (atom table k)) by (intros k Hk; apply extended_below; lia).
+    assert (H1 : v 1%positive = true) by (rewrite Hv by (cbn; lia); reflexivity).
+    pose proof (extended_each (fun k => says (atom table k)) n (nodes r) Hw) as He; fold v in He.
+    refine (learnt_sound v _ _ _ _ H); apply listed_each; [apply Forall_each|intros k c; rewrite PositiveMap.gempty; discriminate].
+    constructor; [unfold holds; cbn; rewrite H1; reflexivity|]; apply Forall_app; split; [exact (meanings_hold _ _ _ He)|]; apply Forall_app; split.
+    - refine (all_mean_says table v _ H1 Hv _ _ _ Hm _); [|apply Forall_map, (Forall_impl _ (fun f Hf => eq_trans (normal_says _ _ _ f) Hf) Hall)].
+      apply listed_each; [exact He | intros k c; rewrite PositiveMap.gempty; discriminate].
+    - apply Forall_map, Forall_forall; intros c Hin; apply (absurd_holds table v Hv c); [reflexivity | exact (Hc c Hin)].
   Qed.
 End Checker.

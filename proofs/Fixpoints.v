@@ -9,6 +9,10 @@ Fixpoint positive (b : bool) (e : expr) : bool :=
   | And e f | Or e f => positive b e && positive b f
   | Not e => positive (negb b) e
   end.
+Definition monotone (a : automaton) : bool := forallb (positive true) (rules a).
+(** Rules by which each signal stays on, or that negate nothing. *)
+Definition stays (g : nat) (e : expr) : bool := match e with Or (See h C) _ => Nat.eqb h g | _ => false end.
+Definition growing (a : automaton) : bool := monotone a || forallb (fun g => stays g (rule a g)) (seq 0 (length (rules a))).
 (** The first number from which a boolean is true on, if it is at n. *)
 Fixpoint first_on (f : nat -> bool) (n : nat) : nat :=
   match n with O => O | S m => if f m then first_on f m else n end.
@@ -44,38 +48,43 @@ Proof.
 Qed.
 Section Fixpoints.
   Context (w : world) (a : automaton) (tiles : list (node w)).
-  Hypotheses (unpooled : pooled a = None) (grows : forallb (positive true) (rules a) = true) (every : forall x, In x tiles).
+  Hypotheses (unpooled : pooled a = None) (grows : growing a = true) (every : forall x, In x tiles).
   Notation after := (run w a).
   Lemma after_next t x g : after (S t) x g = eval (rule a g) (see w (after t) x) (tile w x).
   Proof. cbn [run]; unfold is_pooled; rewrite unpooled; reflexivity. Qed.
-  Lemma rule_positive g : positive true (rule a g) = true.
+  Lemma no_such_rule t x g : length (rules a) <= g -> after t x g = false.
+  Proof. intro H; destruct t; [reflexivity|]; rewrite after_next; unfold rule; rewrite nth_overflow by exact H; reflexivity. Qed.
+  Lemma rule_positive g : monotone a = true -> positive true (rule a g) = true.
   Proof.
-    unfold rule; destruct (Nat.lt_ge_cases g (length (rules a))) as [H|H]; [|rewrite nth_overflow by exact H; reflexivity].
-    rewrite forallb_forall in grows; apply grows, nth_In, H.
+    unfold monotone, rule; intro H; destruct (Nat.lt_ge_cases g (length (rules a))) as [Hg|Hg]; [|rewrite nth_overflow by exact Hg; reflexivity].
+    rewrite forallb_forall in H; apply H, nth_In, Hg.
   Qed.
   Lemma see_grows (s s' : state w) x : (forall y h, s y h = true -> s' y h = true) ->
     forall t g, see w s x t g = true -> see w s' x t g = true.
   Proof. intros H t g; unfold see; destruct (at_tap w t x); [apply H | trivial]. Qed.
   Lemma after_grows t x g : after t x g = true -> after (S t) x g = true.
   Proof.
-    revert x g; induction t as [|t IH]; intros x g; [discriminate|]; rewrite !(after_next _ x g).
-    apply (eval_grows _ _ _ _ (see_grows _ _ x IH) true (rule_positive g)).
+    unfold growing in grows; apply orb_prop in grows as [Hm|Hs].
+    - revert x g; induction t as [|t IH]; intros x g; [discriminate|]; rewrite !(after_next _ x g).
+      apply (eval_grows _ _ _ _ (see_grows _ _ x IH) true (rule_positive g Hm)).
+    - intro H; destruct (Nat.lt_ge_cases g (length (rules a))) as [Hg|Hg]; [|rewrite no_such_rule in H by exact Hg; discriminate].
+      rewrite forallb_forall in Hs; assert (Hi : In g (seq 0 (length (rules a)))) by (apply in_seq; lia); specialize (Hs g Hi); rewrite after_next.
+      destruct (rule a g) as [| | |[h []| | | | |] f| |]; try discriminate; apply Nat.eqb_eq in Hs; subst h.
+      cbn; unfold see; cbn; rewrite H; reflexivity.
   Qed.
   Lemma after_le s t x g : s <= t -> after s x g = true -> after t x g = true.
   Proof. induction 1; auto using after_grows. Qed.
   (** What comes on is on in every state that the rules are satisfied by. *)
   Definition closed_state (s : state w) : Prop := forall x g, eval (rule a g) (see w s x) (tile w x) = true -> s x g = true.
-  Lemma after_least t x g s : closed_state s -> after t x g = true -> s x g = true.
+  Lemma after_least t x g s : monotone a = true -> closed_state s -> after t x g = true -> s x g = true.
   Proof.
-    intro Hs; revert x g; induction t as [|t IH]; intros x g; [discriminate|]; rewrite after_next; intro H; apply Hs.
-    exact (eval_grows _ _ _ _ (see_grows _ _ x IH) true (rule_positive g) H).
+    intros Hm Hs; revert x g; induction t as [|t IH]; intros x g; [discriminate|]; rewrite after_next; intro H; apply Hs.
+    exact (eval_grows _ _ _ _ (see_grows _ _ x IH) true (rule_positive g Hm) H).
   Qed.
   Definition pairs := list_prod tiles (seq 0 (length (rules a))).
   Definition count (t : nat) : nat := length (filter (fun '(x, g) => after t x g) pairs).
   Definition rounds : nat := length pairs.
   Definition still (t : nat) : Prop := forall x g, after (S t) x g = after t x g.
-  Lemma no_such_rule t x g : length (rules a) <= g -> after t x g = false.
-  Proof. intro H; destruct t; [reflexivity|]; rewrite after_next; unfold rule; rewrite nth_overflow by exact H; reflexivity. Qed.
   Lemma count_or_still t : count t < count (S t) \/ still t.
   Proof.
     destruct (filter_grows (fun '(x, g) => after t x g) (fun '(x, g) => after (S t) x g) pairs) as [H|[_ H]];
@@ -101,11 +110,11 @@ Section Fixpoints.
     - destruct (Nat.le_gt_cases t rounds) as [Ht|Ht]; [exact (after_le _ _ _ _ Ht H)|].
       rewrite (still_for_good s) in H by (assumption || lia); apply (after_le s); [lia | exact H].
   Qed.
-  (** The least fixed point, and the round in which a tile comes on, from 0; -1 if it never does. *)
+  (** What comes on, and the round in which it does, from 0; -1 if it never does. *)
   Definition fixed (x : node w) (g : nat) : bool := after rounds x g.
-  Theorem fixed_is_least x g : fixed x g = true <-> forall s, closed_state s -> s x g = true.
+  Theorem fixed_is_least x g : monotone a = true -> fixed x g = true <-> forall s, closed_state s -> s x g = true.
   Proof.
-    split; [intros H s Hs; exact (after_least _ _ _ _ Hs H)|]; intro H; apply H; intros y h Hy; apply (settled (S rounds)).
+    intro Hm; split; [intros H s Hs; exact (after_least _ _ _ _ Hm Hs H)|]; intro H; apply H; intros y h Hy; apply (settled (S rounds)).
     rewrite after_next; exact Hy.
   Qed.
   Local Open Scope Z_scope.

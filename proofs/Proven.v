@@ -17,8 +17,8 @@ Section Proven.
     ((amount (number its_statement m t) (proj1_sig x) due <= Z.of_nat (S t))%Z ->
       after (S t) x g = true_at its_statement m t (proj1_sig x) wanted).
   Proof. exact (answered its_statement its_lemmas its_proofs lemmas_checked m known_kinds some t g wanted due x). Qed.
-  (** The relations in terms of which this is said are the least that their rules are satisfied by. *)
-  Theorem relations_are_least x g : fixed (grid m) relations_of (cells m) x g = true <->
+  (** The relations in terms of which this is said are the least that their rules are satisfied by, if these negate nothing. *)
+  Theorem relations_are_least x g : monotone relations_of = true -> fixed (grid m) relations_of (cells m) x g = true <->
     forall s, closed_state (grid m) relations_of s -> s x g = true.
   Proof.
     destruct (is_unpooled _ _ _ lemmas_checked) as (_ & Hp & Hg); exact (fixed_is_least (grid m) relations_of (cells m) Hp Hg (cells_all m) x g).

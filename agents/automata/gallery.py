@@ -128,7 +128,7 @@ DEAD_ENDS = Automaton(
         Filling.FILLED: _filled,
     },
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
-    theorem=Theorem(BRANCHES.axioms, BRANCHES.ghosts, further=_in_a_tree),
+    theorem=Theorem(BRANCHES.axioms, BRANCHES.ghosts, relations=BRANCHES.relations, further=_in_a_tree),
     learning=SMALL,
 )
 """Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""

@@ -69,8 +69,8 @@ class Ghosts:
         ghosts: (N, H, W) tiles -> the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1) integers of whole maps.
             One that changes has an axis of iterations in front.
         answers: what each answer of a task is, in terms of the ghosts; none if they are about something else.
-        relations: what defines ghosts that are booleans, where they are the least relations that rules are satisfied
-            by: of each the ghost of its stage, and (picture, at) -> its rule.
+        relations: what defines ghosts that are booleans, where rules switch them on for good, round by round: of each
+            the ghost of its stage, and (picture, at) -> its rule; "" and a fact about the others, where it is that.
     """
 
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]

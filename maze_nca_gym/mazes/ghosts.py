@@ -49,7 +49,7 @@ from maze_nca_gym.support.options import ReadOnly
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
 STEP, N_STEPS = "step", "n_steps"
-PLACE, STRIDE, KEPT, ROUND, COMPONENT = "place", "stride", "kept", "round", "component"
+PLACE, STRIDE, KEPT, TAKEN, ROUND, COMPONENT = "place", "stride", "kept", "taken", "round", "component"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
 N_TILES, SPREAD = "n_tiles", "spread"
@@ -438,15 +438,16 @@ class Fixpoint:
         def answer(name: str) -> Answer:
             return Answer(lambda picture, at: picture.true(name, at), lambda picture: picture.of_map(SPREAD))
 
-        def comes(rule: Callable[..., Truth], picture: Picture, at: Place) -> Truth:
-            return rule(_Seen(picture, at))
+        def comes(name: str, picture: Picture, at: Place) -> Truth:
+            see = _Seen(picture, at)
+            on = self.rules[name](see)
+            return on if self.least else see(name) | on
 
         def witness(name: str) -> Witness:
             return lambda picture: picture.of_map(_stage(name)) >= 0, lambda picture, at: picture.true(_first(name), at)
 
-        # what is not least, or not a fact of a tile, is defined by more than a rule of each
-        local = self.rules.items() if self.least and not of_map else ()
-        defined = {name: (_stage(name), partial(comes, rule)) for name, rule in local}
+        # what is not a fact of a tile is defined by more than a rule of each
+        defined = {name: (_stage(name), partial(comes, name)) for name in (() if of_map else names)}
         return _known(axioms, ghosts, tuple(map(answer, self.answers)), defined, tuple(map(witness, sorted(of_map))))
 
 
@@ -750,7 +751,14 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
                 return {KEPT: kept, ROUND: turn}
             turn, n = np.where(taken, n, turn), n + 1
 
-    return _known(axioms, ghosts)
+    def taken(picture: Picture, at: Place) -> Truth:
+        gone = [~is_free(picture, q) | picture.true(TAKEN, q) for q in (moved(at, towards) for towards in DIRECTIONS)]
+        return picture.tile(kind, at) & at_least(len(gone) + 1 - least, gone)
+
+    def stays(picture: Picture, at: Place) -> Truth:
+        return is_free(picture, at) & ~picture.true(TAKEN, at)
+
+    return _known(axioms, ghosts, relations={TAKEN: (ROUND, taken), KEPT: ("", stays)})
 
 
 def place_axioms(picture: Picture, at: Place) -> dict[str, Truth]:

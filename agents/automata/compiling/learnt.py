@@ -1,14 +1,13 @@
-"""Why facts cannot all be true, in small steps that Coq repeats: clauses, each of which follows from a few facts and
-clauses before.
+"""Why facts cannot all be true, in small steps that Coq repeats: clauses, each of which follows from a few before.
 
-This is conflict-driven clause learning (Marques-Silva and Sakallah, 1999). Where facts are true but for arithmetic, z3
-finds linear facts that contradict each other, and the factors with which their sum is absurd.
+This is conflict-driven clause learning (Marques-Silva and Sakallah, 1999) on the nodes of which facts are made, equal
+ones being one. Where facts are true but for arithmetic, z3 finds linear facts whose sum is absurd.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
@@ -19,8 +18,12 @@ MOST_CONFLICTS = 20_000
 """Largest number of contradictions before the search gives up."""
 LARGEST_FACTOR = 64
 """Largest factor of a sum in a linear fact."""
+TRUE = 1
+"""The literal that is always true."""
 Variable: TypeAlias = tuple[int, Offset]
 """Which boolean or number, and where."""
+Claim: TypeAlias = tuple[tuple[int, int], ...]
+"""Factors of linear facts, each with its literal, whose sum is absurd."""
 
 
 class Linear(NamedTuple):
@@ -35,40 +38,22 @@ class Linear(NamedTuple):
         return Linear(1 - self.constant, tuple((-c, v) for c, v in self.terms))
 
 
-class Given(NamedTuple):
-    """Origin of a clause: a fact, by its number."""
-
-    number: int
-
-
-class Absurd(NamedTuple):
-    """Origin of a clause: linear facts that are never all true, as (factor, whether it is true, fact)."""
-
-    claim: tuple[tuple[int, bool, Linear], ...]
-
-
-@dataclass(eq=False)
-class Clause:
-    """Literals, of which one is true; n is an atom or a part of a fact, -n its contrary. `uses` says from which it
-    follows."""
-
-    literals: list[int]
-    origin: Given | Absurd | None = None
-    uses: list[Clause] = field(default_factory=list)
-
-
 class Refutation(NamedTuple):
-    """Why facts cannot all be true.
+    """Why facts cannot all be true, as `proofs/Facts.v` has it: literals are n or, for the contrary, -n.
 
     Attributes:
-        atoms: what literals are about, from 1.
+        atoms: what the literals from 2 on are.
+        nodes: the conjunctions of two literals that the next literals are.
+        roots: the literals that the facts are.
         claims: linear facts.
-        cuts: clauses, the last of which is empty, each with what it follows from: the numbers of facts, then of claims,
-            then of clauses, from 1.
+        cuts: clauses, the last of which is empty, each with the numbers of those from which it follows: that TRUE
+            is, three for each node, then facts, claims and cuts, from 1.
     """
 
     atoms: list[Any]
-    claims: list[tuple[tuple[int, bool, Linear], ...]]
+    nodes: list[tuple[int, int]]
+    roots: list[int]
+    claims: list[Claim]
     cuts: list[tuple[list[int], list[int]]]
 
 
@@ -76,81 +61,76 @@ class TooHard(ValueError):
     """No refutation was found."""
 
 
+@dataclass(eq=False)
+class _Clause:
+    """Literals of which one is true. Either it has a number or a claim, or it follows from others."""
+
+    literals: list[int]
+    number: int = 0
+    claim: Claim = ()
+    uses: Sequence[_Clause] = field(default=(), repr=False)
+
+
 class _Search:
     def __init__(self, z3: Any, facts: Sequence[Any]) -> None:
-        self._z3, self._atoms = z3, dict[Any, int]()
-        forms = [self._form(fact, True) for fact in facts]
-        self._n_atoms = self._n = len(self._atoms)
-        self._forms = [form for form in forms if form is not True]
-        self._watches = defaultdict[int, list[Clause]](list)
-        self._trail, self._done, self._starts = list[int](), 0, list[int]()
-        self._reasons, self._levels = dict[int, Clause | None](), dict[int, int]()
-        self._activity, self._bump = defaultdict[int, float](float), 1.0
-        self._clauses = list[Clause]()
-        for number, form in enumerate(forms):
-            self._assert(form, Given(number))
+        self._z3, self._atoms, self._nodes = z3, dict[Any, int](), dict[tuple[int, int], int]()
+        for fact in facts:
+            self._collect(fact)
+        self._first = len(self._atoms) + 2
+        self._roots = [self._literal(fact) for fact in facts]
+        self._parts = {n: parts for parts, n in self._nodes.items()}
+        found = [[TRUE]]
+        for (a, b), n in self._nodes.items():
+            found += [[-n, a], [-n, b], [n, -a, -b]]
+        found += [[root] for root in self._roots]
+        clauses = [_Clause(literals, number) for number, literals in enumerate(found, 1)]
         self._lines = [(n, line) for line, n in self._atoms.items() if isinstance(line, Linear)]
-        self._arithmetic = z3.Solver()
+        self._arithmetic, numbers = z3.Solver(), dict[Variable, Any]()
         self._arithmetic.set("core.minimize", True)
-        numbers = dict[Variable, Any]()
+        of_sum = defaultdict[Any, list[tuple[int, int]]](list)
         for n, line in self._lines:
             terms = [c * numbers.setdefault(v, z3.Int(f"number {v}")) for c, v in line.terms]
             self._arithmetic.add(z3.Bool(f"{n}") == (line.constant + z3.Sum(terms) <= 0))
-        # two bounds of one sum
-        of_sum = defaultdict[Any, list[tuple[int, Linear]]](list)
-        for n, line in self._lines:
-            of_sum[line.terms].append((n, line))
-        for same in of_sum.values():
-            for (n, less), (m, more) in combinations(sorted(same, key=lambda each: -each[1].constant), 2):
-                self._clauses.append(Clause([-n, m], Absurd(((1, True, less), (1, False, more)))))
+            of_sum[line.terms].append((-line.constant, n))
+        for same in of_sum.values():  # of two bounds of one sum the lower implies the other
+            clauses += [_Clause([-n, m], claim=((1, n), (1, -m))) for (_, n), (_, m) in combinations(sorted(same), 2)]
+        self._watches, self._trail, self._done = defaultdict[int, list[_Clause]](list), list[int](), 0
+        self._starts, self._reasons, self._levels = list[int](), dict[int, _Clause | None](), dict[int, int]()
+        self._activity, self._bump = defaultdict[int, float](float), 1.0
+        self._wrong = next((clause for clause in clauses if self._add(clause)), None)
 
-    # facts as clauses
+    # facts as nodes
 
-    def _form(self, f: Any, sign: bool) -> Any:
-        """Return a fact as a literal, a constant, or ("Both" or "Either", parts)."""
+    def _collect(self, f: Any) -> None:
+        if isinstance(f, Linear):
+            if f.terms:
+                self._atoms.setdefault(f if f.terms[0][0] > 0 else f.over, len(self._atoms) + 2)
+        elif not isinstance(f, bool) and isinstance(f[0], int):
+            self._atoms.setdefault(f, len(self._atoms) + 2)
+        elif not isinstance(f, bool):
+            for part in f[1:]:
+                self._collect(part)
+
+    def _literal(self, f: Any) -> int:
+        """Return the literal that a fact is, with a node for each of its parts."""
         if isinstance(f, bool):
-            return f is sign
+            return TRUE if f else -TRUE
         if isinstance(f, Linear) and not f.terms:
-            return (f.constant <= 0) is sign
-        if isinstance(f, Linear) and f.terms[0][0] < 0:
-            f, sign = f.over, not sign
-        if isinstance(f, Linear) or isinstance(f[0], int):
-            n = self._atoms.setdefault(f, len(self._atoms) + 1)
-            return n if sign else -n
+            return TRUE if f.constant <= 0 else -TRUE
+        if isinstance(f, Linear):
+            return self._atoms[f] if f.terms[0][0] > 0 else -self._atoms[f.over]
+        if isinstance(f[0], int):
+            return self._atoms[f]
+        sign = -1 if f[0] == "Either" else 1
+        parts = [self._literal(part) for part in f[1:]]
         if f[0] == "No":
-            return self._form(f[1], not sign)
-        stops, word = (f[0] == "Either") is sign, "Either" if (f[0] == "Either") is sign else "Both"
-        parts = [part for part in (self._form(part, sign) for part in f[1:]) if part is not (not stops)]
-        if stops in (part for part in parts if isinstance(part, bool)) or not parts:
-            return stops if parts else not stops
-        return (word, parts) if len(parts) > 1 else parts[0]
-
-    def _assert(self, form: Any, origin: Given) -> None:
-        if isinstance(form, bool):
-            if not form:
-                self._clauses.append(Clause([], origin))
-        elif isinstance(form, int):
-            self._clauses.append(Clause([form], origin))
-        elif form[0] == "Both":
-            for part in form[1]:
-                self._assert(part, origin)
-        else:
-            self._clauses.append(Clause([self._literal(part, origin) for part in form[1]], origin))
-
-    def _literal(self, form: Any, origin: Given) -> int:
-        """Return a literal that implies a form (Plaisted and Greenbaum, 1986)."""
-        if isinstance(form, int):
-            return form
-        parts = [self._literal(part, origin) for part in form[1]]
-        self._n += 1
-        new = self._n
-        found = [[-new, part] for part in parts] if form[0] == "Both" else [[-new, *parts]]
-        self._clauses += [Clause(literals, origin) for literals in found]
-        return new
+            return -parts[0]
+        a, b = (sign * part for part in parts)
+        return sign * self._nodes.setdefault((a, b), self._first + len(self._nodes))
 
     # the search
 
-    def _set(self, literal: int, reason: Clause | None) -> None:
+    def _set(self, literal: int, reason: _Clause | None) -> None:
         self._trail.append(literal)
         self._reasons[literal], self._levels[literal] = reason, len(self._starts)
 
@@ -161,25 +141,25 @@ class _Search:
             del self._trail[self._starts[level] :], self._starts[level:]
             self._done = len(self._trail)
 
-    def _add(self, clause: Clause) -> Clause | None:
-        """Watch a clause, and return it if it is false."""
+    def _add(self, clause: _Clause) -> bool:
+        """Watch a clause, set what it forces, and return whether it is false."""
         literals, levels = clause.literals, self._levels
         literals.sort(key=lambda each: -levels.get(-each, len(self._starts) + 1))
         for literal in literals[:2]:
             self._watches[literal].append(clause)
         if not literals or -literals[0] in levels:
-            return clause
+            return True
         if (len(literals) == 1 or -literals[1] in levels) and literals[0] not in levels:
             self._set(literals[0], clause)
-        return None
+        return False
 
-    def _propagate(self) -> Clause | None:
+    def _propagate(self) -> _Clause | None:
         """Set what clauses force; return one that is false."""
         levels = self._levels
         while self._done < len(self._trail):
             false = -self._trail[self._done]
             self._done += 1
-            watching, kept = self._watches[false], list[Clause]()
+            watching, kept = self._watches[false], list[_Clause]()
             self._watches[false] = kept
             for i, clause in enumerate(watching):
                 literals = clause.literals
@@ -201,9 +181,8 @@ class _Search:
                     self._set(literals[0], clause)
         return None
 
-    def _learn(self, conflict: Clause) -> Clause:
-        """Return what follows from a clause that is false and from what set its literals: a clause of atoms, the one
-        set last first."""
+    def _learn(self, conflict: _Clause) -> _Clause:
+        """Return what follows from a clause that is false and from what set its literals, the one set last first."""
         levels, against = self._levels, {-literal for literal in conflict.literals}
         level = max((levels[literal] for literal in against), default=0)
         here = sum(levels[literal] == level for literal in against)
@@ -213,7 +192,7 @@ class _Search:
                 continue
             of, reason = levels[literal], self._reasons[literal]
             self._activity[abs(literal)] += self._bump
-            if reason is None or (0 < of and abs(literal) <= self._n_atoms and (of < level or here == 1)):
+            if reason is None or (0 < of and (of < level or here == 1)):
                 kept.append(-literal)
                 continue
             uses.append(reason)
@@ -223,105 +202,81 @@ class _Search:
                     here += levels[-other] == level
             here -= of == level
         self._bump *= 1.05
-        return Clause(kept, None, uses[::-1])
+        return _Clause(kept, uses=uses[::-1])
 
-    def _open(self, form: Any) -> list[int] | None:
-        """Return the literals of a form that are not set; None if it is true."""
-        if isinstance(form, int):
-            return None if form in self._levels else [] if -form in self._levels else [form]
-        of_parts = [self._open(part) for part in form[1]]
-        if None in of_parts if form[0] == "Either" else of_parts.count(None) == len(of_parts):
-            return None
-        return [literal for part in of_parts if part is not None for literal in part]
+    def _decide(self) -> bool:
+        """Set a literal that makes a node false that has to be; return whether there is such a node."""
+        levels, nodes = self._levels, (self._parts[-n] for n in self._trail if -n in self._parts)
+        opened = [-part for parts in nodes if not any(-part in levels for part in parts) for part in parts]
+        if opened:
+            self._starts.append(len(self._trail))
+            self._set(max(opened, key=lambda literal: self._activity[abs(literal)]), None)
+        return bool(opened)
 
-    def _absurd(self) -> Clause:
+    def _absurd(self) -> _Clause:
         """Return a clause that is false by arithmetic.
 
         Raises:
             TooHard: there is none.
         """
-        z3, levels = self._z3, self._levels
-        literals = {
-            (f"{n}" if n in levels else f"-{n}"): (n, line, n in levels)
-            for n, line in self._lines
-            if n in levels or -n in levels
-        }
-        given = [z3.Bool(f"{n}") if true else z3.Not(z3.Bool(f"{n}")) for n, _, true in literals.values()]
-        if self._arithmetic.check(given) != z3.unsat:
+        z3 = self._z3
+        set_ = [(n if n in self._levels else -n) for n, _ in self._lines if n in self._levels or -n in self._levels]
+        literal = {z3.Bool(f"{n}") if n > 0 else z3.Not(z3.Bool(f"{-n}")): n for n in set_}
+        if self._arithmetic.check([*literal]) != z3.unsat:
             raise TooHard("it needs more than linear arithmetic")
-        core = [literals[f"-{each.arg(0)}" if z3.is_not(each) else str(each)] for each in self._arithmetic.unsat_core()]
-        lines = [line if true else line.over for _, line, true in core]
-        factors, sums = [z3.Int(f"factor {i}") for i in range(len(core))], z3.Solver()
-        sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors])
-        sums.add(z3.Sum([f * line.constant for f, line in zip(factors, lines, strict=True)]) > 0)
-        for var in {v for line in lines for _, v in line.terms}:
-            of_var = [f * c for f, line in zip(factors, lines, strict=True) for c, v in line.terms if v == var]
-            sums.add(z3.Sum(of_var) == 0)
+        core, lines = [literal[each] for each in self._arithmetic.unsat_core()], {n: line for n, line in self._lines}
+        factors, sums = {n: z3.Int(f"factor {n}") for n in core}, z3.Solver()
+        of = {n: lines[n] if n > 0 else lines[-n].over for n in core}
+        sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors.values()])
+        sums.add(z3.Sum([factors[n] * line.constant for n, line in of.items()]) > 0)
+        for var in {v for line in of.values() for _, v in line.terms}:
+            sums.add(z3.Sum([factors[n] * c for n, line in of.items() for c, v in line.terms if v == var]) == 0)
         if sums.check() != z3.sat:
             raise TooHard("it needs more than sums of linear facts")
         model = sums.model()
-        values = [model.eval(factor, model_completion=True).as_long() for factor in factors]
-        claim = tuple((value, true, line) for value, (_, line, true) in zip(values, core, strict=True))
-        return Clause([-n if true else n for n, _, true in core], Absurd(claim))
+        claim = tuple((model.eval(factor, model_completion=True).as_long(), n) for n, factor in factors.items())
+        return _Clause([-n for n in core], claim=claim)
 
-    def refuted(self) -> Clause:
+    def refuted(self) -> _Clause:
         """Return the empty clause.
 
         Raises:
-            TooHard: there is none, or it was not found.
+            TooHard: it was not found.
         """
-        for clause in self._clauses:
-            if (wrong := self._add(clause)) is not None:
-                return self._learn(wrong)
+        wrong = self._wrong
         for _ in range(MOST_CONFLICTS):
-            while (wrong := self._propagate()) is None:
-                opened = next((found for form in self._forms if (found := self._open(form)) is not None), None)
-                if opened is None:
-                    wrong = self._absurd()
-                    self._undo(max(self._levels[-literal] for literal in wrong.literals))
-                    self._add(wrong)
-                    break
-                self._starts.append(len(self._trail))
-                self._set(max(opened, key=lambda literal: self._activity[abs(literal)]), None)
-            learnt = self._learn(wrong)
+            while wrong is None and (wrong := self._propagate()) is None and self._decide():
+                pass
+            if wrong is None:
+                wrong = self._absurd()
+                self._undo(max(self._levels[-literal] for literal in wrong.literals))
+                self._add(wrong)
+            learnt, wrong = self._learn(wrong), None
             if not learnt.literals:
                 return learnt
             self._undo(max((self._levels[-literal] for literal in learnt.literals[1:]), default=0))
             self._add(learnt)
         raise TooHard(f"the search had no end after {MOST_CONFLICTS:,} contradictions")
 
-    def named(self, empty: Clause, n_facts: int) -> Refutation:
+    def named(self, empty: _Clause) -> Refutation:
         """Return what leads to the empty clause, and nothing else."""
-        order, seen = list[Clause](), set[int]()
-        stack = [(empty, False)]
+        order, seen, stack = list[_Clause](), set[int](), [(empty, False)]
         while stack:
-            clause, left = stack.pop()
-            if left:
+            clause, used = stack.pop()
+            if used:
                 order.append(clause)
             elif id(clause) not in seen:
                 seen.add(id(clause))
-                stack.append((clause, True))
-                stack += [(use, False) for use in clause.uses]
-        claims = list(dict.fromkeys(c.origin.claim for c in order if isinstance(c.origin, Absurd)))
-        cuts = [clause for clause in order if clause.origin is None]
-        numbers = {id(cut): n_facts + len(claims) + i for i, cut in enumerate(cuts, 1)}
-        for clause in order:
-            if isinstance(clause.origin, Given):
-                numbers[id(clause)] = clause.origin.number + 1
-            elif clause.origin is not None:
-                numbers[id(clause)] = n_facts + 1 + claims.index(clause.origin.claim)
-        atoms = {abs(literal): None for cut in cuts for literal in cut.literals}
-        places, all_atoms = {n: place for place, n in enumerate(atoms, 1)}, list(self._atoms)
+                stack += [(clause, True), *((use, False) for use in clause.uses)]
+        claims, cuts = [c for c in order if c.claim], [c for c in order if c.uses]
+        n_given = 1 + 3 * len(self._nodes) + len(self._roots)
+        numbers = {id(clause): n_given + number for number, clause in enumerate([*claims, *cuts], 1)}
         return Refutation(
-            [all_atoms[n - 1] for n in atoms],
-            claims,
-            [
-                (
-                    [places[abs(literal)] * (1 if literal > 0 else -1) for literal in cut.literals],
-                    list(dict.fromkeys(numbers[id(use)] for use in cut.uses)),
-                )
-                for cut in cuts
-            ],
+            [*self._atoms],
+            [*self._nodes],
+            self._roots,
+            [clause.claim for clause in claims],
+            [(cut.literals, [numbers.get(id(use), use.number) for use in cut.uses]) for cut in cuts],
         )
 
 
@@ -333,4 +288,4 @@ def refutation(z3: Any, facts: Sequence[Any]) -> Refutation:
         TooHard: no reason was found; they may all be true.
     """
     search = _Search(z3, facts)
-    return search.named(search.refuted(), len(facts))
+    return search.named(search.refuted())

@@ -7,22 +7,23 @@ distinctions (`proofs/Facts.v`). Axioms are lemmas too, which follow from the de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import or_
 from typing import Any, NamedTuple, cast
 
-from maze_nca_gym.mazes.facts import CENTRE, Place, moved
+from maze_nca_gym.mazes.facts import CENTRE, Picture, Place, moved
 from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD
 from maze_nca_gym.mazes.neighbours import Offset, offsets
 
 from ..automaton import NEIGHBOURHOODS
 from ..proof import Proof
-from ..prover import Prover, fresh_context
-from ..rules import Expression, TileKind, expression_of
+from ..prover import See, SymbolicPicture, fresh_context
+from ..rules import Expression, TileKind
 from .coq import printed_automaton, printed_list, printed_rule
-from .learnt import Linear, refutation
+from .learnt import Linear, TooHard, Variable, refutation
 
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
@@ -41,7 +42,7 @@ def _int(value: int) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
-def _at(at: Offset) -> str:
+def _at(at: tuple[int, int]) -> str:
     return f"({_int(at[0])}, {_int(at[1])})"
 
 
@@ -70,6 +71,15 @@ class _Rule:
         return Expression(self._names[ghost], TAP_AT[_offset(at)])
 
 
+class _Defined(SymbolicPicture):
+    """A picture of symbols in which booleans that are facts about others are these."""
+
+    facts: Mapping[str, Callable[[Picture, Place], Any]] = {}
+
+    def true(self, ghost: str, at: Place = CENTRE) -> Any:
+        return self.facts[ghost](self, at) if ghost in self.facts else super().true(ghost, at)
+
+
 class Guide:
     """A theorem's facts between z3 and Coq.
 
@@ -78,38 +88,38 @@ class Guide:
     """
 
     def __init__(self, proof: Proof) -> None:
-        self.automaton, self.theorem = proof.automaton, proof.theorem
-        automaton, theorem = self.automaton, self.theorem
-        if not theorem.relations or theorem.signals is None or automaton.pooled is not None or automaton.heals:
+        import z3
+
+        self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, z3
+        automaton, relations = self.automaton, self.theorem.relations
+        if not relations or self.theorem.signals is None or automaton.pooled is not None or automaton.heals:
             raise ValueError(
                 f"Coq proves automata without pooled signals in terms of relations that are a fixpoint, such as "
                 f"distances without weights; {automaton.name} needs more"
             )
-        self.prover = Prover(automaton, theorem)
-        self.z3, self.picture, self.t = self.prover._z3, self.prover.picture, self.prover.t
-        self.names = IntEnum("Relation", [(name, i) for i, name in enumerate(theorem.relations)])  # type: ignore[misc]
-        self.stages = [stage for stage, _ in theorem.relations.values()]
+        self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
+        self.picture = _Defined(z3, is_grid=True)
+        self.picture.facts = {name: fact for name, (stage, fact) in relations.items() if not stage}
+        self.t = self.picture.of_map("t")
+        self.stages = {name: stage for name, (stage, _) in relations.items() if stage}
+        self.names = IntEnum("Relation", [*self.stages], start=0)  # type: ignore[misc]
         seen = _Rule(self.names, len(automaton.kinds))
-        self.rules = [rule(cast(Any, seen), CENTRE) for _, rule in theorem.relations.values()]
-        self.held = cache(lambda signal, at: self.z3.Bool(f"held {signal.name} {at}"))
-        self._held: dict[int, tuple[int, Offset]] = {}
+        self.rules = [relations[name][1](cast(Any, seen), CENTRE) for name in self.stages]
+        self.numbers = {
+            **OF_MAP,
+            "kind": 0,
+            **{stage: 1 + i for i, stage in enumerate(self.stages.values())},
+            **{name: i for i, name in enumerate(self.stages)},
+            **{f"held {signal.name}": -1 - int(signal) for signal in automaton.signals},
+        }
 
     # z3 to Coq
 
-    def _variable(self, symbol: Any) -> tuple[int, Offset]:
-        if symbol.get_id() in self._held:
-            return self._held[symbol.get_id()]
-        for (name, at), made in self.picture.made.items():
-            if made.eq(symbol):
-                if at is None and name in OF_MAP:
-                    return OF_MAP[name], (0, 0)
-                if at is not None and name == "kind":
-                    return 0, _offset(at)
-                if at is not None and name in self.stages:
-                    return 1 + self.stages.index(name), _offset(at)
-                if at is not None and name in self.theorem.relations:
-                    return int(self.names[name]), _offset(at)
-        raise ValueError(f"Coq knows no definition of the ghost {symbol} of {self.automaton.name}")
+    def _variable(self, symbol: Any) -> Variable:
+        name, *at = re.fullmatch(r"(.*?)(?: (-?\d+) (-?\d+))?", symbol.decl().name()).groups(default=0)  # type: ignore[union-attr]
+        if name not in self.numbers:
+            raise ValueError(f"Coq knows no definition of the ghost {name} of {self.automaton.name}")
+        return self.numbers[name], (int(at[0]), int(at[1]))
 
     def _sum(self, e: Any, factor: int = 1) -> dict[Any, int]:
         """Return the coefficients of an expression of z3, and its constant under None."""
@@ -175,31 +185,24 @@ class Guide:
 
     # what may be supposed
 
-    def _view(self, at: Place, bound: Any) -> Any:
-        """A view of the relations before a round."""
-        guide = self
-
-        class View:
-            def __call__(self, name: IntEnum, tap: str = "C") -> Any:
-                there = moved(at, tap)
-                on = guide.picture._symbol("Bool", name.name, there)
-                return on & (guide.picture.number(guide.stages[name], there) < bound)
-
-            def tile(self, kind: int, tap: str = "C") -> Any:
-                return guide.picture.tile(kind, moved(at, tap))
-
-        return View()
-
     def definitions(self, places: Iterable[Place], bounds: Mapping[str, Any]) -> Iterator[Hypothesis]:
         """Yield what is known of the relations from their definition, as `given_fact` of `proofs/Described.v`."""
         z3, picture = self.z3, self.picture
         alone, n_rules = len(self.rules) == 1, len(self.rules)
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
         yield Hypothesis("Sizes", CENTRE, z3.And(spread >= 0, spread < tiles))
+
+        def before(bound: Any, there: Place) -> Mapping[IntEnum, Any]:
+            """What is on before a round."""
+            of = (
+                (name, self._on(name.name, there), picture.number(self.stages[name.name], there)) for name in self.names
+            )
+            return {name: on & (stage < bound) for name, on, stage in of}
+
         for at in places:
             inside = picture.inside(at)
             for name, rule in zip(self.names, self.rules, strict=True):
-                on, stage = picture._symbol("Bool", name.name, at), picture.number(self.stages[name], at)
+                on, stage = self._on(name.name, at), picture.number(self.stages[name.name], at)
                 known = z3.Or(z3.And(on, inside, stage >= 0), z3.And(z3.Not(on), stage == -1))
                 yield Hypothesis(f"Range {int(name)}", at, known)
                 most = spread if alone else n_rules * tiles - 1
@@ -210,9 +213,13 @@ class Guide:
                         (c, (n, (r - _offset(at)[0], q - _offset(at)[1]) if n >= 0 else (r, q)))
                         for c, (n, (r, q)) in line.terms
                     )
-                    comes = rule(self._view(at, bound)) == z3.And(on, stage <= bound)
-                    fact = z3.Or(bound < 0, z3.Not(inside), comes)
+                    comes = rule(See(picture, partial(before, bound), at)) == z3.And(on, stage <= bound)
+                    fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), comes))
                     yield Hypothesis(f"Step {int(name)} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
+
+    def _on(self, relation: str, at: Place) -> Any:
+        """Return whether a relation is on, which beyond the edge it is not."""
+        return self.picture.true(relation, at).arg(0)
 
     def kinds(self) -> Iterator[Hypothesis]:
         """Yield which kinds there are, and that no time is before the first."""
@@ -223,11 +230,11 @@ class Guide:
 
     # the way to a lemma
 
-    def proof(self, goal: Any, hypotheses: list[Hypothesis]) -> str:
+    def proof(self, name: str, goal: Any, hypotheses: list[Hypothesis]) -> str:
         """Return what leads Coq to a goal.
 
         Raises:
-            ValueError: z3 finds no way.
+            ValueError: z3 finds no way, or the search has no end.
         """
         z3, solver = self.z3, self.z3.Solver()
         solver.set("timeout", 60_000)
@@ -236,9 +243,7 @@ class Guide:
         for number, each in enumerate(hypotheses):
             solver.assert_and_track(each.fact, f"h{number}")
         if solver.check() != z3.unsat:
-            raise ValueError(
-                f"a lemma of {self.automaton.name} does not follow from the definitions of its ghosts: {goal}"
-            )
+            raise ValueError(f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions")
         used = [hypotheses[int(str(each)[1:])] for each in solver.unsat_core()]
         for each in list(used):
             fewer, rest = z3.Solver(), [other for other in used if other is not each]
@@ -246,18 +251,22 @@ class Guide:
             fewer.add(z3.Not(goal), *(other.fact for other in rest))
             if fewer.check() == z3.unsat:
                 used = rest
-        found = refutation(z3, [self.fact(z3.Not(goal)), *(self.fact(each.fact) for each in used)])
-        claims = [
-            printed_list([f"({factor}, ({str(true).lower()}, {_printed_line(line)}))" for factor, true, line in claim])
-            for claim in found.claims
-        ]
-        cuts = [
-            f"({printed_list([*map(_int, clause)])}, {printed_list([*map(str, uses)])}%positive)"
-            for clause, uses in found.cuts
-        ]
+        try:
+            found = refutation(z3, [self.fact(z3.Not(goal)), *(self.fact(each.fact) for each in used)])
+        except TooHard as error:
+            raise ValueError(f"{self.automaton.name}: nothing leads Coq to the lemma {name!r}: {error}") from error
         listed = [f"({each.name}, {_at(_offset(each.at))})" for each in used]
-        atoms = map(self.printed, found.atoms)
-        return f"Proof {' '.join(printed_list([*each]) for each in (listed, claims, atoms, cuts))}"
+        why = [
+            [self.printed(atom) for atom in found.atoms],
+            [_at(node) for node in found.nodes],
+            [_int(root) for root in found.roots],
+            [printed_list([_at(term) for term in claim]) for claim in found.claims],
+            [
+                f"({printed_list([*map(_int, clause)])}, {printed_list([*map(str, uses)])}%positive)"
+                for clause, uses in found.cuts
+            ],
+        ]
+        return f"Proof {printed_list(listed)} (Refutation {' '.join(map(printed_list, why))})"
 
     def printed(self, f: Any) -> str:
         """Return what `fact` returns as a term of Coq."""
@@ -271,48 +280,45 @@ class Guide:
 
     def text(self) -> str:
         """Return the file Lemmas.v."""
-        z3, picture, t, automaton = self.z3, self.picture, self.t, self.automaton
+        z3, picture, t, automaton, theorem = self.z3, self.picture, self.t, self.automaton, self.theorem
         signals, inside = automaton.signals, picture.inside()
-        said_by = cache(lambda at: self.prover._said(picture, at, t))
-        said, after = said_by(CENTRE), self.prover._said(picture, CENTRE, t + 1)
+        assert theorem.signals is not None
+        says = theorem.signals
 
-        def see(signal: IntEnum, tap: str = "C") -> Any:
-            at = moved(CENTRE, tap)
-            if signal in said:
-                return said_by(at)[signal]
-            held = self.held(signal, at)
-            self._held[held.get_id()] = (-1 - int(signal), _offset(at))
-            return held
+        def state(at: Place) -> Mapping[IntEnum, Any]:
+            """What is said of a tile's signals, and of others that they hold anything."""
+            return {**{s: self._on(f"held {s.name}", at) for s in signals}, **says(picture, at, t)}
 
-        class View:
-            def __call__(self, signal: IntEnum, tap: str = "C") -> Any:
-                return see(signal, tap)
-
-            def tile(self, kind: int, tap: str = "C") -> Any:
-                return picture.tile(kind, moved(CENTRE, tap))
-
+        see, said, after = See(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
         # each axiom from the definitions
         places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
         bounds = {"0": z3.IntVal(0), "t": t}
-        for stage in self.stages:
+        for stage in self.stages.values():
             here = picture.number(stage)
             bounds |= {f"{stage} - 1": here - 1, stage: here, f"{stage} + 1": here + 1}
         definitions = list(self.definitions(places, bounds))
         known, lemmas = [], []
-        at_places = [self.theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
-        for name, *facts in zip(at_places[0], *(axioms.values() for axioms in at_places), strict=True):
-            goal, *_ = facts = [z3.And(fact) for fact in facts]
-            leads = self.proof(goal, [*definitions, *self.kinds()])
-            lemmas.append(f"(* {name} *) ({self.printed(self.fact(goal))},\n    {leads})")
+        at_places = [theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
+        for names, facts in zip(
+            zip(*at_places, strict=True), zip(*(at.values() for at in at_places), strict=True), strict=True
+        ):
+            if self.used.isdisjoint(names):
+                continue
+            goal, *_ = facts = tuple(z3.And(fact) for fact in facts)
+            leads = self.proof(names[0], goal, [*definitions, *self.kinds()])
+            lemmas.append(f"(* {names[0]} *) ({self.printed(self.fact(goal))},\n    {leads})")
             known += [Hypothesis(f"Before {len(lemmas) - 1}", at, fact) for at, fact in zip(places, facts, strict=True)]
         # each signal, and each answer, from the axioms
-        goals = []
+        goals = list[tuple[str, Any]]()
         for signal, value in said.items():
-            shown = expression_of(automaton.rules[signal])(cast(Any, View()))
-            goals += [z3.Or(z3.Not(t <= 0), z3.Not(value)), z3.Or(inside, z3.Not(value))]
-            goals.append(z3.Or(z3.Not(inside), shown == after[signal]))
+            comes = z3.Or(z3.Not(inside), automaton.rules[signal](cast(Any, see)) == after[signal])
+            goals += [
+                (f"{signal.name} is off at first", z3.Or(z3.Not(t <= 0), z3.Not(value))),
+                (f"{signal.name} is off beyond the edge", z3.Or(inside, z3.Not(value))),
+                (f"{signal.name} is what the theorem says", comes),
+            ]
         answers = []
-        for signal, answer in zip(automaton.answers, self.theorem.answers, strict=False):
+        for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
             wanted, bound = z3.And(answer.shown(picture, CENTRE)), automaton.bound
             assert bound is not None
             least = (
@@ -320,11 +326,15 @@ class Guide:
                 + int(bound.per_move) * answer.n_moves(picture)
                 + int(bound.per_tile) * picture.of_map(N_TILES)
             )
-            shown = expression_of(automaton.rules[signal])(cast(Any, View()))
-            goals += [z3.Or(z3.Not(inside), z3.Not(shown), wanted)]
-            goals += [z3.Or(z3.Not(inside), z3.Not(least - t - 1 <= 0), shown == wanted)]
-            answers.append(f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))")
-        proofs = [self.proof(goal, [*known, *definitions[:1], *self.kinds()]) for goal in goals]
+            shown = automaton.rules[signal](cast(Any, see))
+            goals += [
+                (f"{signal.name} shows nothing else", z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), wanted))),
+                (f"{signal.name} shows all", z3.Or(z3.Not(inside), z3.Or(z3.Not(least - t - 1 <= 0), shown == wanted))),
+            ]
+            answers.append(
+                f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))"
+            )
+        proofs = [self.proof(name, goal, [*known, *definitions[:1], *self.kinds()]) for name, goal in goals]
         stated = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
         relations = [printed_rule(rule) for rule in self.rules]
         lines = ";\n  "
