@@ -132,8 +132,6 @@ Section Given.
   Qed.
   Lemma until_before bound h q : until bound h q = before (Lin (constant bound + 1) (terms bound)) h q.
   Proof. unfold until, before, over; cbn [constant terms]; f_equal; f_equal; f_equal; lia. Qed.
-  Lemma no_relation b x h : (length (rules (relations th)) <= h)%nat -> run w (relations th) b x h = false.
-  Proof. apply (no_such_rule w (relations th) unpooled). Qed.
   (** A rule that is asked for signals that there are not sees them off. *)
   Definition within (e : expr) : bool := (fix go e := match e with See g _ => (g <? length (rules (relations th)))%nat
     | And e f | Or e f => go e && go f | Not e => go e | _ => true end) e.

@@ -39,27 +39,20 @@ Section Meaning.
 End Meaning.
 
 (** * The same fact elsewhere, and an iteration later *)
-Definition shift_terms (d : spot) := map (fun '(z, (n, q)) => (z, (n, if n <? 0 then q else plus d q)) : Z * var).
-Fixpoint shift (d : spot) (f : fact) : fact :=
+Fixpoint mapped (of_truth : Z -> spot -> fact) (of_lin : lin -> fact) (f : fact) : fact :=
   match f with
-  | Truth n q => Truth n (plus d q)
-  | Below l => Below (Lin (constant l) (shift_terms d (terms l)))
+  | Truth n q => of_truth n q
+  | Below l => of_lin l
   | Always b => Always b
-  | Both f g => Both (shift d f) (shift d g)
-  | Either f g => Either (shift d f) (shift d g)
-  | No f => No (shift d f)
+  | Both f g => Both (mapped of_truth of_lin f) (mapped of_truth of_lin g)
+  | Either f g => Either (mapped of_truth of_lin f) (mapped of_truth of_lin g)
+  | No f => No (mapped of_truth of_lin f)
   end.
+Definition shift (d : spot) : fact -> fact := mapped (fun n q => Truth n (plus d q))
+  (fun l => Below (Lin (constant l) (map (fun '(z, (n, q)) => (z, (n, if n <? 0 then q else plus d q))) (terms l)))).
 Fixpoint times (ts : list (Z * var)) : Z :=
   match ts with [] => 0 | (z, (n, _)) :: rest => (if n =? TIME then z else 0) + times rest end.
-Fixpoint later (f : fact) : fact :=
-  match f with
-  | Truth n q => Truth n q
-  | Below l => Below (Lin (constant l + times (terms l)) (terms l))
-  | Always b => Always b
-  | Both f g => Both (later f) (later g)
-  | Either f g => Either (later f) (later g)
-  | No f => No (later f)
-  end.
+Definition later : fact -> fact := mapped Truth (fun l => Below (Lin (constant l + times (terms l)) (terms l))).
 (** Of no signal that is held: only then is the fact an iteration later [later]. *)
 Fixpoint timeless (f : fact) : bool :=
   match f with
@@ -73,7 +66,7 @@ Proof. unfold plus; cbn; f_equal; lia. Qed.
 Lemma shift_says truth number d p f : (forall n q r, n < 0 -> number n q = number n r) ->
   says truth number p (shift d f) = says truth number (plus p d) f.
 Proof.
-  intro H; induction f as [n q|[c ts]| | | |]; cbn; rewrite ?plus_assoc; try congruence.
+  intro H; unfold shift; induction f as [n q|[c ts]| | | |]; cbn; rewrite ?plus_assoc; try congruence.
   f_equal; unfold amount; cbn; f_equal; induction ts as [|[z [n q]] rest IH]; cbn; [reflexivity|].
   rewrite IH; f_equal; f_equal; destruct (Z.ltb_spec n 0); [apply H; assumption | rewrite plus_assoc; reflexivity].
 Qed.
@@ -82,7 +75,7 @@ Lemma later_says truth truth' number number' p f : timeless f = true ->
   (forall n q, number' n q = if n =? TIME then number n q + 1 else number n q) ->
   says truth number p (later f) = says truth' number' p f.
 Proof.
-  intros Hf Ht Hn; induction f as [n q|[c ts]| |f IHf g IHg|f IHf g IHg|f IHf]; cbn in *; try apply andb_prop in Hf as [? ?];
+  intros Hf Ht Hn; unfold later; induction f as [n q|[c ts]| |f IHf g IHg|f IHf g IHg|f IHf]; cbn in *; try apply andb_prop in Hf as [? ?];
     rewrite ?IHf, ?IHg by assumption; try reflexivity.
   - symmetry; apply Ht; apply Z.leb_le; assumption.
   - f_equal; unfold amount; cbn; clear Hf; induction ts as [|[z [n q]] rest IH]; cbn; [lia|]. rewrite Hn; destruct (n =? TIME); lia.
@@ -111,14 +104,7 @@ Definition below (l : lin) : fact :=
   | [] => Always (constant l <=? 0)
   | (z, v) :: rest => let l := Lin (constant l) ((z, v) :: rest) in if 0 <? z then Below l else No (Below (over l))
   end.
-Fixpoint normal (f : fact) : fact :=
-  match f with
-  | Below l => below l
-  | Both f g => Both (normal f) (normal g)
-  | Either f g => Either (normal f) (normal g)
-  | No f => No (normal f)
-  | _ => f
-  end.
+Definition normal : fact -> fact := mapped Truth below.
 Section Normal.
   Variables (truth : Z -> spot -> bool) (number : Z -> spot -> Z) (p : spot).
   Notation sum := (sum number p). Notation amount := (amount number p). Notation says := (says truth number p).
@@ -156,7 +142,7 @@ Section Normal.
     generalize (c + sum ((z, v) :: rest)); intro a; destruct (Z.leb_spec (1 - a) 0), (Z.leb_spec a 0); cbn; lia.
   Qed.
   Lemma normal_says f : says (normal f) = says f.
-  Proof. induction f; cbn [normal]; rewrite ?below_says; cbn; congruence. Qed.
+  Proof. unfold normal; induction f; cbn [mapped]; rewrite ?below_says; cbn; congruence. Qed.
 End Normal.
 
 (** * The checker: facts are made of nodes, and clauses follow one from another until none is left that could be true *)
@@ -168,25 +154,14 @@ Definition clause : Type := list Z.
     which it follows: the first atom, what nodes mean, three for each, facts, linear facts, and clauses before. *)
 Record refutation := Refutation { atoms : list fact; nodes : list (Z * Z); roots : list Z; claims : list (list (Z * Z));
   cuts : list (clause * list positive) }.
-Definition spot_eqb (p q : spot) : bool := (fst p =? fst q) && (snd p =? snd q).
-Fixpoint terms_eqb (ts us : list (Z * var)) : bool :=
-  match ts, us with
-  | [], [] => true
-  | (z, (n, p)) :: ts, (y, (m, q)) :: us => (z =? y) && (n =? m) && spot_eqb p q && terms_eqb ts us
-  | _, _ => false
-  end.
-Definition atom_eqb (f g : fact) : bool :=
-  match f, g with
-  | Truth n p, Truth m q => (n =? m) && spot_eqb p q
-  | Below l, Below k => (constant l =? constant k) && terms_eqb (terms l) (terms k)
-  | _, _ => false
-  end.
+Definition fact_dec (f g : fact) : {f = g} + {f <> g}.
+Proof. repeat decide equality. Defined.
 Definition atom (table : list fact) (n : positive) : fact := nth (Pos.to_nat n - 1) table (Always false).
 (** Whether a literal is a fact. *)
 Fixpoint means (table : list fact) (its_nodes : PositiveMap.t (Z * Z)) (f : fact) (z : Z) : bool :=
   let node n := PositiveMap.find n its_nodes in
   match f, z with
-  | (Truth _ _ | Below _), Zpos n => atom_eqb f (atom table n)
+  | (Truth _ _ | Below _), Zpos n => if fact_dec f (atom table n) then true else false
   | Always b, _ => z =? (if b then 1 else -1)
   | Both f g, Zpos n => match node n with Some (a, b) => means table its_nodes f a && means table its_nodes g b | None => false end
   | Either f g, Zneg n => match node n with Some (a, b) => means table its_nodes f (- a) && means table its_nodes g (- b) | None => false end
@@ -245,15 +220,6 @@ Definition impossible (r : refutation) (fs : list fact) : bool :=
 Section Checker.
   Variables (truth : Z -> spot -> bool) (number : Z -> spot -> Z) (p : spot).
   Notation says := (says truth number p). Notation amount := (amount number p).
-  Lemma spot_eqb_eq q r : spot_eqb q r = true -> q = r.
-  Proof. destruct q, r; unfold spot_eqb; cbn; rewrite andb_true_iff, !Z.eqb_eq; intros [-> ->]; reflexivity. Qed.
-  Lemma atom_eqb_eq f g : atom_eqb f g = true -> f = g.
-  Proof.
-    destruct f as [n q|[c ts]| | | |], g as [m r|[d us]| | | |]; try discriminate; cbn; rewrite andb_true_iff, Z.eqb_eq.
-    - intros [-> ->%spot_eqb_eq]; reflexivity.
-    - intros [-> H]; f_equal; f_equal; revert us H; induction ts as [|[z [n q]] ts IH]; intros [|[y [m r]] us]; try discriminate; [reflexivity|].
-      cbn; rewrite !andb_true_iff, !Z.eqb_eq; intros [[[-> ->] ->%spot_eqb_eq] H]; f_equal; auto.
-  Qed.
   Lemma lit_opp v z : z <> 0 -> lit v (- z) = negb (lit v z).
   Proof. destruct z; cbn; [contradiction | | rewrite negb_involutive]; reflexivity. Qed.
   (** The values of nodes, from those of atoms. *)
@@ -301,13 +267,12 @@ Section Checker.
     Proof. intro H; unfold atom; apply nth_overflow; lia. Qed.
     Lemma means_says f z : means table its_nodes f z = true -> z <> 0 /\ lit v z = says f.
     Proof.
-      assert (Hatom : forall n g, atom_eqb g (atom table n) = true -> v n = says g).
-      { intros n g H; destruct (Nat.le_gt_cases (Pos.to_nat n) (length table)) as [Hn|Hn].
-        - rewrite of_atoms by exact Hn; apply atom_eqb_eq in H; subst g; reflexivity.
-        - rewrite atom_beyond in H by exact Hn; destruct g; discriminate. }
+      assert (Hatom : forall n g, g <> Always false -> (if fact_dec g (atom table n) then true else false) = true -> v n = says g).
+      { intros n g Hg H; destruct (fact_dec g (atom table n)) as [->|]; [apply of_atoms | discriminate].
+        destruct (Nat.le_gt_cases (Pos.to_nat n) (length table)) as [|Hn]; [assumption | contradiction (Hg (atom_beyond n Hn))]. }
       revert z; induction f as [n q|l|b|f IHf g IHg|f IHf g IHg|f IHf]; intros z H; cbn [means] in H.
-      - destruct z; try discriminate; split; [discriminate | exact (Hatom _ _ H)].
-      - destruct z; try discriminate; split; [discriminate | exact (Hatom _ _ H)].
+      - destruct z; try discriminate; split; [discriminate | refine (Hatom _ _ _ H); discriminate].
+      - destruct z; try discriminate; split; [discriminate | refine (Hatom _ _ _ H); discriminate].
       - apply Z.eqb_eq in H; subst z; destruct b; (split; [discriminate|]); cbn; rewrite first; reflexivity.
       - destruct z as [|n|]; try discriminate; destruct (PositiveMap.find n its_nodes) as [[a b]|] eqn:E; [|discriminate].
         apply andb_prop in H as [[_ Hf]%IHf [_ Hg]%IHg]; destruct (of_nodes _ _ E) as (En & _); split; [discriminate|].

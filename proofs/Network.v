@@ -107,7 +107,6 @@ Qed.
 (** A tile is of one kind at most. *)
 Definition one_kind (n : nat) (t : tap) : list form :=
   flat_map (fun k => map (fun l => neg (conj (is t k) (is t l))) (seq 0 k)) (seq 0 n).
-Definition single_channel (p : part) := match p with Single c => Some c | Pair _ _ => None end.
 (** The maxima are of the channel of the pooled signal, and of one that nothing reads and no signal has. *)
 Definition pools_right (n : network) (parts : list part) (a : automaton) : bool :=
   match pooled a with

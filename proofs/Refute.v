@@ -75,13 +75,6 @@ Fixpoint atoms (f : form) : list positive :=
   end.
 (** More than the number of atoms of any check. *)
 Definition enough : nat := 1000.
-(** With lemmas on the way: each follows from the formulas and the lemmas before, and all together are impossible. *)
-Fixpoint refute_by (fuel : nat) (lemmas fs : list form) : bool :=
-  match lemmas with
-  | [] => refute fuel fs
-  | l :: rest => refute fuel (neg l :: fs) && refute_by fuel rest (l :: fs)
-  end.
-
 Section Sound.
   Variable v : positive -> bool.
   Fixpoint total (terms : list (Z * positive)) : Z :=
@@ -141,13 +134,6 @@ Section Sound.
     - apply andb_prop in H as [Ht Hf]; destruct (assign_all_holds n _ Hall) as (gs & Hgs & Hg).
       destruct (v n); rewrite Hgs in *; eapply IH; eauto.
     - inversion Hall as [|? ? Hf]; subst; destruct f as [|[]| | | |]; discriminate.
-  Qed.
-  Theorem refute_by_sound fuel lemmas fs : refute_by fuel lemmas fs = true -> all fs -> False.
-  Proof.
-    revert fs; induction lemmas as [|l rest IH]; cbn [refute_by]; intros fs H Hall; [eapply refute_sound; eauto|].
-    apply andb_prop in H as [Hl H]; destruct (holds l) eqn:E.
-    - apply (IH (l :: fs) H); constructor; assumption.
-    - apply (refute_sound _ _ Hl); constructor; [rewrite neg_holds, E; reflexivity | assumption].
   Qed.
 End Sound.
 

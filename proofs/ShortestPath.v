@@ -149,9 +149,6 @@ Section Proof.
     enough (S n <= S m) by lia; apply Hleast; econstructor; eauto.
   Qed.
 
-  Lemma distance_nb n x d y m : distance n x -> nb w (way o d) x = Some y -> distance m y -> n <= S m.
-  Proof. intros [Hn Hleast] Hy [Hm _]; apply Hleast; econstructor; eauto using walk_free. Qed.
-
   Lemma leads_unique d x y z : leads d x y -> leads d x z -> y = z.
   Proof. intros [? _] [? _]; congruence. Qed.
 

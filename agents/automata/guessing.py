@@ -180,7 +180,7 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
             say(f"{name} is known", 3, lambda name, picture, at, t: picture.of_map(name) >= 0, name, of_map=True)
         elif name in numbers:
             say(f"{name} is known", 3, lambda name, picture, at, t: known(picture, name, at), name)
-            say(f"{name} is odd", 5, lambda name, picture, at, t: picture.number(name, at) % 2 == 1, name)
+            say(f"{name} is odd", 5, _is_odd, name)
             for least in range(1, MOST_CONSTANT + 1):
                 say(f"{name} >= {least}", 4 + least, _at_least, name, least)
             for tap in (tap for tap in automaton.taps if tap != "C"):
@@ -207,6 +207,10 @@ def _is_number(name: str, value: NDArray[Any]) -> bool:
 
 def _at_least(name: str, least: int, picture: Picture, at: Place, t: Number) -> Truth:
     return picture.inside(at) & (picture.number(name, at) >= least)
+
+
+def _is_odd(name: str, picture: Picture, at: Place, t: Number) -> Truth:
+    return known(picture, name, at) & (picture.number(name, at) % 2 == 1)
 
 
 def _no_more(one: str, other: str, picture: Picture, at: Place, t: Number) -> Truth:

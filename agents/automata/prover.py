@@ -83,7 +83,7 @@ class Lemma:
         return {what: written() for what, written in self.asked.items()}
 
 
-class SymbolicPicture:
+class _SymbolicPicture:
     """A picture of symbols, each made at its first use; on a grid, walks to one tile are one place."""
 
     def __init__(self, z3: Any, is_grid: bool, prefix: str = "") -> None:
@@ -124,7 +124,7 @@ class SymbolicPicture:
         return self._z3.Function(self._prefix + name, self._z3.IntSort(), self._z3.IntSort())(when)
 
 
-class See:
+class _See:
     """A view of a picture for rules at a tile."""
 
     def __init__(self, picture: Picture, state: State, at: Place = CENTRE) -> None:
@@ -171,14 +171,14 @@ class Prover:
         self._z3 = z3
         self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
-        self.picture = SymbolicPicture(self._z3, self._is_grid)
+        self.picture = _SymbolicPicture(self._z3, self._is_grid)
         self.t = self.picture.of_map("t")
         self._facts = [self.t >= 0]  # what numbers are, which no axiom needs to say
         self._axioms: list[tuple[str, Truth]] = []
         self._occurs: dict[tuple[int, ...], tuple[Any, tuple[Truth, ...]]] = {}  # the facts are kept, as ids are reused
         self._suppose(self.picture)
 
-    def _suppose(self, picture: SymbolicPicture) -> None:
+    def _suppose(self, picture: _SymbolicPicture) -> None:
         """Add the axioms about a maze. An axiom that its author states is left out if it equals one of the library."""
         said = set[int]()
         for at in self._places:
@@ -196,9 +196,9 @@ class Prover:
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
         self._facts += [fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))]
 
-    def maze(self, name: str) -> SymbolicPicture:
+    def maze(self, name: str) -> _SymbolicPicture:
         """Return another maze of the same size, see `Steps`."""
-        picture = SymbolicPicture(self._z3, self._is_grid, f"{name} ")
+        picture = _SymbolicPicture(self._z3, self._is_grid, f"{name} ")
         self._suppose(picture)
         places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
         self._facts += [picture.inside(at) == self.picture.inside(at) for at in places]
@@ -216,7 +216,7 @@ class Prover:
     def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
         """Return the state after an iteration, see `Steps`."""
         used = (self._automaton.rules if rules is None else rules).items()
-        return cache(lambda at: {signal: picture.inside(at) & rule(See(picture, state, at)) for signal, rule in used})
+        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in used})
 
     def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
         """Return what the theorem says, see `Steps`; of other signals, anything, and each time something else."""
@@ -239,7 +239,7 @@ class Prover:
     def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
         """Return whether the invariant is true of a tile, see `Steps`."""
         assert self._automaton.invariant is not None
-        return self._automaton.invariant(See(picture, state, at))
+        return self._automaton.invariant(_See(picture, state, at))
 
     def lemmas(self) -> Iterator[Lemma]:
         """Yield the steps of the proof."""
@@ -259,7 +259,7 @@ class Prover:
             yield self._lemma("signal", "no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
             yield self._lemma("signal", "no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
         anything = self.state("any")  # for signals of which nothing is said
-        see = See(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
+        see = _See(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
         for signal, said in after.items():
             claim = f"{signal.name} {SAID}"
             if signal not in self._automaton.pooled:
@@ -312,7 +312,7 @@ class Prover:
         they held so many iterations before, whatever that was."""
         z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
         before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
-        see = See(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
+        see = _See(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
         begun: State = lambda at: off  # noqa: E731
         after, shown = before, list[Truth]()
         for number in range(pace):
@@ -356,7 +356,7 @@ class Prover:
         then = self.invariant(picture, lambda at: self._pooled(self.after(picture, any_state)(at)))
         yield self._lemma("invariant", "the invariant is kept", then, inside, *before)
         if self._automaton.heals:
-            other = SymbolicPicture(z3, self._is_grid, "before ")
+            other = _SymbolicPicture(z3, self._is_grid, "before ")
             of_other = [other.kind(CENTRE) >= 0, other.kind(CENTRE) < len(self._automaton.kinds)]
             held = self.invariant(other, any_state)
             claim = "the invariant does not depend on the maze"
@@ -432,7 +432,7 @@ def fresh_context() -> Iterator[None]:
         z3.z3._main_ctx = before
 
 
-def _draw(picture: SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:
+def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:
     """Return the kinds of tile of a counterexample, and all of it as text.
 
     First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of

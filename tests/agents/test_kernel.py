@@ -164,7 +164,8 @@ def test_all_theorems_stand_on_no_axiom(tmp_path):
 def test_nothing_is_admitted_and_little_is_written_by_hand():
     texts = {path.name: path.read_text(encoding="utf-8") for path in kernel.THEORY.glob("*.v")}
     assert not [name for name, text in texts.items() if re.search(r"\b(Admitted|admit|Axiom|Parameter)\b", text)]
-    assert sum(bool(line.strip()) for text in texts.values() for line in text.splitlines()) < 2_500
+    lines = [line.strip() for text in texts.values() for line in text.splitlines()]
+    assert sum(bool(line) and not re.fullmatch(r"\(\*.*\*\)", line) for line in lines) < 2_400
 
 
 @pytest.fixture(scope="session")

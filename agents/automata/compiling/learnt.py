@@ -192,7 +192,7 @@ class _Search:
                 continue
             of, reason = levels[literal], self._reasons[literal]
             self._activity[abs(literal)] += self._bump
-            if reason is None or (0 < of and (of < level or here == 1)):
+            if reason is None or (of > 0 and (of < level or here == 1)):
                 kept.append(-literal)
                 continue
             uses.append(reason)
@@ -224,7 +224,7 @@ class _Search:
         literal = {z3.Bool(f"{n}") if n > 0 else z3.Not(z3.Bool(f"{-n}")): n for n in set_}
         if self._arithmetic.check([*literal]) != z3.unsat:
             raise TooHard("it needs more than linear arithmetic")
-        core, lines = [literal[each] for each in self._arithmetic.unsat_core()], {n: line for n, line in self._lines}
+        core, lines = [literal[each] for each in self._arithmetic.unsat_core()], dict(self._lines)
         factors, sums = {n: z3.Int(f"factor {n}") for n in core}, z3.Solver()
         of = {n: lines[n] if n > 0 else lines[-n].over for n in core}
         sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors.values()])

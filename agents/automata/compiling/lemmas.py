@@ -20,7 +20,7 @@ from maze_nca_gym.mazes.neighbours import Offset, offsets
 
 from ..automaton import NEIGHBOURHOODS
 from ..proof import Proof
-from ..prover import See, SymbolicPicture, fresh_context
+from ..prover import _See, _SymbolicPicture, fresh_context
 from ..rules import Expression, TileKind
 from .coq import printed_automaton, printed_list, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
@@ -71,7 +71,7 @@ class _Rule:
         return Expression(self._names[ghost], TAP_AT[_offset(at)])
 
 
-class _Defined(SymbolicPicture):
+class _Defined(_SymbolicPicture):
     """A picture of symbols in which booleans that are facts about others are these."""
 
     facts: Mapping[str, Callable[[Picture, Place], Any]] = {}
@@ -185,7 +185,7 @@ class Guide:
 
     # what may be supposed
 
-    def definitions(self, places: Iterable[Place], bounds: Mapping[str, Any]) -> Iterator[Hypothesis]:
+    def definitions(self, places: Iterable[Place], bounds: Iterable[Any]) -> Iterator[Hypothesis]:
         """Yield what is known of the relations from their definition, as `given_fact` of `proofs/Described.v`."""
         z3, picture = self.z3, self.picture
         alone, n_rules = len(self.rules) == 1, len(self.rules)
@@ -207,13 +207,13 @@ class Guide:
                 yield Hypothesis(f"Range {int(name)}", at, known)
                 most = spread if alone else n_rules * tiles - 1
                 yield Hypothesis(f"Few {int(name)}", at, z3.Or(z3.Not(on), stage <= most))
-                for bound in bounds.values():
+                for bound in bounds:
                     line = self.linear(bound)
                     moved_back = tuple(
                         (c, (n, (r - _offset(at)[0], q - _offset(at)[1]) if n >= 0 else (r, q)))
                         for c, (n, (r, q)) in line.terms
                     )
-                    comes = rule(See(picture, partial(before, bound), at)) == z3.And(on, stage <= bound)
+                    comes = rule(_See(picture, partial(before, bound), at)) == z3.And(on, stage <= bound)
                     fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), comes))
                     yield Hypothesis(f"Step {int(name)} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
 
@@ -289,13 +289,13 @@ class Guide:
             """What is said of a tile's signals, and of others that they hold anything."""
             return {**{s: self._on(f"held {s.name}", at) for s in signals}, **says(picture, at, t)}
 
-        see, said, after = See(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
+        see, said, after = _See(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
         # each axiom from the definitions
         places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
-        bounds = {"0": z3.IntVal(0), "t": t}
-        for stage in self.stages.values():
-            here = picture.number(stage)
-            bounds |= {f"{stage} - 1": here - 1, stage: here, f"{stage} + 1": here + 1}
+        last = picture.of_map(SPREAD) if len(self.rules) == 1 else len(self.rules) * picture.of_map(N_TILES) - 1
+        bounds = [z3.IntVal(0), t, last + 1]
+        for here in map(picture.number, self.stages.values()):
+            bounds += [here - 1, here, here + 1]
         definitions = list(self.definitions(places, bounds))
         known, lemmas = [], []
         at_places = [theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
