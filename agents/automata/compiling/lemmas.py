@@ -92,7 +92,7 @@ class Guide:
 
         self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, z3
         automaton, relations = self.automaton, self.theorem.relations
-        if not relations or self.theorem.signals is None or automaton.pooled is not None or automaton.heals:
+        if not relations or self.theorem.signals is None or automaton.pooled or automaton.heals:
             raise ValueError(
                 f"Coq proves automata without pooled signals in terms of relations that are a fixpoint, such as "
                 f"distances without weights; {automaton.name} needs more"
