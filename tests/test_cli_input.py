@@ -113,8 +113,8 @@ def test_what_is_no_drawing(drawing, message):
 
 
 WRONG = {
-    "": "needs a command: solve, play, ",
-    "solv": "unknown command 'solv'. Did you mean 'solve'? Known: solve, play, train, ",
+    "": "needs a command: solve, solve-large, play, ",
+    "solv": "unknown command 'solv'. Did you mean 'solve'? Known: solve, solve-large, play, train, ",
     "sovle": "Did you mean 'solve'?",
     "policies": "needs a command: list, show",
     "levels lst": "unknown command 'lst'. Did you mean 'list'? Known: list, show",

@@ -42,6 +42,8 @@ class NCAOptions:
     n_frozen: Annotated[int, Between(0)] = 0
     """Number of last channels that are those of the network in start_from, and stay so: their weights are not trained,
     and no other channel feeds into them. Needs shared weights, without max_pool or symmetric."""
+    n_maxima: Annotated[int, Between(1)] = 1
+    """How many channels before the last `max_pool` makes maxima over the map; others than 1 only after the ReLU."""
 
 
 @dataclass(frozen=True)

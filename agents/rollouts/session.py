@@ -176,8 +176,8 @@ class Session:
 
     def _begin(self, tiles: Tiles) -> None:
         """Begin an episode on a level, with a state of zeros."""
-        graph = Graph.of(tiles, self._edges)
-        self.policy = self._on_grids if self._edges == EDGES[0] else OnGraph(self._on_grids, graph)
+        closed = self._edges == EDGES[0]
+        self.policy = self._on_grids if closed else OnGraph(self._on_grids, Graph.of(tiles, self._edges))
         self._history.clear()
         state = np.zeros((self.policy.n_channels, *tiles.shape), np.float32)
         self._history.append(self._snapshot(tiles, state, 0))

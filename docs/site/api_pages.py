@@ -56,6 +56,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.automata.rules",
         "agents.automata.canonical",
         "agents.automata.gallery",
+        "agents.automata.large",
     ),
     "Architectures": (
         "agents.policies.learned.nca",

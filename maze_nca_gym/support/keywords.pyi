@@ -30,6 +30,7 @@ class TrainOptions(TypedDict, total=False):
     pool_before_activation: bool | None
     symmetric: bool | None
     n_frozen: int | None
+    n_maxima: int | None
     traversable_edges_only: bool | None
     normalise_edges: bool | None
     edge_features: bool | None
