@@ -219,7 +219,7 @@ FIRST_PASSAGE = Automaton(
 
 
 class Following(IntEnum):
-    """Signals of `WALL_FOLLOWER`: HEADS_* is the walker's direction, OPEN_* says on which sides there is a way."""
+    """Signals of `WALL_FOLLOWER`: HEADS_* say where the walker faces, OPEN_* where it can go."""
 
     PATH, TRAIL = range(2)
     OPEN_U, OPEN_L, OPEN_D, OPEN_R = range(2, 6)

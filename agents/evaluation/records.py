@@ -191,7 +191,7 @@ class Pooled:
         return None if self.value is None or not sd else (self.value - mean) / sd
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
-        """Return mean and deviation, in a second line the interval, and in square brackets the published figure."""
+        """Return a table's cell: mean and deviation, below them the interval, in brackets the published figure."""
         shown = NOTHING if self.value is None else f"{factor * self.value:.{digits}f}"
         shown += "" if self.sd is None else f" ± {factor * self.sd:.{digits}f}"
         if self.low is not None and self.high is not None:
@@ -203,7 +203,7 @@ class Pooled:
         return shown
 
     def parts(self) -> dict[str, Any]:
-        """Return mean, standard deviation, interval, values by seed and, if there is one, what was published."""
+        """Return the parts for JSON: mean, deviation, interval, values by seed and, if any, the published figure."""
         found = {name: getattr(self, name) for name in ("value", "sd", "low", "high", "values")}
         if self.published is None:
             return found

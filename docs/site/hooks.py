@@ -72,7 +72,7 @@ def _expanded(nav: Any, listed: Mapping[str, list[str]]) -> Any:
 
 
 def _sources(folder: Path) -> Path:
-    """Return a folder with a copy of the package in which `agents` lies where it is imported from."""
+    """Return a folder with a copy of the package, in which `agents` is the subpackage as which it is imported."""
     target = folder / "sources"
     shutil.rmtree(target, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "*.safetensors", "*.npz", "agents")

@@ -266,7 +266,7 @@ def _switch_words(option: Option) -> list[str]:
 
 
 def _is_plain(option: Option) -> bool:
-    """Return whether an option is a switch without a value, since no preset changes its default."""
+    """Return whether an option is a flag without a value: no preset changes its default, so no value has to undo it."""
     return option.type is bool and not option.style.takes_value
 
 

@@ -83,7 +83,7 @@ class Ghosts:
 
 
 def moved(at: Place, tap: str) -> Place:
-    """Return the tile at a tap of another, such as the one above it for "U".
+    """Return the place that a walk leads to from another, such as the one above it for "U".
 
     Raises:
         ValueError: no walk.

@@ -332,7 +332,7 @@ class LevelSet:
         return "\n\n".join([*map(to_text, shown), *rest])
 
     def _shown(self) -> Tiles:
-        """Return the first levels, (K, H, W), as many as a page has room for."""
+        """Return as many of the first levels as fit on a page, (K, H, W)."""
         return self.tiles[: min(_MOST_SHOWN, _MOST_TILES // self.tiles[0].size)]
 
     def _repr_html_(self) -> str:

@@ -145,7 +145,7 @@ def line(start: Place, end: Place) -> tuple[Place, ...]:
 
 
 def _fixed(tiles: Tiles, place: Place) -> str:
-    """Return why a tile stays as it is; empty where it may be painted."""
+    """Return why a tile must not be painted, as text; empty if it may be."""
     if tiles[place] in ENDS:
         return f"the {Tile(tiles[place]).name.lower()} stays: drag it to move it"
     on_rim = any(at in (0, n - 1) for at, n in zip(place, tiles.shape, strict=True))

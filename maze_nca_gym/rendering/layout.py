@@ -253,7 +253,7 @@ class _Mosaic:
         return n_rows + row, column
 
     def place(self, body: Box, row_in_view: int = 0) -> dict[str, Any]:
-        """Return the parts of a `Layout` that come from the mosaic, placed in the middle of a box."""
+        """Return the parts of a `Layout` that the mosaic decides, with the mosaic in the middle of a box."""
         height, width = self.size
         top, left = body.top + (body.height - height) // 2, body.left + (body.width - width) // 2
         maze = Panel(top, left, self.rows, self.cols, *self.maze)

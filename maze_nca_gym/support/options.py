@@ -91,7 +91,7 @@ class Condition(Protocol):
 
     @property
     def names(self) -> Collection[str]:
-        """All allowed values, if they are known without importing anything; otherwise empty."""
+        """The allowed values; empty if they cannot be listed without an import."""
 
 
 @dataclass(frozen=True)
