@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Place, Truth, broken_axioms
-from maze_nca_gym.mazes.ghosts import has_known_axioms
+from maze_nca_gym.mazes.ghosts import Fixpoint, has_known_axioms
 from maze_nca_gym.mazes.levels import Tiles, to_text
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import Task, check_specification
 from maze_nca_gym.support.files import user_path, write_all
 
-from ..policies.guarantees import Verdict
+from ..policies.guarantees import StepBound, Verdict
 from .automaton import Automaton, NeverAtRest, scaled
 from .guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
 from .prover import PATIENCE, SAID, STATED, Lemma, Prover, fresh_context
@@ -70,6 +70,7 @@ class Proof:
         on: of which worlds it is, one of `prover.WORLDS`.
         worth: in terms of what it describes signals, if that is worth little; or why nothing was asked, as it never
             comes to rest although it says that it `settles`.
+        suffices: a bound with which the automaton is proven right, where its own, or none, is not enough for that.
     """
 
     automaton: Automaton
@@ -79,6 +80,7 @@ class Proof:
     specified: bool = False
     on: str = "grids"
     worth: str = ""
+    suffices: StepBound | None = None
 
     @property
     def holds(self) -> bool:
@@ -150,6 +152,8 @@ class Proof:
             parts.append(f"{pace}, with {len(self.automaton.helpers)} helper signals")
         if self.automaton.bound is not None and self.verdict != "right":
             parts.append(f"its bound is {self.basis}")
+        if self.suffices is not None:
+            parts.append(f"with the bound {self.suffices} it is proven right: state {self.suffices!r}")
         if self.stated:
             parts.append(f"this relies on {len(self.stated)} axioms that its author states, tried on small mazes")
         if self.automaton.invariant is not None:
@@ -243,7 +247,15 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
 
     automaton = find_automaton(automaton)
     with fresh_context():
-        return _proof_of(automaton, on) if automaton.slows is None else _slowed(automaton, automaton.slows, on)
+        if automaton.slows is not None:
+            return _slowed(automaton, automaton.slows, on)
+        proof, solve = _proof_of(automaton, on), automaton.problem.solve
+        if proof.verdict == "described" and isinstance(solve, Fixpoint):
+            # a round of a fixpoint switches something on, or is the last
+            enough = StepBound(constant=len(automaton.signals) + 1, per_tile=len(solve.rules))
+            if _proof_of(replace(automaton, bound=enough), on).verdict == "right":
+                proof = replace(proof, suffices=enough)
+        return proof
 
 
 def _proof_of(automaton: Automaton, on: str) -> Proof:

@@ -24,11 +24,11 @@ from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
 from maze_nca_gym.mazes.facts import Ghosts
-from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, is_free, reached
+from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, fixpoint, is_free, reached
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
-from maze_nca_gym.mazes.tasks import check_specification, find_task, register_task
+from maze_nca_gym.mazes.tasks import Task, check_specification, find_task, register_task
 from tests.own_tasks import own_tasks
 from tests.tables import for_each, some_and_all
 
@@ -332,6 +332,21 @@ def test_a_flood_is_right_within_as_many_iterations_as_tiles(forgotten):
     assert prove(replace(flood, bound=StepBound(constant=1, per_move=1))).verdict == "refuted"
     dry = {**flood.rules, Reached.WET: lambda see: see.tile(Tile.SOURCE) | around(see, Reached.WET)}
     assert prove(replace(flood, rules=dry, bound=StepBound(per_tile=2))).verdict == "refuted"
+
+
+def test_the_bound_that_would_suffice_is_named(forgotten):
+    def wet(see):
+        return see.tile(Tile.SOURCE) | (around(see, "WET") & ~see.tile(Tile.WALL))
+
+    register_task(Task(name="water", solve=fixpoint(WET=wet)))
+    late = {Lit.PATH: lambda see: see(Lit.LIT), Lit.LIT: lambda see: see(Lit.WET), Lit.WET: wet}
+    by_hand = Automaton("by-hand", "water", Lit, late)
+    proof = prove(by_hand)
+    assert proof.verdict == "described"
+    assert f"with the bound A + 4 it is proven right: state {proof.suffices!r}" in proof.words
+    assert prove(replace(by_hand, bound=proof.suffices)).verdict == "right"
+    dry = replace(by_hand, rules={**late, Lit.WET: lambda see: wet(see) & ~see.tile(Tile.TARGET)})
+    assert prove(dry).suffices is None
 
 
 def test_a_proof_names_the_axioms_that_it_used():
