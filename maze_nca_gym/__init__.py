@@ -80,7 +80,8 @@ def environment_id(task: str) -> str:
         for id, (its_task, _) in ENVIRONMENTS.items():
             if its_task == name:
                 return id
-    raise ValueError(f"no environment has the task {task!r}: see maze_nca_gym.register_environment")
+    call = f"register_environment({f'{task.title()}-v0'!r}, {task!r}, max_episode_steps=512)"
+    raise ValueError(f"no environment has the task {task!r}: give it one by maze_nca_gym.{call}")
 
 
 for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():

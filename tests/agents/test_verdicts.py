@@ -339,6 +339,7 @@ def test_the_bound_that_would_suffice_is_named(forgotten):
         return see.tile(Tile.SOURCE) | (around(see, "WET") & ~see.tile(Tile.WALL))
 
     register_task(Task(name="water", solve=fixpoint(WET=wet)))
+    assert prove("water").verdict == "right"  # grown by the task's name
     late = {Lit.PATH: lambda see: see(Lit.LIT), Lit.LIT: lambda see: see(Lit.WET), Lit.WET: wet}
     by_hand = Automaton("by-hand", "water", Lit, late)
     proof = prove(by_hand)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maze_nca_gym.mazes.families import FAMILIES, LEAST_SIZE
+from maze_nca_gym.mazes.ghosts import Fixpoint
 from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order, with_order
+from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import Above, Between, OneOf, check, check_known, check_options, to_json
 
@@ -86,7 +88,8 @@ class HintConfig:
 
 
 def find_automaton(automaton: str | Automaton, order: str | None = None) -> Automaton:
-    """Return an automaton: given itself, or by its name in `AUTOMATA` or as "module:NAME".
+    """Return an automaton: given itself, by its name in `AUTOMATA`, as "module:NAME", or `grown` by the name of a task
+    whose `solve` is a fixpoint.
 
     With an `order` of directions, it is returned in that order.
 
@@ -94,6 +97,7 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
         ValueError: an unknown name, no automaton, or no order of that automaton.
     """
     from ..automaton import Automaton
+    from ..growing import grown
     from ..registry import AUTOMATA  # here, as this builds all of them
 
     found: object = automaton
@@ -105,9 +109,10 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
             raise ValueError(f"the module {module!r} has no Automaton {name!r}")
         found = found if named == USUAL_ORDER else found.ordered(named)
     elif isinstance(automaton, str):
-        if automaton not in AUTOMATA:
-            raise ValueError(unknown_name("automaton", automaton, AUTOMATA, ", or module:NAME"))
-        found = AUTOMATA[automaton]
+        grows = [name for name, task in TASKS.items() if isinstance(task.solve, Fixpoint)]
+        if automaton not in AUTOMATA and automaton not in grows:
+            raise ValueError(unknown_name("automaton", automaton, [*AUTOMATA, *grows], ", or module:NAME"))
+        found = AUTOMATA[automaton] if automaton in AUTOMATA else grown(automaton)
     if not isinstance(found, Automaton):
         raise ValueError(f"an automaton is given by name, or as an Automaton, got {found!r}")
     return found if order is None else found.ordered(order)

@@ -80,8 +80,8 @@ def learn_automaton(
     >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
 
     Args:
-        automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name, or
-            module:NAME of one of your own. In Python also an `Automaton`.
+        automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name,
+            module:NAME of one of your own, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
         out: folder of the run.
         threads: number of CPU threads; another number can give other weights in the last digits.
         overwrite: delete the run in the folder, if there is one, and start a new one.
@@ -177,8 +177,8 @@ def compile_automaton(
     >>> model, certificate = compile_automaton("shortest-path")
 
     Args:
-        automaton: automaton to compile: shortest-path, shortest-path-healing, diameter, another registered name, or
-            module:NAME of one of your own. In Python also an `Automaton`.
+        automaton: automaton to compile: shortest-path, shortest-path-healing, diameter, another registered name,
+            module:NAME of one of your own, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
         order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
             left, down, right.
         out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and what each
