@@ -32,15 +32,8 @@ from maze_nca_gym.support.names import find, unknown_name
 
 from .figure_options import FIGURE_FORMATS, WIDTHS, FigureWidth
 
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-)
+_OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO
 COLOURS = (*_OKABE_ITO, "#882255", "#999933", "#332288", "#A0522D")
 """Okabe and Ito's colours, which the colour-blind can distinguish, and behind them four of Tol's and a brown."""
 INK, GREY = "#212529", "#6c757d"

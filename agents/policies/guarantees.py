@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.support.options import Between, check, check_options
 
 Verdict: TypeAlias = Literal["right", "described", "followed", "refuted"]
 """What is known by proof of an automaton, and of a network that follows it:
@@ -41,17 +42,14 @@ class StepBound:
         ValueError: a number that is negative or not finite, or all of them 0.
     """
 
-    constant: float = 0
-    per_move: float = 0
-    per_tile: float = 0
-    per_move_and_tile: float = 0
+    constant: Annotated[int | float, Between(0)] = 0
+    per_move: Annotated[int | float, Between(0)] = 0
+    per_tile: Annotated[int | float, Between(0)] = 0
+    per_move_and_tile: Annotated[int | float, Between(0)] = 0
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise ValueError(f"{name} of a bound must be a number of at least 0, got {value!r}")
-        if not any(asdict(self).values()):
-            raise ValueError("a bound must not be 0 on every maze")
+        check_options(self)
+        check(any(asdict(self).values()), "a bound must not be 0 on every maze")
 
     def __call__(self, n_tiles: int, n_moves: int) -> int:
         """Return the bound for A = `n_tiles` and L = `n_moves`, rounded up."""
@@ -90,31 +88,21 @@ class Guarantees:
 
     exact: bool = False
     bound: StepBound | None = None
-    n_iterations: int | None = None
+    n_iterations: Annotated[int | None, Between(1, 2**20)] = None
     needs_border: bool = False
     family: str | None = None
-    size: int | None = None
+    size: Annotated[int | None, Between(1, 2**15)] = None
     largest_count: StepBound | None = None
     also: Mapping[str, StepBound] = field(default_factory=dict)
     basis: str = ""
     verdict: Verdict | None = None
 
     def __post_init__(self) -> None:
-        for name in ("exact", "needs_border"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        for name, most in (("n_iterations", 2**20), ("size", 2**15)):
-            number = getattr(self, name)
-            if number is not None and (type(number) is not int or not 1 <= number <= most):
-                raise ValueError(f"{name} must be from 1 to {most:,} or None, got {number!r}")
-        if self.family is not None and (not isinstance(self.family, str) or not self.family):
-            raise ValueError(f"family must be the name of a family of levels or None, got {self.family!r}")
-        if self.exact and self.bound is None:
-            raise ValueError("an exact policy must state a bound of its iterations")
-        if self.exact and self.basis not in EARNED:
-            raise ValueError(f"an exact policy has a basis, {' or '.join(EARNED)}, got {self.basis!r}")
-        if self.verdict not in (None, *get_args(Verdict)):
-            raise ValueError(f"verdict must be {', '.join(get_args(Verdict))} or None, got {self.verdict!r}")
+        check_options(self)
+        check(self.family != "", "family must be the name of a family of levels or None, got ''")
+        check(self.bound is not None or not self.exact, "an exact policy must state a bound of its iterations")
+        is_earned = not self.exact or self.basis in EARNED
+        check(is_earned, f"an exact policy has a basis, {' or '.join(EARNED)}, got {self.basis!r}")
 
     @property
     def precise(self) -> bool:

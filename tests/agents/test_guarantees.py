@@ -120,18 +120,23 @@ class TestDrawings:
 
 NESTED = {"also": {"diameter": 3}}
 NO_JSON = ([], {"nice": True}, {"bound": 3}, {"largest_count": 0}, {"bound": {"per_year": 1}}, {"also": 3}, NESTED)
-NO_BOUNDS = ({"constant": -1}, {"per_move": float("nan")}, {"per_tile": "8"}, {})
+NO_BOUNDS = {
+    "constant must be at least 0": {"constant": -1},
+    "per_move must be at least 0": {"per_move": float("nan")},
+    "per_tile must be of type": {"per_tile": "8"},
+    "a bound must not be 0": {},
+}
 
 
 @for_each(
     ("make", "given", "message"),
     [
-        *((StepBound, bound, "bound") for bound in NO_BOUNDS),
-        (Guarantees, {"exact": 1}, "exact must be true or false"),
+        *((StepBound, bound, message) for message, bound in NO_BOUNDS.items()),
+        (Guarantees, {"exact": 1}, "exact must be of type bool"),
         (Guarantees, {"exact": True}, "must state a bound"),
         (Guarantees, {"n_iterations": 0}, "n_iterations must be from 1"),
-        (Guarantees, {"n_iterations": True}, "n_iterations must be from 1"),
-        (Guarantees, {"needs_border": "yes"}, "needs_border must be true or false"),
+        (Guarantees, {"n_iterations": True}, "n_iterations must be of type int"),
+        (Guarantees, {"needs_border": "yes"}, "needs_border must be of type bool"),
         *((Guarantees.from_json, {"content": values}, "must be a table of") for values in NO_JSON),
     ],
 )

@@ -235,7 +235,7 @@ def test_a_network_is_exact_only_if_its_automaton_is_right(tmp_path):
     assert (right.guarantees.exact, right.guarantees.basis, right.guarantees.verdict) == (True, "proven", "right")
     for given, message in [
         ({"exact": True, "bound": StepBound(1)}, "an exact policy has a basis, proven or argued and tested, got ''"),
-        ({"verdict": "exact"}, "verdict must be right, described, followed, refuted or None, got 'exact'"),
+        ({"verdict": "exact"}, "'followed', 'refuted'] | None, got 'exact'"),
     ]:
         refused(message, Guarantees, **given)
 
