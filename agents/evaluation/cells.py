@@ -95,7 +95,7 @@ class Result:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The description of the set, and what was measured besides."""
+        """The description of the set, and all further measurements."""
         return {
             "set": dict(self.levels),
             "curve": [asdict(point) for point in self.evaluation.curve],

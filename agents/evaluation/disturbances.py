@@ -106,7 +106,7 @@ def edits_of(task: Task) -> dict[str, Edit]:
 def edit_levels(
     name: str, task: Task, tiles: Tiles, targets: NDArray[np.bool_], first: int
 ) -> tuple[NDArray[np.intp], Tiles]:
-    """Edit each level if possible; return the (n,) indices of those that could be edited, and these, (n, H, W).
+    """Edit each level where possible; return the (n,) indices of the edited levels, and these levels, (n, H, W).
 
     Args:
         name: one of `EDITS`.

@@ -197,7 +197,7 @@ def fraction_axis(axes: Axes) -> None:
 
 
 def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
-    """Make the horizontal axis one of sizes, logarithmic, with a tick at each of them."""
+    """Make the horizontal axis logarithmic, with a tick at each size."""
     axes.set(xlabel="size", xscale="log")
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -234,7 +234,7 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None, title: st
 
 
 def wrapped(text: str, inches: float, size: float | None = None) -> str:
-    """Return a text in lines that are surely no wider than that, in letters of a size, by default the usual one."""
+    """Wrap a text to lines of at most a width in inches, in a font size, by default that of the figure."""
     return "\n".join(wrap(text, max(8, int(inches * 72 / (0.62 * (size or mpl.rcParams["font.size"]))))))
 
 

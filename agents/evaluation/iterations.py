@@ -65,7 +65,7 @@ def keep_iterations(
     policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
     families: Sequence[str],
 ) -> None:
-    """Find the number of iterations of policies and keep it in them, and in the model files from which they are.
+    """Find the best number of iterations for each policy; store it in the policy, and in the model file it came from.
 
     Args:
         found: the policies by name.

@@ -55,11 +55,11 @@ class ResultRow(Protocol):
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """Heading -> what a table shows before the numbers."""
+        """The cells that a table shows before the numbers, by heading."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Name -> value of each fact that a record has before its numbers, JSON-serialisable; options are a mapping."""
+        """The facts that a record has before its numbers, by name, JSON-serialisable; options are a mapping."""
 
     @property
     def cells(self) -> Mapping[str, Number]:
@@ -67,7 +67,7 @@ class ResultRow(Protocol):
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """Name -> value of what only the JSON file has, after the numbers."""
+        """Facts by name that only the JSON file has, after the numbers."""
 
 
 def row_in_words(row: ResultRow) -> str:
@@ -123,7 +123,7 @@ class Results(Tabular, Sequence[R]):
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that the JSON file has, whose numbers are fractions or tiles."""
+        """Return the content of the JSON file, whose numbers are fractions or tiles."""
         measures = [{name: number.parts() for name, number in row.cells.items()} for row in self.rows]
         rows = [{**row.facts, "measures": own, **row.details} for row, own in zip(self.rows, measures, strict=True)]
         return {"versions": versions(), "rows": rows}
@@ -176,7 +176,7 @@ class Pooled:
     def of(
         cls, measure: str, values: Mapping[int | str, float], published: tuple[float, float] | None = None
     ) -> Pooled:
-        """Return what some values are together; their interval is cut to the range of the measurement."""
+        """Pool values by seed; the interval of their mean is cut to the range of the measurement."""
         found = list(values.values())
         least, most = -np.inf if measure.endswith(SIGNED) else 0.0, np.inf if measure.endswith(IN_TILES) else 1.0
         # np.clip keeps a NaN, which Python's max and min would turn into an end of the range
@@ -272,7 +272,7 @@ class SweepRow:
 
     @property
     def cells(self) -> dict[str, Pooled]:
-        """Measurement -> its values over seeds."""
+        """The values over seeds, by measurement."""
         return {name: self.cell(name) for name in self.measures}
 
     @property
@@ -355,7 +355,7 @@ class Effect:
 def find_effects(
     rows: Sequence[SweepRow], comparisons: Sequence[tuple[str, Any, Any]] | None = None, where: str = ""
 ) -> list[Effect]:
-    """Return the effects of options, where there are pairs of rows of a section that differ in the option alone.
+    """Return the effect of each option, from pairs of rows in one section that differ in this option alone.
 
     Args:
         rows: the rows.
@@ -481,7 +481,7 @@ class SweepResults(Results[SweepRow]):
         return made
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that the JSON file has, whose numbers are fractions or tiles: facts, rows and effects."""
+        """Return the content of the JSON file, whose numbers are fractions or tiles: facts, rows and effects."""
         return {**self.facts, **super().to_json(), "effects": [asdict(effect) for effect in self.effects]}
 
     def markdown(self) -> str:

@@ -68,7 +68,7 @@ class EvaluationResults(Results[Result]):
         return self.write(folder, {CSV: self.csv()})
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that the JSON file has: configuration, rows, results that are missing, and the time."""
+        """Return the content of the JSON file: configuration, rows, results that are missing, and the time."""
         missing = [{"policy": policy, "levels": name} for policy, name in self.missing]
         return {
             "configuration": self.configuration,

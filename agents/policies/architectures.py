@@ -40,7 +40,7 @@ class NCAOptions:
     symmetric: bool = False
     """The four neighbours of a tile have the same weights; needs cut corners and a kernel of side 3."""
     n_frozen: Annotated[int, Between(0)] = 0
-    """Number of last channels that are those of the network in start_from, and stay so: their weights are not trained,
+    """Number of last channels that come from the network in start_from, and stay so: their weights are not trained,
     and no other channel feeds into them. Needs shared weights, without max_pool or symmetric."""
     n_maxima: Annotated[int, Between(1)] = 1
     """How many channels before the last `max_pool` makes maxima over the map; others than 1 only after the ReLU."""

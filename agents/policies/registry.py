@@ -157,7 +157,7 @@ def split_prefix(name: str) -> tuple[str, str]:
 
 
 def find_policy(name: str) -> PolicyInfo:
-    """Return the row of a policy, made for the purpose if the policy is a model file or a class of your own.
+    """Return a policy's row of the table; for a model file or a class of your own, a row is made.
 
     Args:
         name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
@@ -299,7 +299,7 @@ def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:
 
 
 def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
-    """Check that a mapping has names for what is of some types.
+    """Check that a mapping's keys are names, and its values of some types.
 
     Raises:
         ValueError: another name or type; the message has the first.
@@ -311,7 +311,7 @@ def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
 
 
 def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
-    """Return what texts of the form NAME=WHAT name, by NAME; a text without a NAME is its own.
+    """Split texts of the form NAME=WHAT into a table from NAME to WHAT; a text without = is both.
 
     The text is not split if it is a file or has a slash before the "=": sweeps make folders such as "lr=0.1".
 
@@ -336,7 +336,7 @@ def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
 
 
 def import_own(name: str, who: str) -> ModuleType:
-    """Import a module that a user names, to which all that is registered meanwhile is credited.
+    """Import a module that a user names; whatever is registered meanwhile is recorded as coming from it.
 
     Args:
         name: the module's full name.

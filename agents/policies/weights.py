@@ -163,7 +163,7 @@ def arguments_of(model: type[Policy]) -> tuple[str, ...]:
 
 
 def made_again(model: Policy) -> Policy:
-    """Return what a model's `arguments` make, as a file keeps them, without memory for its weights.
+    """Make a model again from its `arguments`, as a file would store them, without memory for its weights.
 
     Raises:
         ValueError: it has no `arguments`, no file can keep them, or they make another model: of another task, with
@@ -194,8 +194,8 @@ def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
 
 
 def constructed(make: Callable[..., AnyPolicy], arguments: Mapping[str, Any], device: str = "cpu") -> AnyPolicy:
-    """Return the policy that a class or function makes, on a device and in float32 where it did not choose another
-    device or precision, whatever PyTorch's defaults are."""
+    """Return the policy that a class or function makes, on a device and in float32, whatever PyTorch's defaults are,
+    unless it chooses another device or precision itself."""
     with torch.device(device):
         made, usual = make(**arguments), torch.get_default_dtype()
     if usual != torch.float32 and isinstance(made, Policy):

@@ -48,8 +48,8 @@ _PREFERRED: ContextVar[tuple[Engine, ...]] = ContextVar("_PREFERRED", default=()
 
 
 def engine_for(policy: Policy, maze: Tensor, state: Tensor | None = None) -> Engine:
-    """Return the first engine that supports a policy on (B, T, H, W) mazes, from a state or from zeros: of those that
-    blocks prefer, then of `ENGINES`."""
+    """Return the first engine that supports a policy on (B, T, H, W) mazes, from a state or from zeros: engines that
+    a surrounding `preferring` names come first, then `ENGINES`."""
     return next(engine for engine in (*_PREFERRED.get(), *ENGINES) if engine.supports(policy, maze, state))
 
 

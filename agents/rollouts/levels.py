@@ -153,7 +153,7 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
 
 
 def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Task = SHORTEST_PATH) -> LevelSet:
-    """Return the first `n` levels of a set, or all; drawings have the letters of `task`, and test sets are of it.
+    """Return the first `n` levels of a set, or all; `task` gives the letters of drawings, and the task of test sets.
 
     Raises:
         ValueError: no such levels, or fewer than `n`.

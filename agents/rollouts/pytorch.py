@@ -141,7 +141,7 @@ class _GrowthLimit:
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """Make torch use `n` threads within the block or the function, and then as many as before, in this thread alone.
+    """Let torch use `n` threads within the block or the function, in this thread alone; restore the number at its end.
 
     On small maps a second thread gains little. On a CPU shared with other programs threads wait for each other, which
     makes them many times slower.
@@ -156,8 +156,8 @@ def threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def learning_on(n: int) -> Iterator[None]:
-    """Let operators learn on `n` threads within the block: with gradients, and with new tensors on the CPU, whatever
-    others have set."""
+    """Prepare torch for learning within the block: `n` threads, gradients, and new tensors on the CPU, whatever the
+    caller has set."""
     # where it is the default anyway, naming a device slows every operator
     on_cpu = nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
     with threads(n), torch.inference_mode(False), torch.enable_grad(), on_cpu:

@@ -57,7 +57,7 @@ def solve(
     """Run a policy on many levels, each until it is solved; write the results and a picture of one episode.
 
     A level is solved when the path is optimal at some iteration; `evaluate` scores after a fixed number of iterations.
-    Levels are fresh ones of a generator, those that the policy is meant for by default, or those of a set.
+    Levels come from a set, or fresh from a generator, by default of the kind that the policy is meant for.
 
     >>> solve("nca-shortest-path", n=100, generator="perfect", size=31).metrics["solved"]
 

@@ -108,7 +108,7 @@ def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
 
 
 def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the columns of `score_table`, whose arguments it has, and then `ERROR` and `LENGTH`, (B, 6) float64."""
+    """Return the columns of `score_table` for the same arguments, then `ERROR` and `LENGTH`, (B, 6) float64."""
     table, wanted = score_table(policy, levels, path), levels.wanted
     return np.column_stack([table, squared_errors(path, wanted), lengths_of(wanted)])
 

@@ -42,7 +42,7 @@ def turn(x: Tensor, orientation: int) -> Tensor:
 
 
 def turn_back(x: Tensor, orientation: int) -> Tensor:
-    """Return the maps of which `turn` made these."""
+    """Undo `turn`: return the maps in their own orientation."""
     x = x.flip(_flipped(orientation))
     return x.transpose(-1, -2) if orientation & 4 else x
 
@@ -96,17 +96,17 @@ class Symmetrised(Policy):
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
-        """The given policy's, but for the passes."""
+        """The engine hints of the policy within, with eight times its passes."""
         return replace(self.policy.engine_hints, passes=_N)
 
     @property
     def default_steps(self) -> int:
-        """Number of weights of the policy that runs in eight orientations."""
+        """The number of iterations that the policy within is meant for."""
         return self.policy.default_steps
 
     @property
     def n_weights(self) -> int:
-        """The given policy's."""
+        """Number of weights of the policy within."""
         return self.policy.n_weights
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

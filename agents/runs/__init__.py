@@ -60,8 +60,8 @@ __all__ = [
 
 
 def recorded(*calls: Call) -> str:
-    """Return the command that makes the run of a call again, which imports the modules that register its names; of
-    several calls, one after the other.
+    """Return the command that repeats the run of a call, with --import for the modules that register its names; for
+    several calls, their commands in order.
 
     If there is no such command, the text is a comment that says what none can name.
     """
@@ -93,7 +93,7 @@ def own_modules() -> tuple[str, ...]:
 
 
 def unimportable() -> list[str]:
-    """Return what is registered here and no other process can import, such as "model Mine" of a notebook."""
+    """Return what was registered here but cannot be imported elsewhere, such as "model Mine" of a notebook."""
     return [] if _script() else Registry.modules().get("__main__", [])
 
 

@@ -295,7 +295,7 @@ class _SlurmQueue:
         self.cancel([_said("sbatch", "--hold", "--parsable", text=script).split(";")[0].strip()])
 
     def cancel(self, job_ids: Iterable[str]) -> None:
-        """Cancel those of some jobs that have not ended."""
+        """Cancel jobs, except any that have ended."""
         ids = list(job_ids)
         if ids:
             subprocess.run(["scancel", "--quiet", *ids], check=False, capture_output=True)

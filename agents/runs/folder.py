@@ -144,7 +144,7 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run that was found is finished, and this one asks for no more."""
+        """Whether the folder's run is finished, and this one asks for no more."""
         return self.found is not None and bool(self.found.get("finished")) and not self.continues
 
     def _present(self) -> list[Path]:

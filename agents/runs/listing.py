@@ -45,7 +45,7 @@ def list_runs(
 ) -> Table:
     """List the runs in a folder and in those within it, a line each: the options in which they differ, and scores.
 
-    The scores are what a sweep has measured of a run, else those of its last validation. The config.json of a run has
+    The scores are what a sweep has measured of a run, else what its last validation has. The config.json of a run has
     all that it takes to make it again: the command, the whole configuration with its seed, and versions of packages.
     A run whose files cannot be read is listed as damaged, with the reason.
 

@@ -50,7 +50,7 @@ class EvolvingLevels:
 
     @classmethod
     def start(cls, config: TrainingConfig) -> EvolvingLevels:
-        """Return a population of the run's fixed training set, or without one of as many fresh levels as it holds.
+        """Return the first population: the run's fixed training set or, without one, fresh levels that fill it.
 
         Their regret is the regret of an empty path: an untrained model draws hardly anything better.
 
@@ -63,7 +63,7 @@ class EvolvingLevels:
         return cls(population)
 
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> tuple[NDArray[np.int64], Batch]:
-        """Return the (M,) indices of drawn members, and the levels of an update: these members, then the newcomers."""
+        """Draw members; return their (M,) indices, and the levels of an update: the members, then the newcomers."""
         with self._timed():
             rng = rng_for(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))
@@ -95,7 +95,7 @@ class EvolvingLevels:
             self.regret += float(measured[:, 0].mean() / whole)
 
     def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
-        """Let offspring compete with the members, if it is time and the model does well on those.
+        """Let offspring compete with the members, if a round is due and the model does well on the members.
 
         Args:
             model: the model after the update.

@@ -30,7 +30,7 @@ Report: TypeAlias = Callable[[Line, Policy | None], object]
 
 The metrics are `update`, `seconds` (of training), `loss` (mean since the last line), `learning_rate` and
 `levels_per_second`. After a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on held-out levels.
-Where levels evolve also those of `LevelPopulation.statistics`, such as `mean_solution_length`, with `n_rounds` of
+Where levels evolve also all of `LevelPopulation.statistics`, such as `mean_solution_length`, with `n_rounds` of
 offspring so far and `evolution_seconds`, their part of `seconds`.
 """
 

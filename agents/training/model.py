@@ -22,7 +22,7 @@ def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
     """Make a model that has shapes but no memory for its weights.
 
     Raises:
-        ValueError: an argument that its constructor refuses, or one of those that training gives and it does not take.
+        ValueError: an argument that its constructor refuses, or one that training gives and it does not take.
     """
     model = model_class(config.model)
     lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(model)]

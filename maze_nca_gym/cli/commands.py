@@ -38,7 +38,7 @@ class Command:
 
     @property
     def about(self) -> str:
-        """What it does: the paragraphs of the docstrings before their sections, without examples."""
+        """What the command does: the paragraphs of its docstrings before their sections, without examples."""
         functions = [each for each in (self.function, self.run) if each is not None]
         paragraphs = [text for each in functions for text in (inspect.getdoc(each) or "").split("\n\n")]
         return "\n\n".join(text for text in paragraphs if not text.startswith((">>>", "Args:", "Returns:", "Raises:")))

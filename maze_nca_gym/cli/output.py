@@ -26,8 +26,8 @@ class JobError(Exception):
 
 @contextmanager
 def writable_streams() -> Iterator[None]:
-    """Let all text be printed within the block: what stdout cannot encode as escapes, and nowhere what goes to a stream
-    that the process began without."""
+    """Make every print within the block succeed: characters that stdout cannot encode become escapes, and text for a
+    stream that the process began without is dropped."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
             pass  # or the next file that is opened gets the number, and what native code prints
@@ -96,7 +96,7 @@ def importing_from_here() -> Iterator[None]:
 
 @contextmanager
 def one_command() -> Iterator[dict[Path, None]]:
-    """Forget what modules were named when the block, which is one command, ends; yield the files written so far."""
+    """Run one command in the block: yield the files written so far; at its end forget the modules that it named."""
     named, written = NAMED.set(()), WRITTEN.set({})
     try:
         yield WRITTEN.get()

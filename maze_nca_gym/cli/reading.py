@@ -36,7 +36,7 @@ T = TypeVar("T")
 def split_words(
     options: Mapping[str, Option], words: Sequence[str], prog: str
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the words that are given for each option, by its name, and messages about all that is wrong.
+    """Sort the words of a command line by option; return them by its name, and a message for each mistake.
 
     A switch is typed alone, with its value, or as --no-NAME; an option of several values takes all words up to the next
     option. Of an option that is given twice, the last counts. One that is not known takes all words up to the next
@@ -94,7 +94,7 @@ def split_words(
 
 
 def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) -> dict[str, Any]:
-    """Return the values that are given, by the names of the options; see `split_words`.
+    """Return the values that a command line gives, by the names of the options; see `split_words`.
 
     Raises:
         ValueError: an unknown option, a missing one, or a bad value.
@@ -109,7 +109,7 @@ def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) 
 
 
 def read_option(option: Option, words: Sequence[str]) -> Any:
-    """Return the value of an option that words give, checked.
+    """Convert the words of an option to its value, and check it.
 
     Raises:
         ValueError: they are no value of its type, or one that is not allowed.
@@ -161,7 +161,7 @@ def _word(word: str, kinds: Sequence[Any]) -> Any:
 
 
 def filled(text: str, first: str = "", others: str = "") -> str:
-    """Return a text in lines of at most 100 columns, the first and the others with what they begin with."""
+    """Wrap a text to at most 100 columns, with one prefix for the first line and another for the rest."""
     width = min(100, shutil.get_terminal_size().columns)
     return fill(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 

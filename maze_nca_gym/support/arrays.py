@@ -17,7 +17,7 @@ def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
 
 
 def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Return what a user passes as an array, (...) of any dtype or of the one asked for.
+    """Convert what a user passes to an array, (...) of its own dtype or a given one.
 
     Raises:
         ValueError: it cannot be an array, such as a tensor that requires a gradient, is sparse or has no values; or it

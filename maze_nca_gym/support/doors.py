@@ -42,7 +42,7 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 @cache
 def imports(module: str) -> Mapping[str, tuple[str, str]]:
-    """Return what the top of a module imports by name, for type checkers too: name -> its module, its name there.
+    """Return the names that the top of a module imports, for type checkers too: name -> its module, its name there.
 
     Read from the code, which is there without sources too.
     """

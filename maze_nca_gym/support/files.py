@@ -38,7 +38,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 
 
 def user_path(path: str | Path) -> Path:
-    """Return a path that a user gives, in which ~ is the home folder, as in a shell."""
+    """Expand ~ to the home folder in a path that a user gives, as a shell does."""
     return Path(os.path.expanduser(path))
 
 

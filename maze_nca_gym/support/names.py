@@ -56,7 +56,7 @@ def printable(text: str) -> str:
 
 
 def find(kind: str, name: str, table: Mapping[str, T]) -> T:
-    """Return what a table has under a name.
+    """Return the entry of a table with a name.
 
     Raises:
         ValueError: an unknown name; the message lists the known ones.
@@ -115,7 +115,7 @@ def is_integer(value: Any, least: int) -> bool:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Check what is either on or off.
+    """Check a value that is either on or off.
 
     Raises:
         ValueError: neither True nor False, of Python or NumPy: the text "no" would be on.

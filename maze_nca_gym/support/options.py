@@ -353,11 +353,11 @@ class Call(NamedTuple):
         return dict(own) if further is None else {**own, **further.options_of(self.given), **own}
 
     def changed(self, leave_out: Collection[str] = (), **others: Any) -> Call:
-        """Return the call with what differs from the defaults alone, but for some names.
+        """Return the call with only those values that differ from the defaults.
 
         Args:
-            leave_out: the names.
-            others: values by name in place of those that were given.
+            leave_out: names to leave out.
+            others: values by name that replace the given ones.
         """
         given, found = {**self.given, **others}, dict[str, Any]()
         for name, option in self.options.items():
@@ -405,8 +405,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
-    """Return the options of all kinds of something, such as generators; each default in words names the kinds that have
-    it.
+    """Merge the options of several kinds of something, such as generators; the help states each default with the kinds
+    that have it.
 
     Args:
         kinds: for each kind, its options by name.
@@ -511,7 +511,7 @@ def with_values(part: R, values: Mapping[str, Any]) -> R:
 
 
 def to_json(values: Any) -> Any:
-    """Return a value, or a dataclass or mapping of values, as what the json module writes."""
+    """Convert a value, or a dataclass or mapping of values, to what the json module can write."""
     if is_dataclass(values):
         return {field.name: to_json(getattr(values, field.name)) for field in fields(values)}
     if isinstance(values, Mapping):

@@ -86,7 +86,7 @@ def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Return what `judge` does, for tokens; an exact answer has every token right, walls and free tiles included.
+    """Judge answers in tokens as `judge` does; an exact one has every token right, walls and free tiles included.
 
     Args:
         tiles: (N, H, W) uint8, solvable.

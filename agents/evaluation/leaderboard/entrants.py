@@ -34,7 +34,7 @@ from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Measured
 def find_entrants(
     given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
 ) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
-    """Return what to measure, policies or files of predictions by name, and what each learned from (`learned_from`).
+    """Return the policies and files of predictions to measure, by name, and what each learned from (`learned_from`).
 
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.

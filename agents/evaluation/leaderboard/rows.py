@@ -50,7 +50,7 @@ class Printable:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What the rows of policies and the published ones have in common.
+    """The fields that measured and published rows share.
 
     Attributes:
         set: name of the benchmark set.
@@ -217,7 +217,7 @@ class Standing:
         return isinstance(self.entry, Measured)
 
     def text(self, score: str) -> tuple[str, str]:
-        """Return the percentage of a score and its spread, as texts; empty without it."""
+        """Return the percentage of a score and its spread, as texts; both are empty where the row has no such score."""
         digits = ".1f" if self.is_ours else "g"
         return (f"{self.values[score]:{digits}}", self.spreads[score]) if score in self.values else ("", "")
 

@@ -55,7 +55,7 @@ class TileGraphs(NamedTuple):
 
     @classmethod
     def of(cls, maze: Tensor, traversable_only: bool) -> TileGraphs:
-        """Make the graphs of (B, T, H, W) one-hot mazes: of all tiles, or of those that are no walls."""
+        """Make the graphs of (B, T, H, W) one-hot mazes; their nodes are all tiles, or all but walls."""
         wall = maze[:, Tile.WALL] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         nodes = is_node.flatten().nonzero()[:, 0]
@@ -95,7 +95,7 @@ class TileMaps(NamedTuple):
 
     @classmethod
     def of(cls, maze: Tensor, traversable_only: bool) -> TileMaps:
-        """Make the maps of (B, T, H, W) one-hot mazes: of all tiles, or of those that are no walls."""
+        """Make the maps of (B, T, H, W) one-hot mazes; nodes are all tiles, or all but walls."""
         wall = maze[:, Tile.WALL : Tile.WALL + 1] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         there = around(is_node) & is_node[..., None]

@@ -59,7 +59,7 @@ class Residual(nn.Module):
 
 
 class Iterated(nn.Module):
-    """A few iterations of another policy, whose channels the state keeps behind the path that is drawn."""
+    """A few iterations of another policy, whose channels follow the path in the state."""
 
     def __init__(self, network: Policy, n_iterations: int) -> None:
         super().__init__()
