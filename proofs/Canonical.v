@@ -4,7 +4,7 @@ Require Import Mazes ShortestPath.
 
 Section Solutions.
   Context (o : order) (w : world) (am : automaton).
-  Hypotheses (same : forall g see tile, eval (rule am g) see tile = by_hand o see tile g) (unpooled : pooled am = None).
+  Hypotheses (same : forall g see tile, eval (rule am g) see tile = by_hand o see tile g) (unpooled : pooled am = []).
   Notation node := (node w).
   Notation walk := (walk o w).
   Notation distance := (distance o w).

@@ -15,10 +15,10 @@ Definition order_in (l : list dir) (h : forall p, way_in l (back_in l p) = opp (
   Order (way_in l) (back_in l) h.
 
 (** What is checked of an entry of the package. *)
-Definition checked (e : entry) : Prop := exists o, is_order o (directions e) /\ pooled (its_rules e) = None /\
+Definition checked (e : entry) : Prop := exists o, is_order o (directions e) /\ pooled (its_rules e) = [] /\
   (forall g see tile, eval (rule (its_rules e) g) see tile = by_hand o see tile g) /\
   follows (its_network e) (its_parts e) (its_rules e) [facts o] = true /\
-  small (its_network e) (its_parts e) = true /\ pooling (its_network e) = false /\ nth_error (its_parts e) PATH = Some (Single 0).
+  small (its_network e) (its_parts e) = true /\ pooling (its_network e) = 0%nat /\ nth_error (its_parts e) PATH = Some (Single 0).
 
 Ltac check_entry :=
   match goal with |- checked (Entry ?l _ _ _) => exists (order_in l ltac:(intros []; reflexivity)) end;

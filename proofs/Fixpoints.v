@@ -48,12 +48,24 @@ Proof.
 Qed.
 Section Fixpoints.
   Context (w : world) (a : automaton) (tiles : list (node w)).
-  Hypotheses (unpooled : pooled a = None) (grows : growing a = true) (every : forall x, In x tiles).
+  Hypotheses (pooling : pools w) (grows : growing a = true) (every : forall x, In x tiles).
   Notation after := (run w a).
-  Lemma after_next t x g : after (S t) x g = eval (rule a g) (see w (after t) x) (tile w x).
-  Proof. cbn [run]; unfold is_pooled; rewrite unpooled; reflexivity. Qed.
+  (** A rule is true at a tile, or somewhere if the signal is pooled. *)
+  Definition shows (s : state w) (x : node w) (g : nat) (y : node w) : Prop :=
+    (is_pooled a g = true \/ y = x) /\ eval (rule a g) (see w s y) (tile w y) = true.
+  Lemma step_iff s x g : step w a s x g = true <-> exists y, shows s x g y.
+  Proof.
+    unfold step, shows; destruct (is_pooled a g); [rewrite anywhere_iff by exact pooling | ]; split.
+    - intros (y & H); eauto.
+    - intros (y & _ & H); eauto.
+    - eauto.
+    - intros (y & [E|E] & H); [discriminate E | subst y; exact H].
+  Qed.
   Lemma no_such_rule t x g : length (rules a) <= g -> after t x g = false.
-  Proof. intro H; destruct t; [reflexivity|]; rewrite after_next; unfold rule; rewrite nth_overflow by exact H; reflexivity. Qed.
+  Proof.
+    intro H; destruct t; [reflexivity|]; apply not_true_is_false; cbn [run]; rewrite step_iff; intros (y & _ & Hy).
+    unfold rule in Hy; rewrite nth_overflow in Hy by exact H; discriminate Hy.
+  Qed.
   Lemma rule_positive g : monotone a = true -> positive true (rule a g) = true.
   Proof.
     unfold monotone, rule; intro H; destruct (Nat.lt_ge_cases g (length (rules a))) as [Hg|Hg]; [|rewrite nth_overflow by exact Hg; reflexivity].
@@ -62,24 +74,29 @@ Section Fixpoints.
   Lemma see_grows (s s' : state w) x : (forall y h, s y h = true -> s' y h = true) ->
     forall t g, see w s x t g = true -> see w s' x t g = true.
   Proof. intros H t g; unfold see; destruct (at_tap w t x); [apply H | trivial]. Qed.
+  Lemma step_grows (s s' : state w) x g : monotone a = true -> (forall y h, s y h = true -> s' y h = true) ->
+    step w a s x g = true -> step w a s' x g = true.
+  Proof.
+    intros Hm H; rewrite !step_iff; intros (y & Hy & He); exists y; split; [exact Hy|].
+    exact (eval_grows _ _ _ _ (see_grows _ _ y H) true (rule_positive g Hm) He).
+  Qed.
   Lemma after_grows t x g : after t x g = true -> after (S t) x g = true.
   Proof.
     unfold growing in grows; apply orb_prop in grows as [Hm|Hs].
-    - revert x g; induction t as [|t IH]; intros x g; [discriminate|]; rewrite !(after_next _ x g).
-      apply (eval_grows _ _ _ _ (see_grows _ _ x IH) true (rule_positive g Hm)).
+    - revert x g; induction t as [|t IH]; intros x g; [discriminate | apply step_grows; assumption].
     - intro H; destruct (Nat.lt_ge_cases g (length (rules a))) as [Hg|Hg]; [|rewrite no_such_rule in H by exact Hg; discriminate].
-      rewrite forallb_forall in Hs; assert (Hi : In g (seq 0 (length (rules a)))) by (apply in_seq; lia); specialize (Hs g Hi); rewrite after_next.
+      rewrite forallb_forall in Hs; assert (Hi : In g (seq 0 (length (rules a)))) by (apply in_seq; lia); specialize (Hs g Hi).
+      cbn [run]; rewrite step_iff; exists x; split; [auto|].
       destruct (rule a g) as [| | |[h []| | | | |] f| |]; try discriminate; apply Nat.eqb_eq in Hs; subst h.
       cbn; unfold see; cbn; rewrite H; reflexivity.
   Qed.
   Lemma after_le s t x g : s <= t -> after s x g = true -> after t x g = true.
   Proof. induction 1; auto using after_grows. Qed.
   (** What comes on is on in every state that the rules are satisfied by. *)
-  Definition closed_state (s : state w) : Prop := forall x g, eval (rule a g) (see w s x) (tile w x) = true -> s x g = true.
+  Definition closed_state (s : state w) : Prop := forall x g, step w a s x g = true -> s x g = true.
   Lemma after_least t x g s : monotone a = true -> closed_state s -> after t x g = true -> s x g = true.
   Proof.
-    intros Hm Hs; revert x g; induction t as [|t IH]; intros x g; [discriminate|]; rewrite after_next; intro H; apply Hs.
-    exact (eval_grows _ _ _ _ (see_grows _ _ x IH) true (rule_positive g Hm) H).
+    intros Hm Hs; revert x g; induction t as [|t IH]; intros x g; [discriminate|]; intro H; apply Hs; exact (step_grows _ _ x g Hm IH H).
   Qed.
   Definition pairs := list_prod tiles (seq 0 (length (rules a))).
   Definition count (t : nat) : nat := length (filter (fun '(x, g) => after t x g) pairs).
@@ -92,11 +109,15 @@ Section Fixpoints.
     destruct (Nat.lt_ge_cases g (length (rules a))) as [Hg|Hg]; [|rewrite !no_such_rule by exact Hg; reflexivity].
     symmetry; apply (H (x, g)), in_prod; [apply every | apply in_seq; lia].
   Qed.
+  Lemma step_same (s s' : state w) x g : (forall y h, s y h = s' y h) -> step w a s x g = step w a s' x g.
+  Proof.
+    intro H; apply eq_true_iff_eq; rewrite !step_iff; unfold shows; split; intros (y & Hy & He); exists y; (split; [exact Hy|]); rewrite <- He;
+      apply eval_same; try reflexivity; intros tap h; unfold see; destruct (at_tap w tap y); auto.
+  Qed.
   Lemma still_for_good s t x g : still s -> s <= t -> after t x g = after s x g.
   Proof.
     intros Hs Ht; revert x g; induction Ht as [|t Ht IH]; intros x g; [reflexivity|].
-    rewrite <- (Hs x g), !after_next; apply eval_same; [|reflexivity].
-    intros tap h; unfold see; destruct (at_tap w tap x); [apply IH | reflexivity].
+    rewrite <- (Hs x g); apply step_same, IH.
   Qed.
   Lemma counts t : t <= count t \/ exists s, s < t /\ still s.
   Proof.
@@ -114,8 +135,7 @@ Section Fixpoints.
   Definition fixed (x : node w) (g : nat) : bool := after rounds x g.
   Theorem fixed_is_least x g : monotone a = true -> fixed x g = true <-> forall s, closed_state s -> s x g = true.
   Proof.
-    intro Hm; split; [intros H s Hs; exact (after_least _ _ _ _ Hm Hs H)|]; intro H; apply H; intros y h Hy; apply (settled (S rounds)).
-    rewrite after_next; exact Hy.
+    intro Hm; split; [intros H s Hs; exact (after_least _ _ _ _ Hm Hs H)|]; intro H; apply H; intros y h Hy; exact (settled (S rounds) y h Hy).
   Qed.
   Local Open Scope Z_scope.
   Definition stage (x : node w) (g : nat) : Z :=
@@ -130,6 +150,21 @@ Section Fixpoints.
   Lemma stage_least x g : fixed x g = true -> 0 <= stage x g.
   Proof.
     intro H; pose proof (stage_spec 0 x g) as E; rewrite H in E; cbn [run andb] in E; symmetry in E; apply Z.ltb_ge in E; exact E.
+  Qed.
+  (** A pooled relation is the same everywhere, and a tile shows why it comes on. *)
+  Lemma pooled_same t x y g : is_pooled a g = true -> after t x g = after t y g.
+  Proof. intro H; destruct t; [reflexivity|]; cbn [run]; unfold step; rewrite H; reflexivity. Qed.
+  Lemma first_on_same f f' n : (forall t, f t = f' t) -> first_on f n = first_on f' n.
+  Proof. intro H; induction n as [|n IH]; cbn; [reflexivity | rewrite H, IH; reflexivity]. Qed.
+  Lemma stage_same x y g : is_pooled a g = true -> stage x g = stage y g.
+  Proof.
+    intro H; unfold stage, fixed; rewrite (pooled_same rounds x y g H), (first_on_same _ (fun t => after t y g)); [reflexivity|].
+    intro t; apply pooled_same, H.
+  Qed.
+  Lemma shown_somewhere x g : fixed x g = true -> exists y, shows (after (Z.to_nat (stage x g))) x g y.
+  Proof.
+    intro H; apply step_iff; change (after (S (Z.to_nat (stage x g))) x g = true); rewrite stage_spec, H; apply Z.ltb_lt.
+    pose proof (stage_least x g H); lia.
   Qed.
   Lemma stage_few x g : fixed x g = true -> stage x g < Z.of_nat (count rounds).
   Proof.

@@ -53,7 +53,7 @@ End Floats.
 Definition ceiling (n : network) (parts : list part) (c : nat) : Z :=
   match terms_of n parts (weights_of n c) with Some ts => Z.max 0 (nth c (biases n) 0 + most_of ts) | None => 0 end.
 Definition most (n : network) (parts : list part) (c : nat) : Z :=
-  if pooling n && (S c =? channels n)%nat then largest (map (ceiling n parts) (seq 0 (channels n))) else ceiling n parts c.
+  if is_largest n c then largest (map (ceiling n parts) (seq 0 (channels n))) else ceiling n parts c.
 Definition total_size (n : network) (parts : list part) (c : nat) : Z :=
   Z.abs (nth c (biases n) 0) +
   sum (map (fun '(W z i _) => Z.abs z * (if (i <? kinds n)%nat then 2 else most n parts (i - kinds n))) (weights_of n c)).
@@ -64,7 +64,7 @@ Definition small (n : network) (parts : list part) : bool :=
 
 Section Proof.
   Context (w : world) (n : network) (parts : list part) (s : nat -> state w).
-  Hypotheses (checked : small n parts = true) (pooling_is : pooling n = true -> pools w).
+  Hypotheses (checked : small n parts = true) (pooling_is : pooling n <> 0%nat -> pools w).
   Hypothesis agrees : forall t x, agree parts (net_run w n t x) (s t x).
 
   Lemma small_at c : (exists ts, terms_of n parts (weights_of n c) = Some ts) /\ total_size n parts c <= 2 ^ 24.
@@ -88,18 +88,17 @@ Section Proof.
   Lemma largest_least f g l : (forall c : nat, 0 <= f c <= g c) -> 0 <= largest (map f l) <= largest (map g l).
   Proof. intro H; unfold largest; induction l as [|c l IH]; cbn [map fold_right]; [lia|]; specialize (H c); lia. Qed.
 
+  Lemma maxima_pool c : is_maximum n c = true -> pools w.
+  Proof. unfold is_maximum; rewrite andb_true_iff, Nat.leb_le, Nat.ltb_lt; intro H; apply pooling_is; lia. Qed.
   Theorem bounded t x c : 0 <= net_run w n t x c <= most n parts c.
   Proof.
     destruct t as [|t]; cbn [net_run].
-    - unfold most; destruct (_ && _); [|pose proof (ceiling_positive c); lia].
+    - unfold most; destruct (is_largest n c); [|pose proof (ceiling_positive c); lia].
       pose proof (largest_least (fun _ => 0) (ceiling n parts) (seq 0 (channels n)) ltac:(intro d; pose proof (ceiling_positive d); lia)); lia.
-    - unfold net_step, most; destruct (pooling n) eqn:E; cbn [andb].
-      + destruct (Nat.eqb_spec (S (S c)) (channels n)), (Nat.eqb_spec (S c) (channels n)); try lia.
-        * destruct (pooling_is eq_refl (fun y => Z.max 0 (net_sum w n (net_run w n t) y c))) as [[y ->] _].
-          pose proof (sum_ceiling t y c); lia.
-        * apply largest_least; intro d; pose proof (sum_ceiling t x d); lia.
-        * pose proof (sum_ceiling t x c); lia.
-      + pose proof (sum_ceiling t x c); lia.
+    - unfold net_step, most; destruct (is_maximum n c) eqn:E.
+      + assert (is_largest n c = false) as -> by (unfold is_maximum, is_largest in *; rewrite andb_true_iff, Nat.ltb_lt in E; apply not_true_is_false; rewrite andb_true_iff, Nat.eqb_eq; lia).
+        destruct (maxima_pool c E (fun y => Z.max 0 (net_sum w n (net_run w n t) y c))) as [[y ->] _]; pose proof (sum_ceiling t y c); lia.
+      + destruct (is_largest n c); [apply largest_least; intro d | ]; [pose proof (sum_ceiling t x d) | pose proof (sum_ceiling t x c)]; lia.
   Qed.
   Lemma value_bounded t x i p :
     0 <= value w n (net_run w n t) x i p <= if (i <? kinds n)%nat then 2 else most n parts (i - kinds n).
@@ -138,9 +137,9 @@ Section Proof.
       clear; induction (weights_of n c) as [|[z i p] ws IH]; cbn [map app fold_right dot].
       - induction zeros; cbn [repeat fold_right]; lia.
       - rewrite IH; reflexivity. }
-    intros x c; rewrite Hv'; cbn [net_run]; unfold net_step; destruct (pooling n) eqn:E; cbn [andb]; [|rewrite Hs; reflexivity].
-    destruct (S (S c) =? channels n)%nat; [|destruct (S c =? channels n)%nat; [|rewrite Hs; reflexivity]].
-    - apply (highest_same w _ _ (pooling_is eq_refl)); intro y; rewrite Hs; reflexivity.
+    intros x c; rewrite Hv'; cbn [net_run]; unfold net_step.
+    destruct (is_maximum n c) eqn:E; [|destruct (is_largest n c); [|rewrite Hs; reflexivity]].
+    - apply (highest_same w _ _ (maxima_pool c E)); intro y; rewrite Hs; reflexivity.
     - f_equal; apply map_ext; intro d; rewrite Hs; reflexivity.
   Qed.
 End Proof.

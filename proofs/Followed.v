@@ -14,7 +14,7 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Section Followed.
   Context (w : world).
   Hypothesis known_kinds : forall x, kind_of w x < kinds its_network.
-  Hypothesis pooling_is : pooled its_rules <> None \/ pooling its_network = true -> pools w.
+  Hypothesis pooling_is : pooled its_rules <> [] \/ pooling its_network <> 0 -> pools w.
   (** What is supposed of the automaton: nothing, where [its_given] is empty. *)
   Hypothesis supposed : forall t y, Forall (fun e => says e (run w its_rules t y) (Nat.eqb (kind_of w y)) = true) its_given.
 

@@ -12,9 +12,12 @@ Record network := Network {
   biases : list Z;
   (** The weights of each channel; those that are not listed are 0. *)
   weights : list (list weight);
-  (** Whether the last channel but one becomes its maximum over all tiles, and the last that over all channels. *)
-  pooling : bool }.
+  (** How many channels before the last become their maxima over all tiles. If any does, the last becomes that over all
+      channels. *)
+  pooling : nat }.
 Definition channels (n : network) : nat := length (biases n).
+Definition is_maximum (n : network) (c : nat) : bool := (channels n <=? S c + pooling n)%nat && (S c <? channels n)%nat.
+Definition is_largest (n : network) (c : nat) : bool := (0 <? pooling n)%nat && (S c =? channels n)%nat.
 
 Section Network.
   Context (w : world) (n : network).
@@ -33,8 +36,8 @@ Section Network.
   (** The state that follows from the sums of all tiles: no number below 0, and the maxima. *)
   Definition net_step (sums : node w -> nat -> Z) : net_state := fun x c =>
     let next y c := Z.max 0 (sums y c) in
-    if pooling n && (S (S c) =? channels n)%nat then highest w (fun y => next y c)
-    else if pooling n && (S c =? channels n)%nat then largest (map (next x) (seq 0 (channels n)))
+    if is_maximum n c then highest w (fun y => next y c)
+    else if is_largest n c then largest (map (next x) (seq 0 (channels n)))
     else next x c.
   Fixpoint net_run (t : nat) : net_state := match t with O => fun _ _ => 0 | S t => net_step (net_sum (net_run t)) end.
 End Network.
@@ -96,29 +99,14 @@ Definition demand (n : network) (parts : list part) (p : part) (next : form) : o
       | _, _ => None
       end
   end.
-Definition numbered {A} (xs : list A) : list (nat * A) := combine (seq 0 (length xs)) xs.
-Lemma numbered_in {A} (xs : list A) i x : nth_error xs i = Some x -> In (i, x) (numbered xs).
-Proof.
-  intro H; assert (Hlt : (i < length xs)%nat) by (apply nth_error_Some; congruence).
-  apply nth_error_In with i; unfold numbered; rewrite nth_error_nth' with (d := (0%nat, x)).
-  - rewrite combine_nth, seq_nth, (nth_error_nth _ _ x H) by (rewrite ?seq_length; trivial); reflexivity.
-  - rewrite combine_length, seq_length, Nat.min_id; exact Hlt.
-Qed.
 (** A tile is of one kind at most. *)
 Definition one_kind (n : nat) (t : tap) : list form :=
   flat_map (fun k => map (fun l => neg (conj (is t k) (is t l))) (seq 0 k)) (seq 0 n).
-(** The maxima are of the channel of the pooled signal, and of one that nothing reads and no signal has. *)
+(** The maxima are of the channels of pooled signals, and of one that no signal has. *)
 Definition pools_right (n : network) (parts : list part) (a : automaton) : bool :=
-  match pooled a with
-  | None => negb (pooling n)
-  | Some g => pooling n && (S g =? length parts)%nat &&
-      match nth_error parts g with Some (Single c) => (S (S c) =? channels n)%nat | _ => false end
-  end &&
-  forallb (fun p => match p with Single c => (S c <? channels n)%nat | Pair low high => (S low <? channels n)%nat && (S high <? channels n)%nat end ||
-    negb (pooling n)) parts &&
   forallb (fun '(g, p) => match p with
-    | Single c => implb (pooling n && (S (S c) =? channels n)%nat) (is_pooled a g)
-    | Pair low high => negb (pooling n && ((S (S low) =? channels n)%nat || (S (S high) =? channels n)%nat)) && negb (is_pooled a g)
+    | Single c => Bool.eqb (is_maximum n c) (is_pooled a g) && negb (is_largest n c)
+    | Pair low high => negb (is_pooled a g || is_maximum n low || is_maximum n high || is_largest n low || is_largest n high)
     end) (numbered parts).
 (** [facts]: what holds around every tile. [fuel] is more than the number of atoms of a check. *)
 Definition follows_in (n : network) (parts : list part) (a : automaton) (facts : list form) : bool :=
@@ -131,7 +119,7 @@ Definition follows (n : network) (parts : list part) (a : automaton) (worlds : l
 
 Section Proof.
   Context (w : world) (n : network) (parts : list part) (a : automaton) (worlds : list (list form)).
-  Hypothesis (checked : follows n parts a worlds = true) (pooling_is : pooled a <> None -> pools w).
+  Hypothesis (checked : follows n parts a worlds = true) (pooling_is : pooled a <> [] -> pools w).
   Definition patch (s : state w) (x : node w) := around (see w s x) (tile w x).
   (** At any time, what holds around every tile is what one of the worlds says. *)
   Hypothesis known : forall t, exists facts, In facts worlds /\ forall x, all (patch (run w a t) x) facts.
@@ -239,38 +227,18 @@ Section Proof.
     rewrite Hx, Hy; pose proof (Hf y); pose proof (Hg x); rewrite Hx, Hy in *; destruct (f x), (f y); cbn in *; lia.
   Qed.
 
-  Lemma pools_right_part g p : nth_error parts g = Some p ->
-    match p with
-    | Single c => (pooling n && (S (S c) =? channels n)%nat = is_pooled a g) /\ pooling n && (S c =? channels n)%nat = false
-    | Pair low high => is_pooled a g = false /\ (pooling n && (S (S low) =? channels n)%nat = false) /\ (pooling n && (S (S high) =? channels n)%nat = false) /\
-        (pooling n && (S low =? channels n)%nat = false) /\ (pooling n && (S high =? channels n)%nat = false)
-    end.
-  Proof.
-    intro Hp; pose proof checked as H; unfold follows, pools_right in H; rewrite !andb_true_iff in H.
-    destruct H as [[[Hpool Hlast] Hparts] _]; rewrite forallb_forall in Hlast, Hparts.
-    specialize (Hlast p (nth_error_In _ _ Hp)).
-    specialize (Hparts (g, p) (numbered_in _ _ _ Hp)); cbn beta iota in Hparts; destruct (pooling n) eqn:En; cbn [andb implb negb orb] in *.
-    - rewrite orb_false_r in Hlast; destruct p as [c|low high].
-      + split.
-        * destruct (S (S c) =? channels n)%nat eqn:Ec; [symmetry; exact Hparts|].
-          unfold is_pooled; destruct (pooled a) as [h|]; [|reflexivity]; symmetry; apply Nat.eqb_neq; intros ->.
-          rewrite Hp, !andb_true_iff in Hpool; destruct Hpool as [_ Hc]; congruence.
-        * apply Nat.eqb_neq; apply Nat.ltb_lt in Hlast; lia.
-      + rewrite andb_true_iff in *; rewrite negb_orb, !andb_true_iff, !negb_true_iff in Hparts; rewrite !Nat.ltb_lt in Hlast.
-        destruct Hparts as [[? ?] ?]; repeat split; try assumption; apply Nat.eqb_neq; lia.
-    - destruct (pooled a) as [h|] eqn:Eh; [discriminate|]; unfold is_pooled; rewrite Eh; destruct p; repeat split; reflexivity.
-  Qed.
-
   (** The network does what the automaton does, on this world, at every iteration. *)
   Theorem network_follows t x : agree parts (net_run w n t x) (run w a t x).
   Proof.
     revert x; induction t as [|t IH]; intros x g p Hp; [destruct p; reflexivity|].
     destruct (known t) as (facts & Hin & Hfacts); pose proof (fun y => follows_part facts g p y t _ Hin Hfacts IH Hp) as H.
-    pose proof (pools_right_part g p Hp) as Hpool; cbn [net_run run]; unfold net_step; destruct p as [c|low high]; cbn [shows] in *.
-    - destruct Hpool as [E ->]; rewrite E; destruct (is_pooled a g) eqn:Eg; [|apply H].
-      assert (Hw : pools w) by (apply pooling_is; unfold is_pooled in Eg; destruct (pooled a); congruence).
+    pose proof checked as Hc; unfold follows, pools_right in Hc; apply andb_prop in Hc as [Hc _]; rewrite forallb_forall in Hc.
+    specialize (Hc (g, p) (numbered_in _ _ _ Hp)); cbn beta iota in Hc.
+    cbn [net_run run]; unfold net_step, step; destruct p as [c|low high]; cbn [shows] in *.
+    - rewrite andb_true_iff, eqb_true_iff, negb_true_iff in Hc; destruct Hc as [-> ->]; destruct (is_pooled a g) eqn:Eg; [|apply H].
+      assert (Hw : pools w) by (apply pooling_is; intro E; unfold is_pooled in Eg; rewrite E in Eg; discriminate).
       rewrite <- (highest_on _ Hw); apply (highest_same _ _ Hw); exact H.
-    - destruct Hpool as (-> & -> & -> & -> & ->); apply H.
+    - rewrite negb_true_iff, !orb_false_iff in Hc; destruct Hc as [[[[-> ->] ->] ->] ->]; apply H.
   Qed.
 End Proof.
 

@@ -22,7 +22,7 @@ Definition facts (o : order) : list form := facts_at 4 [C; N U; N L; N D; N R] (
 
 Section Proof.
   Context (o : order) (w : world) (a : automaton).
-  Hypotheses (same : forall g see tile, eval (rule a g) see tile = by_hand o see tile g) (unpooled : pooled a = None).
+  Hypotheses (same : forall g see tile, eval (rule a g) see tile = by_hand o see tile g) (unpooled : pooled a = []).
   Hypothesis one_source : forall x y, kind_of w x = SOURCE -> kind_of w y = SOURCE -> x = y.
   Notation after := (run w a).
   Notation nearer_at t y := (nearer (fun _ => after t y) (fun _ => Nat.eqb (kind_of w y)) C).

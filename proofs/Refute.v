@@ -194,3 +194,17 @@ Section Around.
   Lemma rule_holds e : holds around (form_of e seen is) = eval e see tile.
   Proof. rewrite form_of_holds; symmetry; apply eval_same; intros; [rewrite <- around_seen | rewrite <- around_is]; reflexivity. Qed.
 End Around.
+Definition numbered {A} (xs : list A) : list (nat * A) := combine (seq 0 (length xs)) xs.
+Lemma numbered_in {A} (xs : list A) i x : nth_error xs i = Some x -> In (i, x) (numbered xs).
+Proof.
+  intro H; assert (Hlt : (i < length xs)%nat) by (apply nth_error_Some; congruence).
+  apply nth_error_In with i; unfold numbered; rewrite nth_error_nth' with (d := (0%nat, x)).
+  - rewrite combine_nth, seq_nth, (nth_error_nth _ _ x H) by (rewrite ?seq_length; trivial); reflexivity.
+  - rewrite combine_length, seq_length, Nat.min_id; exact Hlt.
+Qed.
+Lemma anywhere_iff w f : pools w -> anywhere w f = true <-> exists x, f x = true.
+Proof.
+  intro Hp; unfold anywhere; destruct (Hp (fun x => if f x then 1 else 0)) as [[y Hy] Hf]; rewrite Hy, Z.ltb_lt; split.
+  - intro H; exists y; destruct (f y); [reflexivity | lia].
+  - intros (x & Hx); specialize (Hf x); rewrite Hy, Hx in Hf; lia.
+Qed.

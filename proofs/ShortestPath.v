@@ -73,7 +73,7 @@ End Claims.
 
 Section Proof.
   Context (o : order) (w : world) (a : automaton).
-  Hypotheses (same : forall g see tile, eval (rule a g) see tile = by_hand o see tile g) (unpooled : pooled a = None).
+  Hypotheses (same : forall g see tile, eval (rule a g) see tile = by_hand o see tile g) (unpooled : pooled a = []).
   Notation node := (node w).
   Notation after := (run w a).
   Notation walk := (walk o w).
@@ -83,7 +83,7 @@ Section Proof.
   Notation canonical := (canonical o w).
 
   Lemma run_next t x g : after (S t) x g = by_hand o (see w (after t) x) (tile w x) g.
-  Proof. cbn [run]; unfold is_pooled; rewrite unpooled; apply same. Qed.
+  Proof. cbn [run]; unfold step, is_pooled; rewrite unpooled; apply same. Qed.
   Lemma way_back d x y : nb w (way o d) x = Some y -> nb w (way o (back o d)) y = Some x.
   Proof. rewrite back_way; apply nb_opp. Qed.
   Lemma way_forth d x y : nb w (way o (back o d)) x = Some y -> nb w (way o d) y = Some x.

@@ -37,11 +37,10 @@ Fixpoint eval (e : expr) (see : tap -> nat -> bool) (tile : tap -> kind -> bool)
   | Never => false
   end.
 
-(** The rule of each signal, by its number. If [pooled] is its number, it is on everywhere if its rule is on anywhere. *)
-Record automaton := Automaton { rules : list expr; pooled : option nat }.
+(** The rule of each signal, by its number. One that is [pooled] is on everywhere if its rule is on anywhere. *)
+Record automaton := Automaton { rules : list expr; pooled : list nat }.
 Definition rule (a : automaton) (g : nat) : expr := nth g (rules a) Never.
-Definition is_pooled (a : automaton) (g : nat) : bool :=
-  match pooled a with Some h => Nat.eqb g h | None => false end.
+Definition is_pooled (a : automaton) (g : nat) : bool := existsb (Nat.eqb g) (pooled a).
 
 Section Run.
   Context (w : world).
@@ -54,13 +53,9 @@ Section Run.
   Definition tile (x : node w) (t : tap) (k : kind) : bool :=
     match at_tap t x with Some y => Nat.eqb (kind_of w y) k | None => false end.
   Definition anywhere (f : node w -> bool) : bool := (0 <? highest w (fun x => if f x then 1 else 0))%Z.
+  Definition step (a : automaton) (s : state) : state := fun x g =>
+    let next y := eval (rule a g) (see s y) (tile y) in if is_pooled a g then anywhere next else next x.
 
   (** All signals are off at first, and change at once. *)
-  Fixpoint run (a : automaton) (t : nat) : state :=
-    match t with
-    | O => fun _ _ => false
-    | S t => fun x g =>
-        let next y := eval (rule a g) (see (run a t) y) (tile y) in
-        if is_pooled a g then anywhere next else next x
-    end.
+  Fixpoint run (a : automaton) (t : nat) : state := match t with O => fun _ _ => false | S t => step a (run a t) end.
 End Run.

@@ -27,33 +27,33 @@ Definition in_world (n_kinds n_signals : nat) (w : holding) (t : tap) : form :=
 Definition world_facts (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (w : holding) : list form :=
   map (in_world n_kinds (length (rules a)) w) taps ++ facts_at n_kinds taps given.
 
-(** The value of a signal an iteration later; of the pooled one [b]. *)
-Definition later (a : automaton) (b : bool) (g : nat) : form :=
-  if is_pooled a g then Const b else form_of (rule a g) seen is.
-(** If no tile switches the pooled signal on, this one does not. *)
-Definition unpooled_here (a : automaton) (b : bool) : list form :=
-  match pooled a with Some g => if b then [] else [neg (form_of (rule a g) seen is)] | None => [] end.
+Definition listed (g : nat) (l : list nat) : bool := existsb (Nat.eqb g) l.
+(** The value of a signal an iteration later, if these pooled ones go on. *)
+Definition later (a : automaton) (on : list nat) (g : nat) : form :=
+  if is_pooled a g then Const (listed g on) else form_of (rule a g) seen is.
+(** If no tile switches the other ones on, this one does not. *)
+Definition unpooled_here (a : automaton) (on : list nat) : list form :=
+  map (fun g => neg (form_of (rule a g) seen is)) (filter (fun g => negb (listed g on)) (pooled a)).
 Definition find_kind (k : nat) (w : holding) : option (list component) :=
   option_map snd (find (fun '(l, _) => Nat.eqb l k) w).
 (** Tiles that are in a world are in the next. *)
-Definition leads_to (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (b : bool) (w next : holding) : bool :=
-  let facts := map (fun e => form_of e (fun _ => later a b) (fun _ => is C)) given ++ world_facts n_kinds taps a given w in
+Definition leads_to (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (on : list nat) (w next : holding) : bool :=
+  let facts := map (fun e => form_of e (fun _ => later a on) (fun _ => is C)) given ++ world_facts n_kinds taps a given w in
   forallb (fun '(k, _) =>
-    let here := is C k :: unpooled_here a b ++ facts in
+    let here := is C k :: unpooled_here a on ++ facts in
     match find_kind k next with
-    | Some cs => forallb (fun c => refute enough (neg (in_component (later a b) c) :: here)) cs
+    | Some cs => forallb (fun c => refute enough (neg (in_component (later a on) c) :: here)) cs
     | None => refute enough here
     end) w.
-(** All worlds, each with the number of that which follows if the pooled signal stays off, and if it goes on. *)
-Definition closed (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (ws : list (holding * (nat * nat))) : bool :=
-  forallb (fun '(w, (off, on)) =>
-    match nth_error ws off with Some (next, _) => leads_to n_kinds taps a given false w next | None => false end &&
-    match pooled a with
-    | Some _ => match nth_error ws on with Some (next, _) => leads_to n_kinds taps a given true w next | None => false end
-    | None => true
-    end) ws && forallb (fun e => says e off off) given.
+(** Which pooled signals may go on: none, and so on. *)
+Definition choices (pooled : list nat) : list (list nat) := fold_right (fun g cs => cs ++ map (cons g) cs) [[]] pooled.
+(** All worlds, each with the number of that which follows each choice. *)
+Definition closed (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (ws : list (holding * list nat)) : bool :=
+  forallb (fun '(w, nexts) => forallb (fun '(i, on) =>
+    match nth_error ws (nth i nexts (length ws)) with Some (next, _) => leads_to n_kinds taps a given on w next | None => false end)
+    (numbered (choices (pooled a)))) ws && forallb (fun e => says e off off) given.
 (** At first all signals are off, whatever the kind of a tile. *)
-Definition starts (n_kinds : nat) (ws : list (holding * (nat * nat))) : bool :=
+Definition starts (n_kinds : nat) (ws : list (holding * list nat)) : bool :=
   match ws with
   | (w, _) :: _ => forallb (fun k => match find_kind k w with
       | Some cs => match in_kind (fun _ => Const false) cs with Const true => true | _ => false end
@@ -85,9 +85,14 @@ Proof.
   apply find_some in E as [H E]; apply Nat.eqb_eq in E as ->; exact H.
 Qed.
 
+Lemma chosen f l : In (filter f l) (choices l).
+Proof.
+  induction l as [|g l IH]; cbn; [auto|]; apply in_or_app; destruct (f g); [right; apply in_map, IH | left; exact IH].
+Qed.
+
 Section Proof.
-  Context (w : world) (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (ws : list (holding * (nat * nat))).
-  Hypotheses (known_kinds : forall x, kind_of w x < n_kinds) (pooling_is : pooled a <> None -> pools w).
+  Context (w : world) (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (ws : list (holding * list nat)).
+  Hypotheses (known_kinds : forall x, kind_of w x < n_kinds) (pooling_is : pooled a <> [] -> pools w).
   Hypotheses (is_closed : closed n_kinds taps a given ws = true) (starts_in : starts n_kinds ws = true).
   Notation after := (run w a).
   Hypothesis supposed : forall t y, Forall (fun e => says e (after t y) (Nat.eqb (kind_of w y)) = true) given.
@@ -117,58 +122,53 @@ Section Proof.
     - rewrite around_seen; unfold see; rewrite E; reflexivity.
   Qed.
 
-  Lemma later_is b t x g : (forall h, pooled a = Some h -> b = anywhere w (fun y => eval (rule a h) (see w (after t) y) (tile w y))) ->
-    holds (patch w (after t) x) (later a b g) = after (S t) x g.
+  Notation goes_on t g := (anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))).
+  Lemma later_is on t x g : (forall h, is_pooled a h = true -> listed h on = goes_on t h) ->
+    holds (patch w (after t) x) (later a on g) = after (S t) x g.
   Proof.
-    intro Hb; cbn [run]; unfold later; destruct (is_pooled a g) eqn:E.
-    - unfold is_pooled in E; destruct (pooled a) as [h|] eqn:Ea; [|discriminate]; apply Nat.eqb_eq in E as ->; exact (Hb h eq_refl).
-    - apply rule_holds.
+    intro Hon; cbn [run]; unfold later, step; destruct (is_pooled a g) eqn:E; [apply (Hon g E) | apply rule_holds].
   Qed.
 
-  Lemma leads_to_in b t h next : leads_to n_kinds taps a given b h next = true ->
-    (forall g, pooled a = Some g -> b = anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))) ->
+  Lemma leads_to_in on t h next : leads_to n_kinds taps a given on h next = true ->
+    (forall g, is_pooled a g = true -> listed g on = goes_on t g) ->
     (forall x, tile_in (after t) x h) -> forall x, tile_in (after (S t)) x next.
   Proof.
     intros H Hb Hin x; unfold leads_to in H; rewrite forallb_forall in H; destruct (Hin x) as (cs & Hcs & _); specialize (H _ Hcs); cbn beta iota in H.
-    assert (Hall : all (patch w (after t) x) (is C (kind_of w x) :: unpooled_here a b ++ map (fun e => form_of e (fun _ => later a b) (fun _ => is C)) given ++ world_facts n_kinds taps a given h)).
-    { assert (Hgiven : all (patch w (after t) x) (map (fun e => form_of e (fun _ => later a b) (fun _ => is C)) given)).
+    assert (Hall : all (patch w (after t) x) (is C (kind_of w x) :: unpooled_here a on ++ map (fun e => form_of e (fun _ => later a on) (fun _ => is C)) given ++ world_facts n_kinds taps a given h)).
+    { assert (Hgiven : all (patch w (after t) x) (map (fun e => form_of e (fun _ => later a on) (fun _ => is C)) given)).
       { apply Forall_map, (Forall_impl _ (P := fun e => says e (after (S t) x) (Nat.eqb (kind_of w x)) = true)); [|apply supposed].
         intros e He; unfold patch; rewrite form_of_holds, <- He; apply eval_same; intros _ g;
           [apply later_is, Hb | apply (is_here (after t) x C x g eq_refl)]. }
       constructor; [rewrite (is_here (after t) x C x _ eq_refl); apply Nat.eqb_refl|]; apply Forall_app; split.
       2: { apply Forall_app; split; [exact Hgiven | apply world_facts_hold, Hin]. }
-      unfold unpooled_here; destruct (pooled a) as [g|] eqn:Ea; [|constructor]; destruct b; [constructor|]; constructor; [|constructor].
-      unfold patch; rewrite neg_holds, rule_holds; specialize (Hb g eq_refl); unfold anywhere in Hb; symmetry in Hb; apply Z.ltb_ge in Hb.
-      destruct (pooling_is ltac:(congruence) (fun y => if eval (rule a g) (see w (after t) y) (tile w y) then 1 else 0)%Z) as [_ Hle].
-      specialize (Hle x); cbn beta in Hle; destruct (eval (rule a g) (see w (after t) x) (tile w x)); [lia | reflexivity]. }
+      apply Forall_map, Forall_forall; intros g (Hg & Hoff)%filter_In; apply negb_true_iff in Hoff.
+      unfold patch; rewrite neg_holds, rule_holds, Hb in * by (apply existsb_exists; exists g; split; [exact Hg | apply Nat.eqb_refl]).
+      apply negb_true_iff, not_true_is_false; intro Hx; enough (goes_on t g = true) by congruence.
+      apply (anywhere_iff _ _ (pooling_is ltac:(intro E; rewrite E in Hg; destruct Hg))); eauto. }
     destruct (find_kind (kind_of w x) next) as [cs'|] eqn:E; [|exfalso; exact (refute_sound _ _ _ H Hall)].
     exists cs'; split; [apply find_kind_in, E|]; intros v value Hv; unfold in_kind; rewrite conjunction_holds; apply forallb_forall; intros c Hc.
-    rewrite forallb_forall in H; specialize (H c Hc); rewrite (component_same v (patch w (after t) x) value (later a b) c).
-    - destruct (holds (patch w (after t) x) (in_component (later a b) c)) eqn:Ec; [reflexivity | exfalso].
+    rewrite forallb_forall in H; specialize (H c Hc); rewrite (component_same v (patch w (after t) x) value (later a on) c).
+    - destruct (holds (patch w (after t) x) (in_component (later a on) c)) eqn:Ec; [reflexivity | exfalso].
       apply (refute_sound (patch w (after t) x) _ _ H); constructor; [rewrite neg_holds, Ec; reflexivity | exact Hall].
-    - intro g; rewrite Hv, (later_is b t x g Hb); reflexivity.
+    - intro g; rewrite Hv, (later_is on t x g Hb); reflexivity.
   Qed.
 
   Lemma in_some_world t : exists h p, In (h, p) ws /\ forall x, tile_in (after t) x h.
   Proof.
-    induction t as [|t (h & [off on] & Hin & H)].
+    induction t as [|t (h & nexts & Hin & H)].
     - pose proof starts_in as Hs; unfold starts in Hs; destruct ws as [|[h p] rest]; [discriminate|]; exists h, p; split; [left; reflexivity|].
       intro x; rewrite forallb_forall in Hs; specialize (Hs (kind_of w x) ltac:(apply in_seq; pose proof (known_kinds x); lia)).
       destruct (find_kind (kind_of w x) h) as [cs|] eqn:E; [|discriminate]; exists cs; split; [apply find_kind_in, E|].
       intros v value Hv; rewrite (kind_same v v value (fun _ => Const false)) by (intro; rewrite Hv; reflexivity).
       destruct (in_kind _ cs) as [|[]| | | |]; discriminate || reflexivity.
     - pose proof is_closed as Hc; unfold closed in Hc; apply andb_prop in Hc as [Hc _]; rewrite forallb_forall in Hc; specialize (Hc _ Hin); cbn beta iota in Hc.
-      apply andb_prop in Hc as [Hoff Hon].
-      assert (Hnext : forall b i, match nth_error ws i with Some (next, _) => leads_to n_kinds taps a given b h next | None => false end = true ->
-        (forall g, pooled a = Some g -> b = anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))) ->
-        exists next p, In (next, p) ws /\ forall x, tile_in (after (S t)) x next).
-      { intros b i Hi Hb; destruct (nth_error ws i) as [[next p]|] eqn:E; [|discriminate]; exists next, p.
-        split; [eapply nth_error_In; eauto | exact (leads_to_in b t h next Hi Hb H)]. }
-      assert (Ha : pooled a = None \/ exists g, pooled a = Some g) by (destruct (pooled a); eauto).
-      destruct Ha as [Ea|(g & Ea)]; rewrite Ea in *; [apply (Hnext false off Hoff); congruence|].
-      destruct (anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))) eqn:Eb.
-      + apply (Hnext true on Hon); intros ? [= <-]; symmetry; exact Eb.
-      + apply (Hnext false off Hoff); intros ? [= <-]; symmetry; exact Eb.
+      pose proof (chosen (fun g => goes_on t g) (pooled a)) as Hchoice; set (on := filter _ _) in Hchoice.
+      apply In_nth_error in Hchoice as (i & Hi); rewrite forallb_forall in Hc; specialize (Hc (i, on) (numbered_in _ _ _ Hi)); cbn beta iota in Hc.
+      destruct (nth_error ws (nth i nexts (length ws))) as [[next p]|] eqn:E; [|discriminate]; exists next, p; split; [eapply nth_error_In; eauto|].
+      refine (leads_to_in on t h next Hc _ H); intros g Hg; apply existsb_exists in Hg as (g' & Hg & <-%Nat.eqb_eq).
+      apply eq_true_iff_eq; unfold listed; rewrite existsb_exists; split.
+      + intros (g' & (_ & Hon)%filter_In & ->%Nat.eqb_eq); exact Hon.
+      + intro Hon; exists g; split; [apply filter_In; auto | apply Nat.eqb_refl].
   Qed.
 
   (** At any time the facts of one of the worlds hold around every tile: what [network_follows] needs. *)

@@ -337,8 +337,8 @@ def _stage(name: str) -> str:
     return f"{name} stage"
 
 
-def _first(name: str) -> str:
-    return f"{name} first"
+def _reason(name: str) -> str:
+    return f"{name} reason"
 
 
 class anywhere:
@@ -347,9 +347,9 @@ class anywhere:
     def __init__(self, rule: Callable[..., Truth]) -> None:
         self._rule = rule
 
-    def __call__(self, see: Any) -> Truth:
+    def __call__(self, *seen: Any) -> Truth:
         """Return whether the rule is true at a tile."""
-        return self._rule(see)
+        return self._rule(*seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,11 +381,12 @@ class Fixpoint:
 
     def stages(self, tiles: Tiles) -> dict[str, NDArray[Any]]:
         """Return each relation on (N, H, W) mazes, (N, H, W) bool, and its stages: the round in which a tile comes on,
-        from 0, or -1. Of one that is on anywhere, the stage is (N, 1, 1), and the first tile of its reason is told."""
+        from 0, or -1. Of one that is on anywhere, the stage is (N, 1, 1), and the tiles are told at which its rule is
+        true then."""
         found, of_map = dict[str, NDArray[Any]](), self._of_map
         for name in self.rules:
             shape = (len(tiles), 1, 1) if name in of_map else tiles.shape
-            found |= {_first(name) if name in of_map else name: np.zeros(tiles.shape, np.bool_)}
+            found |= {_reason(name) if name in of_map else name: np.zeros(tiles.shape, np.bool_)}
             found |= {_stage(name): np.full(shape, -1)}
         for number in range(len(self.rules) * tiles[0].size + 1 if len(tiles) else 0):
             see = _Seen(MazePicture(tiles, found), CENTRE, of_map=of_map)
@@ -393,13 +394,9 @@ class Fixpoint:
             if not any(new.any() for new in fresh.values()):
                 break
             for name, new in fresh.items():
-                if name in of_map:
-                    places = new.reshape(len(new), -1)
-                    first = places & (np.cumsum(places, axis=1) == 1)
-                    found[_first(name)] = found[_first(name)] | first.reshape(tiles.shape)
-                    new = places.any(axis=1)[:, None, None]
-                else:
-                    found[name] = found[name] | new
+                where = _reason(name) if name in of_map else name
+                found[where] = found[where] | new
+                new = new.any(axis=(1, 2), keepdims=True) if name in of_map else new
                 found[_stage(name)] = np.where(new, number, found[_stage(name)])
         return found
 
@@ -416,7 +413,7 @@ class Fixpoint:
                 stage = picture.number(_stage(name), at) if single else picture.of_map(_stage(name))
                 # whether it is on at this tile, and whether this tile shows why
                 on = picture.true(name, at) if single else inside & (stage >= 0)
-                here = on if single else picture.true(_first(name), at)
+                here = on if single else picture.true(_reason(name), at)
 
                 def said(below: Number, rule: Callable[..., Truth] = rule) -> Truth:
                     return rule(_Seen(picture, at, below, of_map))
@@ -444,10 +441,17 @@ class Fixpoint:
             return on if self.least else see(name) | on
 
         def witness(name: str) -> Witness:
-            return lambda picture: picture.of_map(_stage(name)) >= 0, lambda picture, at: picture.true(_first(name), at)
+            stage, reason = _stage(name), _reason(name)
+            return lambda picture: picture.of_map(stage) >= 0, lambda picture, at: picture.true(reason, at)
 
-        # what is not a fact of a tile is defined by more than a rule of each
-        defined = {name: (_stage(name), partial(comes, name)) for name in (() if of_map else names)}
+        def shows_why(name: str, picture: Picture, at: Place) -> Truth:
+            stage = picture.of_map(_stage(name))
+            return picture.inside(at) & (stage >= 0) & self.rules[name](_Seen(picture, at, stage, of_map))
+
+        defined: dict[str, tuple[str, Fact]] = {name: (_stage(name), partial(comes, name)) for name in names}
+        for name in of_map:
+            defined[name] = _stage(name), anywhere(defined[name][1])
+            defined[_reason(name)] = "", partial(shows_why, name)
         return _known(axioms, ghosts, tuple(map(answer, self.answers)), defined, tuple(map(witness, sorted(of_map))))
 
 

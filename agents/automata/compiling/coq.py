@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ...policies.learned.nca import NCA
 from ..automaton import Automaton
 from ..rules import Expression, TileKind, expression_of
-from .patches import KIND_BITS
+from .patches import KIND_BITS, mask_of
 from .worlds import find_worlds, following
 
 MOST_JOINED = 12
@@ -72,8 +73,8 @@ def printed_automaton(automaton: Automaton) -> str:
     for signal in automaton.signals:
         name = re.sub(r"\W", "_", signal.name)
         rules.append(f"(* {int(signal)} {name} *) {printed_rule(expression_of(automaton.rules[signal]))}")
-    pooled = f"(Some {int(automaton.pooled[0])})" if automaton.pooled else "None"
-    return f"Automaton {printed_list(rules, ';' + chr(10) + '  ')} {pooled}"
+    pooled = printed_list([str(int(signal)) for signal in automaton.pooled])
+    return f"Automaton {printed_list(rules, ';' + chr(10) + '  ')} {pooled}%nat"
 
 
 def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
@@ -84,7 +85,7 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
         automaton: what it follows.
 
     Raises:
-        ValueError: other weights, or several pooled signals.
+        ValueError: other weights.
     """
     weight = model.weights[0].detach().double().numpy()
     bias = model.biases[0].detach().double().numpy()
@@ -92,8 +93,6 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
         raise ValueError(
             "the theory is about integer weights, and biases that are multiples of 1/2; this network has others"
         )
-    if len(automaton.pooled) > 1:
-        raise ValueError(f"the theory is about one pooled signal; {automaton.name} has {len(automaton.pooled)}")
     n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
     # a pair is read by two weights, which must follow each other
     order = [*range(n_kinds), *(n_kinds + row for of_signal in rows.values() for row in of_signal)]
@@ -108,10 +107,10 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
         ]
         weights.append(f"(* {re.sub(chr(92) + 'W', '_', name)} *) {printed_list(read)}")
     biases = printed_list([_number(2 * each) for each in bias])
-    pooling = "true" if model.max_pool else "false"
     separated = ";\n  "
     parts = [f"Single {row[0]}" if len(row) == 1 else f"Pair {row[0]} {row[1]}" for row in rows.values()]
-    return f"Network {n_kinds} ({biases})%Z {printed_list(weights, separated)} {pooling}", printed_list(parts)
+    n_pooled = len(automaton.pooled)
+    return f"Network {n_kinds} ({biases})%Z {printed_list(weights, separated)} {n_pooled}", printed_list(parts)
 
 
 def _number(value: float) -> str:
@@ -127,10 +126,12 @@ def printed_worlds(automaton: Automaton) -> str:
     found = find_worlds(automaton).worlds
     everywhere = [next(iter(world.values()))[-1].states[0] if automaton.everywhere else 0 for world in found]
     places = {int(code): place for place, code in enumerate(everywhere)}
-    lines = []
+    lines, all_pooled = [], mask_of(automaton.pooled)
     for world in found:
-        after = [code for code, _ in following(automaton, world)]  # first that in which the pooled signal stays off
-        off, on = (places[code] for code in (after[0], after[-1]))
+        after = [code for code, _ in following(automaton, world)]
+        pools = reduce(lambda found, s: [*found, *(code | mask_of([s]) for code in found)], automaton.pooled[::-1], [0])
+        # what cannot go on is refuted whatever world is named
+        nexts = [places[next((code for code in after if code & all_pooled == pool), after[0])] for pool in pools]
         of_kinds = []
         for kind, components in world.items():
             groups = []
@@ -139,7 +140,7 @@ def printed_worlds(automaton: Automaton) -> str:
                 rows = [printed_list(["true" if bit else "false" for bit in row]) for row in bits]
                 groups.append(f"Component {printed_list([str(int(s)) for s in signals])} {printed_list(rows)}")
             of_kinds.append(f"({kind}, {printed_list(groups)})")
-        lines.append(f"({printed_list(of_kinds, f';{chr(10)}    ')}, ({off}, {on}))")
+        lines.append(f"({printed_list(of_kinds, f';{chr(10)}    ')}, {printed_list([*map(str, nexts)])})")
     return printed_list(lines, f";{chr(10)}  ")
 
 
@@ -164,7 +165,7 @@ def printed_definitions(model: NCA, automaton: Automaton) -> str:
         "its_parts : list part": parts,
         "its_taps : list tap": printed_list(list(map(printed_tap, automaton.taps))),
         "its_given : list expr": printed_list(given),
-        "its_worlds : list (holding * (nat * nat))": printed_worlds(automaton),
+        "its_worlds : list (holding * list nat)": printed_worlds(automaton),
     }
     name = re.sub(r"[^\w:.-]", "_", automaton.name)
     lines = [f"(** Printed from the automaton {name} and a network; do not edit. *)"]

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import IntEnum
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any, NamedTuple, cast
 
 from maze_nca_gym.mazes.facts import CENTRE, Picture, Place, moved
-from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD
+from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD, anywhere
 from maze_nca_gym.mazes.neighbours import Offset, offsets
 
 from ..automaton import NEIGHBOURHOODS
 from ..proof import Proof
-from ..prover import _See, _SymbolicPicture, fresh_context
+from ..prover import SAID, _See, _SymbolicPicture, fresh_context
 from ..rules import Expression, TileKind
 from .coq import printed_automaton, printed_list, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
@@ -92,10 +93,10 @@ class Guide:
 
         self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, z3
         automaton, relations = self.automaton, self.theorem.relations
-        if not relations or self.theorem.signals is None or automaton.pooled or automaton.heals:
+        if not relations or self.theorem.signals is None or automaton.heals:
             raise ValueError(
-                f"Coq proves automata without pooled signals in terms of relations that are a fixpoint, such as "
-                f"distances without weights; {automaton.name} needs more"
+                f"Coq proves automata in terms of relations that are a fixpoint, such as distances without weights; "
+                f"{automaton.name} needs more"
             )
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
         self.picture = _Defined(z3, is_grid=True)
@@ -105,6 +106,7 @@ class Guide:
         self.names = IntEnum("Relation", [*self.stages], start=0)  # type: ignore[misc]
         seen = _Rule(self.names, len(automaton.kinds))
         self.rules = [relations[name][1](cast(Any, seen), CENTRE) for name in self.stages]
+        self.pooled = [name for name in self.names if isinstance(relations[name.name][1], anywhere)]
         self.numbers = {
             **OF_MAP,
             "kind": 0,
@@ -119,7 +121,9 @@ class Guide:
         name, *at = re.fullmatch(r"(.*?)(?: (-?\d+) (-?\d+))?", symbol.decl().name()).groups(default=0)  # type: ignore[union-attr]
         if name not in self.numbers:
             raise ValueError(f"Coq knows no definition of the ghost {name} of {self.automaton.name}")
-        return self.numbers[name], (int(at[0]), int(at[1]))
+        # a stage without a place is that of a relation that is the same everywhere
+        of_map = not at[0] and name in self.stages.values()
+        return -3 - self.numbers[name] if of_map else self.numbers[name], (int(at[0]), int(at[1]))
 
     def _sum(self, e: Any, factor: int = 1) -> dict[Any, int]:
         """Return the coefficients of an expression of z3, and its constant under None."""
@@ -192,13 +196,6 @@ class Guide:
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
         yield Hypothesis("Sizes", CENTRE, z3.And(spread >= 0, spread < tiles))
 
-        def before(bound: Any, there: Place) -> Mapping[IntEnum, Any]:
-            """What is on before a round."""
-            of = (
-                (name, self._on(name.name, there), picture.number(self.stages[name.name], there)) for name in self.names
-            )
-            return {name: on & (stage < bound) for name, on, stage in of}
-
         for at in places:
             inside = picture.inside(at)
             for name, rule in zip(self.names, self.rules, strict=True):
@@ -207,15 +204,30 @@ class Guide:
                 yield Hypothesis(f"Range {int(name)}", at, known)
                 most = spread if alone else n_rules * tiles - 1
                 yield Hypothesis(f"Few {int(name)}", at, z3.Or(z3.Not(on), stage <= most))
+                if name in self.pooled:
+                    alike = stage == picture.of_map(self.stages[name.name])
+                    yield Hypothesis(f"Alike {int(name)}", at, z3.Or(z3.Not(inside), alike))
                 for bound in bounds:
                     line = self.linear(bound)
                     moved_back = tuple(
                         (c, (n, (r - _offset(at)[0], q - _offset(at)[1]) if n >= 0 else (r, q)))
                         for c, (n, (r, q)) in line.terms
                     )
-                    comes = rule(_See(picture, partial(before, bound), at)) == z3.And(on, stage <= bound)
-                    fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), comes))
+                    comes, is_on = self.rule_before(rule, bound, at), z3.And(on, stage <= bound)
+                    then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
+                    fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), then))
                     yield Hypothesis(f"Step {int(name)} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
+
+    def rule_before(self, rule: Expression, bound: Any, at: Place = CENTRE) -> Any:
+        """Return whether a relation's rule is true of what is on before a round."""
+
+        def before(there: Place) -> Mapping[IntEnum, Any]:
+            return {
+                name: self._on(name.name, there) & (self.picture.number(self.stages[name.name], there) < bound)
+                for name in self.names
+            }
+
+        return rule(_See(self.picture, cast(Any, before), at))
 
     def _on(self, relation: str, at: Place) -> Any:
         """Return whether a relation is on, which beyond the edge it is not."""
@@ -309,14 +321,30 @@ class Guide:
             lemmas.append(f"(* {names[0]} *) ({self.printed(self.fact(goal))},\n    {leads})")
             known += [Hypothesis(f"Before {len(lemmas) - 1}", at, fact) for at, fact in zip(places, facts, strict=True)]
         # each signal, and each answer, from the axioms
-        goals = list[tuple[str, Any]]()
+        given, proofs = [*known, *definitions[:1], *self.kinds()], list[str]()
+        witnesses = list[str]()
         for signal, value in said.items():
-            comes = z3.Or(z3.Not(inside), automaton.rules[signal](cast(Any, see)) == after[signal])
-            goals += [
-                (f"{signal.name} is off at first", z3.Or(z3.Not(t <= 0), z3.Not(value))),
-                (f"{signal.name} is off beyond the edge", z3.Or(inside, z3.Not(value))),
-                (f"{signal.name} is what the theorem says", comes),
+            shown, name = automaton.rules[signal](cast(Any, see)), signal.name
+            proofs += [
+                self.proof(f"{name} is off at first", z3.Or(z3.Not(t <= 0), z3.Not(value)), given),
+                self.proof(f"{name} is off beyond the edge", z3.Or(inside, z3.Not(value)), given),
             ]
+            if signal not in automaton.pooled:
+                comes = z3.Or(z3.Not(inside), shown == after[signal])
+                proofs.append(self.proof(f"{name} {SAID}", comes, given))
+                continue
+            comes = z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), after[signal]))
+            proofs.append(self.proof(f"{name} {SAID}", comes, given))
+            for relation in self.pooled:
+                stage = picture.of_map(self.stages[relation.name])
+                why = z3.And(stage >= 0, z3.Or(z3.Not(self.rule_before(self.rules[relation], stage)), shown))
+                there = z3.Or(z3.Not(inside), z3.Or(z3.Not(after[signal]), why))
+                with suppress(ValueError):
+                    proofs.append(self.proof(f"{name} is switched on", there, [*known, *definitions, *self.kinds()]))
+                    witnesses.append(f"({int(signal)}, {int(relation)})%nat")
+                    break
+            else:
+                raise ValueError(f"{automaton.name}: no tile that shows why a relation comes on switches {name} on")
         answers = []
         for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
             wanted, bound = z3.And(answer.shown(picture, CENTRE)), automaton.bound
@@ -326,24 +354,26 @@ class Guide:
                 + int(bound.per_move) * answer.n_moves(picture)
                 + int(bound.per_tile) * picture.of_map(N_TILES)
             )
-            shown = automaton.rules[signal](cast(Any, see))
-            goals += [
-                (f"{signal.name} shows nothing else", z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), wanted))),
-                (f"{signal.name} shows all", z3.Or(z3.Not(inside), z3.Or(z3.Not(least - t - 1 <= 0), shown == wanted))),
+            shown, due = automaton.rules[signal](cast(Any, see)), least - t - 1 <= 0
+            nothing_else = z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), wanted))
+            whole = z3.Or(z3.Not(inside), z3.Or(z3.Not(due), shown == wanted))
+            proofs += [
+                self.proof(f"{signal.name} shows nothing else", nothing_else, given),
+                self.proof(f"{signal.name} shows all", whole, given),
             ]
             answers.append(
                 f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))"
             )
-        proofs = [self.proof(name, goal, [*known, *definitions[:1], *self.kinds()]) for name, goal in goals]
         stated = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
         relations = [printed_rule(rule) for rule in self.rules]
+        pooled = [str(int(name)) for name in self.pooled]
         lines = ";\n  "
         return (
             f"(** Printed from the theorem of {automaton.name}; do not edit. *)\n"
             "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
             f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
-            f"  (Automaton {printed_list(relations)} None) {len(automaton.kinds)}\n"
-            f"  {printed_list(stated, lines)}\n  {printed_list(answers, lines)}.\n"
+            f"  (Automaton {printed_list(relations)} {printed_list(pooled)}%nat) {len(automaton.kinds)}\n"
+            f"  {printed_list(stated, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
             f"Definition its_lemmas : list (fact * proof) := {printed_list(lemmas, lines)}.\n"
             f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
         )
