@@ -31,8 +31,7 @@ from hypothesis import HealthCheck, settings
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents.rollouts.fused.function import compiled
-from maze_nca_gym.mazes._kernels import registry
-from maze_nca_gym.mazes._kernels.compiling import kernels
+from maze_nca_gym.mazes._kernels.compiling import entries, kernels
 from maze_nca_gym.support.names import Registry
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -48,7 +47,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _compiled_kernels(worker_id: str) -> None:
     """Compile every kernel, or load it; each worker begins elsewhere, so that in a fresh installation they share it."""
-    names = [function.__name__ for function, _ in registry.REGISTRY]
+    names = entries()
     number = 0 if worker_id == "master" else int(worker_id.removeprefix("gw"))
     begin = number * len(names) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     works: list[Callable[[], Any]] = [partial(getattr, kernels, name) for name in names[begin:] + names[:begin]]
