@@ -1,10 +1,10 @@
 """A program that trains, from the checkpoint if there is one, and says so line by line.
 
-    python interrupted_run.py FOLDER CONFIG SAVE                   trains
-    python interrupted_run.py FOLDER CONFIG SAVE SEED SIGNALS ...  trains in a child for each signal, then to the end
+    python interrupted_run.py FOLDER CONFIG SAVE   trains, by a name in `CONFIGS`, with SAVE seconds between checkpoints
+    python interrupted_run.py FOLDER               trains in children that get signals, and in two that train together
 
-CONFIG is a name in `CONFIGS`, SAVE the seconds from checkpoint to checkpoint. The second form imports everything once
-and forks, so that a child starts at once; it prints what became of each as JSON.
+The second form imports everything once and forks, so that a child starts at once. It writes what became of the children
+of each row of `SIGNALS` to a folder of its name, and `shared_runs.py` what its two saw to "together".
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import json
 import os
 import random
 import signal
+import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+import shared_runs
 import torch
 import torch._dynamo  # what Adam imports at its first step
 from training_runs import ACCEL, ALONE, CPU, POOL, loaded, opened, tiny
@@ -34,6 +37,11 @@ CONFIGS = {
     "long": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=240),
     "evolving": tiny(**{**ACCEL, **USUAL, "capacity": 40}, n_updates=48),
 }
+SIGNALS = {
+    "killed": ("pool", 0.0, 1, [signal.SIGKILL] * 3),
+    "stopped": ("evolving", 3600.0, 2, [signal.SIGINT, signal.SIGTERM] * 2),
+}
+"""Configuration, seconds from checkpoint to checkpoint, seed, and what the children get."""
 MOST = 8
 """Updates that a child makes before it gets its signal: eight such children do not reach the end, nor twenty that of
 the long run."""
@@ -53,8 +61,8 @@ def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> 
         run_updates(state, run, ALONE, Intervals(log=1, validate=150, save=save), report)
 
 
-def fork(folder: Path, config: TrainingConfig, save: float) -> tuple[int, TextIO]:
-    """A child that trains, and its lines."""
+def fork(work: Callable[[TextIO], object]) -> tuple[int, TextIO]:
+    """A child that does this, and its lines."""
     here, there = os.pipe()
     child = os.fork()
     if child:
@@ -63,7 +71,7 @@ def fork(folder: Path, config: TrainingConfig, save: float) -> tuple[int, TextIO
     code = FAILED
     try:
         os.close(here)
-        train_in(folder, config, save, os.fdopen(there, "w"))
+        work(os.fdopen(there, "w"))
         code = 0
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -77,49 +85,63 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def interrupt(folder: Path, config: TrainingConfig, save: float, number: int, rng: random.Random) -> dict[str, object]:
-    """Every third child, or so, is interrupted while it starts, the others during an update or what follows it."""
-    n_updates = max(0, rng.randint(-MOST // 2, MOST))
-    child, lines = fork(folder, config, save)
-    with lines:
-        for _ in range(1 + n_updates):
-            lines.readline()
-        time.sleep(rng.uniform(0, MOMENT))
-        os.kill(child, number)
-        code = ended(child)
-    return {
-        "code": code,
-        "update": loaded(folder, config).update if (folder / CHECKPOINT).exists() else -1,
-        "partial": [path.name for path in folder.glob(".*")],
-    }
+def finish(*works: Callable[[TextIO], object]) -> list[int]:
+    """The exit codes of children that nobody interrupts."""
+    children = [fork(work) for work in works]
+    for _, lines in children:
+        with lines:
+            lines.read()
+    return [ended(child) for child, _ in children]
 
 
-def finish(folder: Path, config: TrainingConfig, save: float) -> int:
-    """The exit code of a child that nobody interrupts."""
-    child, lines = fork(folder, config, save)
-    with lines:
-        lines.read()
-    return ended(child)
-
-
-def main(folder: Path, config: TrainingConfig, save: float, seed: str, *names: str) -> None:
-    compiled()
+def interrupt(folder: Path, config: TrainingConfig, save: float, seed: int, numbers: list[int]) -> None:
+    """Run to the end without and with these signals; every third child, or so, gets its one while it starts."""
+    rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
+    whole.mkdir(parents=True)
+    pieces.mkdir()
     data.validation_batch(config)
     data.held_out(config.levels.sizes[0], config.problem)
-    rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
-    whole.mkdir()
-    pieces.mkdir()
-    codes = [finish(whole, config, save)]
-    interrupted = [interrupt(pieces, config, save, signal.Signals[name], rng) for name in names]
-    codes.append(finish(pieces, config, save))
-    print(json.dumps({"codes": codes, "interrupted": interrupted}))
+    codes, interrupted = finish(lambda out: train_in(whole, config, save, out)), []
+    for number in numbers:
+        child, lines = fork(lambda out: train_in(pieces, config, save, out))
+        with lines:
+            for _ in range(1 + max(0, rng.randint(-MOST // 2, MOST))):
+                lines.readline()
+            time.sleep(rng.uniform(0, MOMENT))
+            os.kill(child, number)
+            code = ended(child)
+        update = loaded(pieces, config).update if (pieces / CHECKPOINT).exists() else -1
+        left = [path.name for path in pieces.glob(".*")]
+        interrupted.append({"code": code, "update": update, "partial": left})
+    codes += finish(lambda out: train_in(pieces, config, save, out))
+    (folder / "seen.json").write_text(json.dumps({"codes": codes, "interrupted": interrupted}))
+
+
+def train_together(folder: Path) -> list[int]:
+    """Let two children train that believe to be of `torchrun`; their exit codes."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "TORCHELASTIC_RUN_ID": "forked"}
+
+    def work(rank: str) -> None:
+        os.environ |= {**both, "RANK": rank, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        shared_runs.main(folder)
+
+    return finish(lambda out: work("0"), lambda out: work("1"))
+
+
+def main(folder: Path) -> None:
+    compiled()
+    for name, (config, save, seed, numbers) in SIGNALS.items():
+        interrupt(folder / name, CONFIGS[config], save, seed, numbers)
+    print(train_together(folder / "together"))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     compile_all()
-    where, what, every = Path(sys.argv[1]), CONFIGS[sys.argv[2]], float(sys.argv[3])
-    if len(sys.argv) > 4:
-        main(where, what, every, *sys.argv[4:])
+    if len(sys.argv) > 2:
+        train_in(Path(sys.argv[1]), CONFIGS[sys.argv[2]], float(sys.argv[3]), sys.stdout)
     else:
-        train_in(where, what, every, sys.stdout)
+        main(Path(sys.argv[1]))

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import interrupted_run
 import pytest
@@ -25,15 +26,13 @@ from maze_nca_gym.agents.training.reports import reporting
 
 PROGRAM = [sys.executable, str(Path(interrupted_run.__file__))]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # nothing that a fork could break
-EVERY_UPDATE, NEVER = "0", "3600"
+EVERY_UPDATE = "0"
 
 
-def interrupt(folder: Path, config: str, save: str, seed: int, names: list[str]) -> list[dict]:
-    """Run to the end without and with these signals; what became of each that got one."""
-    command = [*PROGRAM, str(folder), config, save, str(seed), *names]
-    run = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=120)
-    found = json.loads(run.stdout)
-    assert found["codes"] == [0, 0], run.stderr
+def seen(runs: Path, name: str) -> list[dict[str, Any]]:
+    """What became of each child that got a signal."""
+    found = json.loads((runs / name / "seen.json").read_text())
+    assert found["codes"] == [0, 0], (runs / "stderr").read_text()
     return found["interrupted"]
 
 
@@ -51,26 +50,26 @@ def assert_same_ends(folder: Path, config: str) -> None:
         assert (whole / name).read_bytes() == (pieces / name).read_bytes()
 
 
-def test_killed_again_and_again_a_run_ends_with_the_same_weights(tmp_path):
-    killed = interrupt(tmp_path, "pool", EVERY_UPDATE, 1, ["SIGKILL"] * 3)
+def test_killed_again_and_again_a_run_ends_with_the_same_weights(forked_runs):
+    killed = seen(forked_runs, "killed")
     assert [piece["code"] for piece in killed] == [-signal.SIGKILL] * 3
     updates = [piece["update"] for piece in killed]
     assert updates == sorted(updates), "a checkpoint got lost"
     assert len(set(updates)) >= 2
     assert max(len(piece["partial"]) for piece in killed) <= 2, "partial files pile up"
-    assert_same_ends(tmp_path, "pool")
+    assert_same_ends(forked_runs / "killed", "pool")
 
 
-def test_asked_to_stop_a_run_whose_levels_evolve_saves_and_ends(tmp_path):
+def test_asked_to_stop_a_run_whose_levels_evolve_saves_and_ends(forked_runs):
     """No checkpoint is due while it runs, so what is not saved at the end is lost."""
-    stopped = interrupt(tmp_path, "evolving", NEVER, 2, ["SIGINT", "SIGTERM"] * 2)
+    stopped = seen(forked_runs, "stopped")
     assert {piece["code"] for piece in stopped} == {interrupted_run.INTERRUPTED}
     updates = [piece["update"] for piece in stopped]
     assert updates == sorted(updates)
     assert updates[-1] >= 6
     assert not any(piece["partial"] for piece in stopped)
-    assert_same_ends(tmp_path, "evolving")
-    end = loaded(tmp_path / "pieces", interrupted_run.CONFIGS["evolving"]).evolution
+    assert_same_ends(forked_runs / "stopped", "evolving")
+    end = loaded(forked_runs / "stopped" / "pieces", interrupted_run.CONFIGS["evolving"]).evolution
     assert end.n_rounds == 16
     assert end.population.n_replacements > 16
 

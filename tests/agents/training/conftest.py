@@ -1,0 +1,31 @@
+"""Runs that processes of their own have made, for the tests of several files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("interrupted_run.py")
+
+
+def make(folder: Path) -> None:
+    folder.mkdir()
+    # one thread, and so nothing that a fork could break
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, str(PROGRAM), str(folder)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stderr
+    (folder / "stdout").write_text(run.stdout)
+    (folder / "stderr").write_text(run.stderr)
+
+
+@pytest.fixture(scope="session")
+def forked_runs(once: Callable[[str, Callable[[Path], Any]], Path]) -> Path:
+    """The folder that `interrupted_run.py` has filled, once for all workers."""
+    return once("forked-runs", make)
