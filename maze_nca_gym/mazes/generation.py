@@ -229,12 +229,14 @@ def caves(
     missing, futile = n, 0
     while missing > 0:
         n_candidates = max(missing, min(futile, CHUNK // (height * width)))  # more at a time while all are too small
-        levels = (rng.random((n_candidates, height, width), dtype=np.float32) < wall_probability).astype(np.uint8)
+        # Walls stay where at least 5 of 3 x 3 tiles are walls; everything outside counts as wall.
+        padded = np.full((n_candidates, height + 2, width + 2), Tile.WALL, np.uint8)
+        inner = padded[:, 1:-1, 1:-1]
+        inner[:] = rng.random((n_candidates, height, width), dtype=np.float32) < wall_probability
         for _ in range(smoothing):
-            # Walls stay where at least 5 of 3 x 3 tiles are walls; everything outside counts as wall.
-            padded = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
             columns = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
-            levels = (columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5).astype(np.uint8)
+            inner[:] = columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5
+        levels = inner.copy()
         kernels.keep_largest_component(levels)
         # A cave of one tile has no place for a source and a target.
         roomy = (levels == Tile.EMPTY).sum(axis=(1, 2)) >= 2
