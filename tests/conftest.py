@@ -65,6 +65,14 @@ def _no_fsync() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _few_are_validated() -> Iterator[None]:
+    """Runs of a few updates validate on few levels, which otherwise takes half of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("maze_nca_gym.agents.training.data.MOST_VALIDATED", 64)
+        yield
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], Any]], Path]:
     """What is made once for all workers: `once(name, make)` is a folder that one of them has filled by `make`."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
-import subprocess
-import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import torch
-from command_lines import RUN, files
+from command_lines import files
+from tables import for_each, refused
 
 from maze_nca_gym.agents import evolve, learn_automaton, reproduce, train
 from maze_nca_gym.agents.evolution.measure import Regret
@@ -21,6 +22,7 @@ from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.sweeps import run as sweeps
 from maze_nca_gym.agents.training import loop
+from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.population import LevelPopulation
 
 OUT = Path("run")
@@ -47,7 +49,7 @@ class Kind(NamedTuple):
         interrupted: the method that makes one step of it, which may fail.
         n_steps: how often that is called in a whole run.
         content: all that does not depend on interruptions.
-        words: a command that takes long.
+        words: the command.
     """
 
     start: Callable[..., Any]
@@ -69,7 +71,7 @@ def evolution(out: Path = OUT, **options: Any) -> Any:
 
 
 def hints(out: Path = OUT, **options: Any) -> Any:
-    return learn_automaton("shortest-path", out=out, **{**HINTS, "n_updates": 4, **options})
+    return learn_automaton("reachable", out=out, **{**HINTS, "n_updates": 4, **options})
 
 
 def reproduction_of_nothing(out: Path = OUT, scale: str = "tiny", overwrite: None = None) -> Any:
@@ -99,8 +101,8 @@ KINDS = {
         (loop, "update"),
         8,
         of_training,
-        "train fast --n-updates 100000 --sizes 5 --batch-size 4 --n-channels 4 --n-iterations 3 --log-every 2 "
-        "--validate-every 4 --save-every 0 --threads 1",
+        "train fast --n-updates 8 --sizes 5 --batch-size 4 --n-channels 4 --n-iterations 3 --log-every 2 "
+        "--validate-every 4 --save-every 1000 --ema-decay 0.9 --device cpu --threads 1",
     ),
     "evolve": Kind(
         evolution,
@@ -109,17 +111,16 @@ KINDS = {
         (Regret, "__call__"),
         6,
         of_evolution,
-        "evolve model.safetensors --n 12 --size 5 --n-offspring 6 --rounds 100000 --save-every 0",
+        "evolve model.safetensors --n 12 --size 5 --n-offspring 6 --rounds 4 --steps 3 --picture-every 2 "
+        "--save-every 1000",
     ),
     "learn-automaton": Kind(hints, "model.safetensors", {"seed": 1}),
     "reproduce": Kind(reproduction_of_nothing, "results.json", {"scale": "small"}),
 }
 GOING_ON = [name for name, kind in KINDS.items() if kind.interrupted]
-OVERWRITTEN = [name for name in KINDS if name != "reproduce"]
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 each_that_goes_on = pytest.mark.parametrize("kind", [KINDS[name] for name in GOING_ON], ids=GOING_ON)
-each_that_may_be_overwritten = pytest.mark.parametrize("kind", [KINDS[name] for name in OVERWRITTEN], ids=OVERWRITTEN)
 
 
 @pytest.fixture(autouse=True)
@@ -134,37 +135,47 @@ def bytes_in(folder: Path = OUT) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in files(folder)}
 
 
-def fail_at(monkeypatch: pytest.MonkeyPatch, kind: Kind, step: int, error: BaseException) -> None:
-    """Let a step of a run fail."""
+def fail_at(monkeypatch: pytest.MonkeyPatch, kind: Kind, step: int, fail: Callable[[], None]) -> None:
+    """Let a step of a run fail, or do something else before."""
     owner, name = kind.interrupted
     plain, calls = getattr(owner, name), []
 
     def failing(*arguments: Any) -> Any:
         calls.append(1)
         if len(calls) == step:
-            raise error
+            fail()
         return plain(*arguments)
 
     monkeypatch.setattr(owner, name, failing)
 
 
-def begun(kind: Kind, step: int = 5, error: type[BaseException] = ZeroDivisionError, **options: Any) -> None:
+def crash() -> None:
+    raise ZeroDivisionError
+
+
+def begun(kind: Kind, step: int = 5, **options: Any) -> None:
     """Leave a run that a crash has ended at a step."""
     with pytest.MonkeyPatch.context() as patch:
-        fail_at(patch, kind, step, error())
-        with pytest.raises(error):
+        fail_at(patch, kind, step, crash)
+        with pytest.raises(ZeroDivisionError):
             kind.start(**options)
 
 
+@cache
+def whole(start: Callable[..., Any], content: Callable[[Path], Any]) -> tuple[Any, list[str]]:
+    """What a run leaves that nothing has interrupted, and its files."""
+    start(Path("whole"))
+    return content(Path("whole")), files("whole")
+
+
 @each_that_goes_on
-@pytest.mark.parametrize("save_every", [0, 1000])
-@pytest.mark.parametrize("where", [1, 0.6, 0.99])
+@for_each("save_every", [0, 1000])
+@for_each("where", [1, 0.6, 0.99])
 def test_after_a_crash_it_ends_as_if_there_had_been_none(kind, where, save_every):
     begun(kind, max(1, round(where * kind.n_steps)) if where < 1 else 1, save_every=save_every)
     kind.start()
-    kind.start(Path("whole"))
-    assert kind.content(OUT) == kind.content(Path("whole"))
-    assert files(OUT) == files("whole")
+    assert (kind.content(OUT), files(OUT)) == whole(kind.start, kind.content)
+    shutil.rmtree(OUT)
 
 
 @each_that_goes_on
@@ -173,63 +184,52 @@ def test_lines_after_the_checkpoint_are_written_anew(kind):
     with (OUT / "metrics.jsonl").open("a") as file:
         file.write(json.dumps({"update": 8, "round": 9, "loss": 0}) + '\n{"update": 15, "lo')
     kind.start()
-    kind.start(Path("whole"))
-    assert kind.content(OUT) == kind.content(Path("whole"))
+    assert kind.content(OUT) == whole(kind.start, kind.content)[0]
 
 
 @each_that_goes_on
-def test_ctrl_c_saves_and_says_how_to_go_on(kind):
-    """In a process of its own, which gets a signal."""
-    with subprocess.Popen([*RUN, *kind.words.split(), "--out", str(OUT)], stderr=subprocess.PIPE, text=True) as process:
-        log, end = OUT / "metrics.jsonl", time.monotonic() + 300
-        while not log.exists() or log.read_text().count("\n") < 3:
-            assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        code, err = process.wait(300), process.stderr.read()
-    assert (code, err) == (
-        130,
-        f"maze-nca-gym: interrupted; the same command goes on from {OUT}/checkpoint.safetensors\n",
-    )
+def test_ctrl_c_saves_and_says_how_to_go_on(kind, monkeypatch, capsys):
+    words = [*kind.words.split(), "--out", str(OUT)]
+    with monkeypatch.context() as patch:
+        fail_at(patch, kind, 5, lambda: signal.raise_signal(signal.SIGINT))
+        assert main(words) == 130
+    said = f"maze-nca-gym: interrupted; the same command goes on from {OUT}/checkpoint.safetensors\n"
+    assert capsys.readouterr().err == said
     assert {"checkpoint.safetensors", "config.json", "metrics.jsonl", kind.product} <= set(files(OUT))
     assert not json.loads((OUT / "config.json").read_text()).get("finished")
+    assert main(words) == 0
+    assert (kind.content(OUT), files(OUT)) == whole(kind.start, kind.content)
 
 
 @every_kind
-def test_a_finished_run_stays_as_it_is_or_is_refused(kind, capsys):
+def test_a_finished_run_stays_until_it_is_overwritten(kind, capsys):
+    OUT.mkdir()
+    for name in {"config.json", kind.product} - {KINDS["reproduce"].product}:
+        (OUT / f".{name}.a0b1c2d3").touch()
+    (OUT / f".{kind.product}.mine").touch()
     kind.start()
+    (OUT / "notes.txt").touch()
     before = bytes_in()
+    assert {name for name in before if name.startswith(".")} == {f".{kind.product}.mine"}, "left by a kill: removed"
+
     if kind is KINDS["learn-automaton"]:
-        with pytest.raises(ValueError, match="run has a run; choose another --out, or lose that run with --overwrite"):
-            kind.start()
+        refused("run has a run; choose another --out, or lose that run with --overwrite", kind.start)
     else:
         kind.start()
-    assert bytes_in() == before
     assert kind not in map(KINDS.get, GOING_ON) or "run is finished; " in capsys.readouterr().out
-
-
-@every_kind
-def test_another_configuration_is_refused_and_nothing_touched(kind):
-    kind.start()
-    before = bytes_in()
-    with pytest.raises(ValueError, match="run has a run") as refused:
-        kind.start(**kind.other)
     (name,) = kind.other
-    assert kind is KINDS["learn-automaton"] or f"of another configuration ({name} " in str(refused.value)
-    assert ("--overwrite" in str(refused.value)) == (kind is not KINDS["reproduce"])
+    another = "" if kind is KINDS["learn-automaton"] else rf"of another configuration \({name} "
+    refused(f"run has a run.*{another}", kind.start, **kind.other)
     assert bytes_in() == before
-
-
-@each_that_may_be_overwritten
-def test_another_configuration_may_overwrite(kind):
-    kind.start()
-    before = bytes_in()
-    (OUT / "notes.txt").touch()
-    kind.start(**kind.other, overwrite=True)
-    after = bytes_in()
-    assert after.keys() == {*before, "notes.txt"}
-    assert after[kind.product] != before[kind.product]
+    if kind is KINDS["reproduce"]:
+        with pytest.raises(ValueError, match=r"choose another --out$"):
+            kind.start(**kind.other)
+    else:
+        refused("--overwrite", kind.start, **kind.other)
+        kind.start(**kind.other, overwrite=True)
+        after = bytes_in()
+        assert after.keys() == before.keys()
+        assert after[kind.product] != before[kind.product]
 
 
 @each_that_goes_on
@@ -251,17 +251,15 @@ def test_files_without_a_description_are_refused(kind):
 
 
 @each_that_goes_on
-@pytest.mark.parametrize("damage", [lambda good: good[:-5], lambda good: good[:-1] + b"?", lambda good: b"{}"])
-def test_a_damaged_checkpoint_is_refused_and_nothing_touched(kind, damage):
+def test_a_damaged_checkpoint_is_refused_and_nothing_touched(kind):
     begun(kind)
     path = OUT / "checkpoint.safetensors"
-    path.write_bytes(damage(path.read_bytes()))
-    before = bytes_in()
-    with pytest.raises(
-        ValueError, match=r"checkpoint\.safetensors is not a readable checkpoint: .*; choose another --out"
-    ):
-        kind.start()
-    assert bytes_in() == before
+    good = path.read_bytes()
+    for bad in (good[:-5], good[:-1] + b"?", b"{}"):
+        path.write_bytes(bad)
+        before = bytes_in()
+        refused(r"checkpoint\.safetensors is not a readable checkpoint: .*; choose another --out", kind.start)
+        assert bytes_in() == before
 
 
 @each_that_goes_on
@@ -274,17 +272,6 @@ def test_a_checkpoint_of_another_run_is_refused(kind):
         ValueError, match=r"checkpoint\.safetensors is of another configuration than config\.json; choose"
     ):
         kind.start()
-
-
-@every_kind
-def test_what_a_kill_left_half_written_is_removed(kind):
-    OUT.mkdir()
-    names = {"config.json", kind.product} - {KINDS["reproduce"].product}
-    for name in names:
-        (OUT / f".{name}.a0b1c2d3").touch()
-    (OUT / f".{kind.product}.mine").touch()
-    kind.start()
-    assert [name for name in files(OUT) if name.startswith(".")] == [f".{kind.product}.mine"]
 
 
 def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypatch):
@@ -302,20 +289,23 @@ def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypat
     assert "checkpoint.safetensors" not in done
 
 
-@pytest.mark.parametrize("options", [{}, {"pool_size": 8, "n_iterations": None, "optimiser": "soap", "sizes": (5, 6)}])
-@pytest.mark.parametrize(("owner", "name", "step"), [(loop, "update", 1), (loop, "update", 4), (RunFolder, "begin", 1)])
-def test_a_finished_run_continues_from_its_weights_with_a_larger_number(options, owner, name, step, capsys):
-    for out in (OUT, Path("whole")):
-        training(out, **options)
-        if out == OUT:
-            capsys.readouterr()
-            begun(KINDS["train"]._replace(interrupted=(owner, name)), step, n_updates=14, **options)
-        training(out, n_updates=14, **options)
+@for_each("options", [{}, {"pool_size": 8, "n_iterations": None, "optimiser": "soap", "sizes": (5, 6)}])
+def test_a_finished_run_continues_from_its_weights_with_a_larger_number(options, capsys):
+    training(Path("whole"), overwrite=True, **options)
+    shutil.rmtree("short", ignore_errors=True)
+    shutil.copytree("whole", "short")
+    capsys.readouterr()
+    training(Path("whole"), n_updates=14, **options)
     said = capsys.readouterr().out
+    for owner, name, step in ((loop, "update", 1), (loop, "update", 4), (RunFolder, "begin", 1)):
+        shutil.rmtree(OUT, ignore_errors=True)
+        shutil.copytree("short", OUT)
+        begun(KINDS["train"]._replace(interrupted=(owner, name)), step, n_updates=14, **options)
+        training(OUT, n_updates=14, **options)
+        assert of_training(OUT) == of_training(Path("whole"))
+        assert files(OUT) == files("whole")
     fresh = "optimiser and pool" if options else "optimiser"
     assert f"finished after 8 updates; it goes on from its weights, with a fresh {fresh}, and the schedule one" in said
-    assert of_training(OUT) == of_training(Path("whole"))
-    assert files(OUT) == files("whole")
     assert [line["update"] for line in lines(OUT)] == [*range(2, 15, 2)]
     rates = {line["update"]: line["learning_rate"] for line in lines(OUT)}
     assert rates[14] < rates[10] / 5, "the schedule runs from its start to its end again"

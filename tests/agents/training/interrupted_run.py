@@ -18,6 +18,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -31,9 +32,12 @@ from maze_nca_gym.agents.runs import CHECKPOINT, asked_to_stop
 from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, data, run_updates
 from maze_nca_gym.mazes._kernels.compiling import compile_all
 
+with suppress(ImportError):  # the extra that several processes need
+    import lightning_fabric.strategies.ddp  # noqa: F401
+
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
 CONFIGS = {
-    "pool": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=60),
+    "pool": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=30),
     "long": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=240),
     "evolving": tiny(**{**ACCEL, **USUAL, "capacity": 40}, n_updates=48),
 }
@@ -43,7 +47,7 @@ SIGNALS = {
 }
 """Configuration, seconds from checkpoint to checkpoint, seed, and what the children get."""
 MOST = 8
-"""Updates that a child makes before it gets its signal: eight such children do not reach the end, nor twenty that of
+"""Updates that a child makes before it gets its signal: three such children do not reach the end, nor twenty that of
 the long run."""
 MOMENT = 0.02
 """Seconds; an update and its files take less."""
@@ -140,6 +144,7 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    data.MOST_VALIDATED = 64
     compile_all()
     if len(sys.argv) > 2:
         train_in(Path(sys.argv[1]), CONFIGS[sys.argv[2]], float(sys.argv[3]), sys.stdout)

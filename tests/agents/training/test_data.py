@@ -12,7 +12,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from tables import for_each, refused
+from tables import for_each, refused, some_and_all
 from training_runs import POOL, tiny
 
 from maze_nca_gym.agents import evolve, train
@@ -22,11 +22,35 @@ from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed, data
 from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead, validation_batch
 from maze_nca_gym.mazes import levels, solvers
-from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, held_out_levels
-from maze_nca_gym.mazes.families import FAMILIES, Family, is_reserved, register_family, test_levels, validation_levels
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, _held_out, held_out_levels
+from maze_nca_gym.mazes.families import (
+    CHUNKS,
+    FAMILIES,
+    Family,
+    is_reserved,
+    register_family,
+    test_levels,
+    validation_levels,
+)
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, find_task, register_task
+
+MOST_VALIDATED = data.MOST_VALIDATED  # before a fixture makes it less
+
+
+@pytest.fixture(autouse=True)
+def _all_are_validated(monkeypatch):
+    monkeypatch.setattr(data, "MOST_VALIDATED", MOST_VALIDATED)
+
+
+@pytest.fixture
+def few_are_held_out(monkeypatch):
+    """A chunk of each test set, in place of 32: to make all of them takes a second."""
+    monkeypatch.setitem(CHUNKS, "test", 1)
+    _held_out.cache_clear()
+    yield
+    _held_out.cache_clear()
 
 
 def contents(batch: Batch) -> list[bytes]:
@@ -194,11 +218,12 @@ def test_a_pool_of_a_level_set(tmp_path):
     assert {level.tobytes() for level in stream.draw(np.random.default_rng(0), 9, 6).tiles} <= known
 
 
+@pytest.mark.usefixtures("few_are_held_out")
 @for_each(
     ("options", "message"),
     [
         ({"sizes": (7,)}, "have an inner size of 6, and sizes is 7: give 6"),
-        ({"level_set": "maze-unique-30", "sizes": (28,)}, "1,000 of 1,000 levels of maze-unique-30 are in test sets"),
+        ({"level_set": "dt-net-9", "sizes": (9,)}, "1,000 of 1,000 levels of dt-net-9 are in test sets"),
         ({"level_set": "nowhere.npz"}, "neither a file, a known name nor a drawing"),
     ],
 )
@@ -218,6 +243,7 @@ def test_a_run_validates_on_its_own_validation_set(tmp_path):
     assert len(validation_batch(config)) == 20, "levels of the package's own validation set may be there"
 
 
+@pytest.mark.usefixtures("few_are_held_out")
 @for_each(
     ("options", "message"),
     [
@@ -226,8 +252,8 @@ def test_a_run_validates_on_its_own_validation_set(tmp_path):
         ({"validation_set": "own.npz", "level_set": None, "sizes": (5, 7)}, "have an inner size of 6, and sizes is 5,"),
         ({"validation_set": "nowhere.npz"}, "neither a file, a known name nor a drawing"),
         (
-            {"validation_set": "maze-hard-30-redrawn", "level_set": None, "sizes": (28,)},
-            "1,000 of 1,000 levels of maze-hard-30-redrawn are in test sets",
+            {"validation_set": "dt-net-9", "level_set": None, "sizes": (9,)},
+            "1,000 of 1,000 levels of dt-net-9 are in test sets",
         ),
     ],
 )
@@ -274,14 +300,15 @@ def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
     assert np.array_equal(after.target, solvers.shortest_path(after.tiles)), "the solution of another level"
 
 
-def test_levels_of_benchmarks_are_held_out():
-    for name in ("dt-net-9", "maze-hard-30-redrawn"):
+@some_and_all("names", ["dt-net-9"], ["dt-net-9", "maze-hard-30-redrawn"])
+def test_levels_of_benchmarks_are_held_out(names):
+    for name in names:
         tiles = BENCHMARK_SETS[name].levels(40).tiles
         assert data.is_held_out(tiles, SHORTEST_PATH).all()
         assert not data.is_held_out(tiles[:, ::-1].copy(), SHORTEST_PATH).any()
 
 
-@pytest.mark.usefixtures("forgotten")
+@pytest.mark.usefixtures("forgotten", "few_are_held_out", "without_pictures")
 @for_each("door", ["training", "evolution"])
 def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
     """A notebook's cell runs again with other marks, and a family is registered after a first training."""
