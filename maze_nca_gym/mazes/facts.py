@@ -25,6 +25,8 @@ Truth: TypeAlias = Any
 """A boolean: a solver's, or one for each tile of some maps, (N, H, W) bool. `&`, `|`, `~` and `==` combine them."""
 Number: TypeAlias = Any
 """An integer: a solver's, or one for each tile of some maps, (N, H, W) int64. `+`, `-`, `<` and `==` combine them."""
+Look: TypeAlias = Callable[[NDArray[Any], Place, int], NDArray[Any]]
+"""(..., H, W) values, a place and what is beyond the map -> the values at that place as seen from each tile."""
 MARGIN = 3
 """Width of the frame beyond the edge in which axioms are tried: a proof supposes them of tiles there too."""
 
@@ -129,9 +131,11 @@ class MazePicture:
         tiles: (N, H, W) uint8.
         ghosts: as `Ghosts.ghosts` returns them.
         margin: width of a frame of places beyond the edge, which become part of the arrays.
+        look: (values, at, beyond) -> the values that tiles have at a place as seen from each, as `shifted`.
     """
 
-    def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any], margin: int = 0) -> None:
+    def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any], margin: int = 0, look: Look | None = None) -> None:
+        self._look = shifted if look is None else look
         self._tiles = _framed(tiles.astype(np.int64), margin, beyond=-1)
         self._ghosts = {
             name: value if is_of_map(value) else _framed(value, margin, beyond=0)
@@ -140,19 +144,19 @@ class MazePicture:
 
     def tile(self, kind: int, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return whether the tiles there are of a kind, (N, H, W) bool."""
-        return shifted(self._tiles, at, beyond=-1) == kind
+        return self._look(self._tiles, at, -1) == kind
 
     def inside(self, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return whether the place is on the map, as seen from each tile, (N, H, W) bool."""
-        return shifted(self._tiles, at, beyond=-1) >= 0
+        return self._look(self._tiles, at, -1) >= 0
 
     def true(self, ghost: str, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return a boolean of the tiles there, (N, H, W) bool."""
-        return shifted(self._ghosts[ghost], at, beyond=False)
+        return self._look(self._ghosts[ghost], at, 0)
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer of the tiles there, (N, H, W) int64; 0 beyond the edge."""
-        return shifted(self._value(ghost, when), at, beyond=0)
+        return self._look(self._value(ghost, when), at, 0)
 
     def of_map(self, ghost: str, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer of the maps, (N, 1, 1) int64."""

@@ -32,6 +32,7 @@ from maze_nca_gym.mazes.facts import (
     CENTRE,
     Answer,
     Ghosts,
+    Look,
     MazePicture,
     Number,
     Picture,
@@ -368,9 +369,12 @@ class Fixpoint:
     least: bool
     kinds: frozenset[tuple[int, str]]
 
-    def __call__(self, tiles: Tiles) -> NDArray[np.bool_]:
-        """Return the answers on (N, H, W) mazes, (N, H, W) bool, or with several (N, K, H, W)."""
-        found = self.stages(tiles)
+    def __call__(self, tiles: Tiles, look: Look | None = None) -> NDArray[np.bool_]:
+        """Return the answers on (N, H, W) mazes, (N, H, W) bool, or with several (N, K, H, W).
+
+        On a graph, its `look` says what is near.
+        """
+        found = self.stages(tiles, look)
         drawn = [found[name] for name in self.answers]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)
 
@@ -379,7 +383,7 @@ class Fixpoint:
         """The relations that are the same at all tiles."""
         return frozenset(name for name, rule in self.rules.items() if isinstance(rule, anywhere))
 
-    def stages(self, tiles: Tiles) -> dict[str, NDArray[Any]]:
+    def stages(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
         """Return each relation on (N, H, W) mazes, (N, H, W) bool, and its stages: the round in which a tile comes on,
         from 0, or -1. Of one that is on anywhere, the stage is (N, 1, 1), and the tiles are told at which its rule is
         true then."""
@@ -389,7 +393,7 @@ class Fixpoint:
             found |= {_reason(name) if name in of_map else name: np.zeros(tiles.shape, np.bool_)}
             found |= {_stage(name): np.full(shape, -1)}
         for number in range(len(self.rules) * tiles[0].size + 1 if len(tiles) else 0):
-            see = _Seen(MazePicture(tiles, found), CENTRE, of_map=of_map)
+            see = _Seen(MazePicture(tiles, found, look=look), CENTRE, of_map=of_map)
             fresh = {name: rule(see) & (found[_stage(name)] < 0) for name, rule in self.rules.items()}
             if not any(new.any() for new in fresh.values()):
                 break

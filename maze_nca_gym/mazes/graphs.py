@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import count
 from operator import or_
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.mazes.levels import Tile, Tiles, as_tiles
+from maze_nca_gym.mazes.ghosts import Fixpoint
+from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.orders import order_code
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task
@@ -49,7 +50,7 @@ class Graph:
     doors: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        tiles = as_tiles(np.atleast_2d(self.tiles), ndim=(2,))
+        tiles = as_tiles(np.atleast_2d(self.tiles), ndim=(2,), n_kinds=MOST_KINDS)
         doors = np.asarray(self.doors)
         check(doors.dtype.kind in "iu" and doors.shape == (len(DIRECTIONS), tiles.size),
               f"doors must be (4, {tiles.size}) integers, got {doors.dtype} of {doors.shape}")  # fmt: skip
@@ -92,7 +93,7 @@ class Graph:
         Raises:
             ValueError: unknown edges, or a portal outside of the level.
         """
-        level = as_tiles(tiles, ndim=(2,))
+        level = as_tiles(tiles, ndim=(2,), n_kinds=MOST_KINDS)
         check(edges in EDGES, unknown_name("kind of edges", edges, EDGES))
         places = np.arange(level.size).reshape(level.shape)
         up, left, down, right = (np.roll(places, by, axis) for axis, by in ((0, 1), (1, 1), (0, -1), (1, -1)))
@@ -130,7 +131,7 @@ class Graph:
         """
         check_rng(rng)
         check(0 <= closed <= 1, f"closed must be from 0 to 1, got {closed}")
-        kinds, doors = np.atleast_2d(as_tiles(np.atleast_2d(tiles), ndim=(2,))), []
+        kinds, doors = as_tiles(np.atleast_2d(tiles), ndim=(2,), n_kinds=MOST_KINDS), []
         for _ in range(2):
             there = np.where(rng.random(kinds.size) < closed, SHUT, rng.permutation(kinds.size))
             back, is_open = np.full(kinds.size, SHUT), there >= 0
@@ -187,9 +188,14 @@ class Graph:
         return cls(np.array(kinds, np.uint8), doors)
 
     def look(self, values: NDArray[Any], tap: str, beyond: Any = 0) -> NDArray[Any]:
-        """Return the values behind each place's door U, L, D or R, or at "C" its own, (..., H, W) of any dtype."""
+        """Return the values behind each place's door U, L, D or R, or at "C" its own, (..., H, W) of any dtype.
+
+        Raises:
+            ValueError: another tap: a place has no corners.
+        """
         if tap == "C":
             return values
+        check(tap in DIRECTIONS, f"a place has four doors, {', '.join(DIRECTIONS)}, and nothing is behind {tap}")
         flat = values.reshape(*values.shape[:-2], -1)
         known = np.concatenate([flat, np.full_like(flat[..., :1], beyond)], axis=-1)  # the last one is behind SHUT
         return known[..., self.doors[DIRECTIONS.index(tap)]].reshape(values.shape)
@@ -250,13 +256,16 @@ class Graph:
         return found & goes_on.all(axis=(-2, -1))
 
     def ask(self, task: Task) -> Task:
-        """Return a task about shortest paths, asked of kinds of these places.
+        """Return a task about shortest paths, or one whose solver is a fixpoint, asked of kinds of these places.
 
         Raises:
             ValueError: another task: its solver knows grids only.
         """
-        known = task.question == SHORTEST_PATH.question
-        check(known, f"on graphs only {SHORTEST_PATH.question} has an exact solver, not the task {task.name}")
-        solve = partial(self.shortest_path, order=task.order)
         asked: dict[str, Any] = {"guidance": None, "guided": (), "rank": None, "specification": None}
+        if isinstance(task.solve, Fixpoint):
+            solve: Any = partial(task.solve, look=self.look)
+            return replace(task, **asked, solve=solve, is_optimal=cast(Any, None))  # the canonical answer alone
+        words = f"on graphs only {SHORTEST_PATH.question} and a fixpoint have an exact solver, not the task {task.name}"
+        check(task.question == SHORTEST_PATH.question, words)
+        solve = partial(self.shortest_path, order=task.order)
         return replace(task, solve=solve, is_optimal=self.is_optimal, **asked)

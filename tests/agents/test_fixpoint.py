@@ -166,6 +166,12 @@ def test_worlds_are_right_with_nothing_named(worlds, automaton):
         assert row in PAGE, "python -m tools.make_worlds"
 
 
+@pytest.mark.slow  # test_graphs proves a fire
+def test_worlds_that_read_no_corners_are_right_on_graphs(automaton):
+    for world in {*WORLDS} - {"king", "careful-king"}:
+        assert prove(automaton(world), on="graphs").verdict == "right", world
+
+
 @some_and_all("worlds", ["fire", "colours"], [world for world in WORLDS if world != "two-keys"])
 def test_worlds_are_networks_that_are_played(worlds, automaton):
     for world in worlds:

@@ -13,13 +13,23 @@ import pytest
 import torch
 from tables import for_each
 
-from maze_nca_gym.agents import OnGraph, evaluate, iterate, load, rollout, solve
+from maze_nca_gym.agents import OnGraph, compile_automaton, evaluate, iterate, load, rollout, solve
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Theorem, prove
 from maze_nca_gym.agents.automata.proof import Proof
 from maze_nca_gym.agents.automata.prover import WORLDS, Prover
-from maze_nca_gym.mazes import Graph, Tile, generate, one_hot, parse, shortest_path
+from maze_nca_gym.mazes import KINDS, Graph, Kind, Task, Tile, generate, one_hot, parse, register_task, shortest_path
 from maze_nca_gym.mazes.facts import CENTRE
-from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, N_TILES, ON_PATH, REACHED, canonical_path, distance
+from maze_nca_gym.mazes.ghosts import (
+    DISTANCE,
+    ENTERS,
+    LENGTH,
+    N_TILES,
+    ON_PATH,
+    REACHED,
+    canonical_path,
+    distance,
+    fixpoint,
+)
 
 PROVEN = "nca-shortest-path-hinted"
 
@@ -108,6 +118,30 @@ def test_a_level_is_a_graph_on_which_all_is_as_on_the_grid(rng: np.random.Genera
     automaton = AUTOMATA["shortest-path-healing"]
     traces = (automaton.trace(tiles, graph=some) for some in (None, graph))
     assert all((one == other).all() for one, other in zip(*traces, strict=True))
+
+
+def test_a_world_of_ones_own_off_the_grid(rng: np.random.Generator, forgotten: None) -> None:
+    def burns(see: Any) -> Any:
+        near = see("BURNS", "U") | see("BURNS", "L") | see("BURNS", "D") | see("BURNS", "R")
+        return see.tile(Tile.SOURCE) | (near & ~see.tile(Tile.WALL) & ~see.tile(4))
+
+    water = (*KINDS, Kind("water", "w", "#56b4e9"))
+    register_task(Task(name="fire", kinds=water, solve=fixpoint(BURNS=burns)))
+    network, _ = compile_automaton("fire")
+    assert prove("fire", on="graphs").verdict == "right"
+    for _ in range(20):
+        graph = random_graph(rng)
+        tiles = np.where(rng.random(graph.tiles.shape) < 0.2, 4, graph.tiles).astype(np.uint8)
+        tiles[graph.tiles == Tile.SOURCE] = Tile.SOURCE
+        joined = nx.Graph((i, int(j)) for door in graph.doors for i, j in enumerate(door) if j >= 0)
+        joined.add_nodes_from(range(tiles.size))
+        wet = joined.subgraph(np.flatnonzero((tiles.ravel() != Tile.WALL) & (tiles.ravel() != 4)).tolist())
+        reached = nx.node_connected_component(wet, int((tiles == Tile.SOURCE).argmax()))
+        expected = np.isin(np.arange(tiles.size), list(reached)).reshape(tiles.shape)
+        policy = OnGraph(network, graph)
+        assert (policy.problem.solve(tiles[None])[0] == expected).all()
+        shown = rollout(policy, torch.from_numpy(one_hot(tiles[None], 5)), tiles.size + 2, n_returned=1).numpy()
+        assert (shown[0, -1, 0] > 0.5).reshape(tiles.shape).tolist() == expected.tolist()
 
 
 def test_what_is_beyond_the_edges() -> None:
