@@ -151,8 +151,8 @@ def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles],
 
 
 def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
-    """Return every fact that a guess may use about a tile at a time, and its contrary unless it is about times; the
-    values of ghosts are those in (N, H, W) mazes."""
+    """Return every fact that a guess may use about a tile, but times, and then the contrary of each in the same order;
+    the values of ghosts are those in (N, H, W) mazes."""
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles) for tiles in mazes]
     leaves = [leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves]
@@ -242,15 +242,18 @@ class Run(NamedTuple):
     def truths(self, atoms: Sequence[Atom]) -> NDArray[np.bool_]:
         """Return the truth of atoms, (A, T, N, H, W) bool."""
         t, shape = np.arange(len(self.signals))[:, None, None, None], (len(self.signals), *self.tiles.shape)
-        found = [np.broadcast_to(atom.true(self.picture, CENTRE, t), shape) for atom in atoms]
-        return np.reshape(found, (-1, *shape)).astype(np.bool_)
+        found = np.empty((len(atoms), *shape), np.bool_)
+        for number, atom in enumerate(atoms):
+            found[number] = atom.true(self.picture, CENTRE, t)
+        return found
 
 
 def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: Tiles) -> Run:
     """Run an automaton on (N, H, W) mazes until it repeats its states."""
     ghosts, signals = theorem.ghosts(tiles), np.stack([*automaton.trace(tiles)])
     run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles, ghosts), ghosts)
-    return run._replace(atoms=run.truths(atoms))
+    facts = run.truths(atoms[: len(atoms) // 2])  # behind them are their contraries
+    return run._replace(atoms=np.concatenate([facts, ~facts]))
 
 
 def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Sequence[Atom]) -> Theorem:
@@ -260,7 +263,10 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     tiles. An answer is not guessed.
     """
     shown = automaton.answers[: len(theorem.answers)]
-    found = {s: _reasons(automaton, s, runs, atoms) for s in automaton.signals if s not in shown}
+    # a column for each tile of each run at each time, numbered in the order of what is true of it
+    facts = np.concatenate([run.atoms.reshape(len(atoms), -1) for run in runs], axis=1)
+    ranks = _ranked(facts[: len(atoms) // 2])
+    found = {s: _reasons(automaton, s, runs, atoms, facts, ranks) for s in automaton.signals if s not in shown}
     said = {signal: reasons for signal, reasons in found.items() if not isinstance(reasons, str)}
     unsaid = {signal: why for signal, why in found.items() if isinstance(why, str)}
     means = {signal: "; or ".join(map(_in_words, reasons)) or "never" for signal, reasons in said.items()}
@@ -280,20 +286,38 @@ def _in_words(reason: Iterable[Atom]) -> str:
     return ", ".join([*([" and ".join(facts)] if facts else []), *times]) or "everywhere"
 
 
+def _ranked(bits: NDArray[np.bool_], ranks: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
+    """Return numbers in the order of the columns of (A, R) bits, or of (R,) earlier ranks and then these, (R,)."""
+    found = np.zeros(bits.shape[1], np.uint64) if ranks is None else ranks
+    for start in range(0, len(bits), 32):
+        word = np.zeros((bits.shape[1], 4), np.uint8)
+        some = np.packbits(bits[start : start + 32], axis=0)
+        word[:, : len(some)] = some.T
+        _, places = np.unique(found << 32 | word.view(">u4")[:, 0], return_inverse=True)
+        found = places.astype(np.uint64)
+    return found
+
+
 def _reasons(
-    automaton: Automaton, signal: IntEnum, runs: Sequence[Run], atoms: Sequence[Atom]
+    automaton: Automaton,
+    signal: IntEnum,
+    runs: Sequence[Run],
+    atoms: Sequence[Atom],
+    facts: NDArray[np.bool_],
+    ranks: NDArray[np.uint64],
 ) -> list[list[Atom]] | str:
-    """Return the reasons for which a signal is on, each a conjunction of atoms, or why there are none."""
+    """Return the reasons for which a signal is on, each a conjunction of atoms, or why there are none.
+
+    Of each tile of each run at each time there are the (A, R) truths of the atoms, and (R,) their order.
+    """
     same = signal in automaton.everywhere
     usable = np.array([atom.of_map or not same for atom in atoms])
     laws = _laws(signal, runs, () if same else automaton.taps)
     known_atoms = [*(atom for atom, may in zip(atoms, usable, strict=True) if may), *laws]
-    # a row for each tile of each run at each time: the truth of all atoms, and behind it the signal
-    rows = [np.concatenate([run.atoms[usable], run.truths(laws), run.signals[None, :, :, signal]]) for run in runs]
-    packed = np.concatenate([np.packbits(each.reshape(len(each), -1), axis=0).T for each in rows])
-    _, first = np.unique(np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").ravel(), return_index=True)
-    table = np.unpackbits(packed[first], axis=1, count=1 + len(known_atoms)).view(np.bool_)
-    truths, is_on = table[:, :-1], table[:, -1]
+    of_signal = [np.concatenate([run.truths(laws), run.signals[None, :, :, signal]]) for run in runs]
+    told = np.concatenate([each.reshape(len(each), -1) for each in of_signal], axis=1)
+    _, first = np.unique(_ranked(told, _ranked(facts[usable]) if same else ranks), return_index=True)
+    truths, is_on = np.concatenate([facts[usable][:, first], told[:-1, first]]).T, told[-1, first]
     off, left, reasons = truths[~is_on], truths[is_on], []
     costs = np.array([atom.cost for atom in known_atoms])
     while len(left):

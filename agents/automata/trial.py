@@ -70,7 +70,8 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
         except Exception:  # it need not take mazes that its generators never draw
             continue
         solvable = task.is_answer(targets)
-        tiles, n_moves = tiles[solvable], lengths_of(targets[solvable]) - 1
+        tiles, targets = tiles[solvable], targets[solvable]
+        n_moves = lengths_of(targets) - 1
         due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
         if not len(tiles) or left <= 0:
             continue
@@ -78,8 +79,11 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
         left -= n_iterations
         for drawn in shown_twice if left >= 0 else ():
             shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
+            others = np.flatnonzero((shown != targets).any(axis=tuple(range(1, shown.ndim))))
+            if not len(others):  # they show what solve returns, of which nobody needs to be asked
+                continue
             try:
-                wrong = np.flatnonzero(~task.is_optimal(tiles, shown))
+                wrong = others[~task.is_optimal(tiles[others], shown[others])]
             except Exception as error:  # it is anything that its author wrote
                 what = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
                 raise ValueError(f"{what}: {type(error).__name__}: {error}") from error

@@ -7,6 +7,7 @@ from them, and on the arrays of real mazes, on which `broken_axioms` tests them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from operator import or_
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -29,6 +30,8 @@ Look: TypeAlias = Callable[[NDArray[Any], Place, int], NDArray[Any]]
 """(..., H, W) values, a place and what is beyond the map -> the values at that place as seen from each tile."""
 MARGIN = 3
 """Width of the frame beyond the edge in which axioms are tried: a proof supposes them of tiles there too."""
+REACH = 2
+"""Length of the walks for which the pictures of real mazes have their frame at hand."""
 
 
 class Picture(Protocol):
@@ -135,28 +138,52 @@ class MazePicture:
     """
 
     def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any], margin: int = 0, look: Look | None = None) -> None:
-        self._look = shifted if look is None else look
-        self._tiles = _framed(tiles.astype(np.int64), margin, beyond=-1)
-        self._ghosts = {
-            name: value if is_of_map(value) else _framed(value, margin, beyond=0)
+        self._look, self._margin = look, margin + (REACH if look is None else 0)
+        self._tiles = _framed(tiles.astype(np.int16), self._margin, beyond=-1)
+        self._of_tiles = dict[tuple[int | None, Place], NDArray[np.bool_]]()
+        self._ghosts = self._held(ghosts)
+
+    def with_ghosts(self, ghosts: Mapping[str, Any]) -> MazePicture:
+        """Return a picture of the same mazes with other ghosts."""
+        picture = copy(self)
+        picture._ghosts = self._held(ghosts)
+        return picture
+
+    def _held(self, ghosts: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        return {
+            name: value if is_of_map(value) else _framed(value, self._margin, beyond=0)
             for name, value in ((name, np.asarray(value)) for name, value in ghosts.items())
         }
 
     def tile(self, kind: int, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return whether the tiles there are of a kind, (N, H, W) bool."""
-        return self._look(self._tiles, at, -1) == kind
+        if (kind, at) not in self._of_tiles:
+            self._of_tiles[kind, at] = self._there(self._tiles, at, beyond=-1) == kind
+        return self._of_tiles[kind, at]
 
     def inside(self, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return whether the place is on the map, as seen from each tile, (N, H, W) bool."""
-        return self._look(self._tiles, at, -1) >= 0
+        if (None, at) not in self._of_tiles:
+            self._of_tiles[None, at] = self._there(self._tiles, at, beyond=-1) >= 0
+        return self._of_tiles[None, at]
 
     def true(self, ghost: str, at: Place = CENTRE) -> NDArray[np.bool_]:
         """Return a boolean of the tiles there, (N, H, W) bool."""
-        return self._look(self._ghosts[ghost], at, 0)
+        return self._there(self._ghosts[ghost], at, beyond=False)
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer of the tiles there, (N, H, W) int64; 0 beyond the edge."""
-        return self._look(self._value(ghost, when), at, 0)
+        return self._there(self._value(ghost, when), at, beyond=0)
+
+    def _there(self, framed: NDArray[Any], at: Place, beyond: int) -> NDArray[Any]:
+        """Return what framed values are at a place, without the frame in which all near places are."""
+        if self._look is not None:
+            return self._look(framed, at, beyond)
+        ((down, right),) = offsets(at)
+        if max(abs(down), abs(right)) > REACH:
+            framed, down, right = shifted(framed, at, beyond), 0, 0
+        height, width = framed.shape[-2:]
+        return framed[..., REACH + down : height - REACH + down, REACH + right : width - REACH + right]
 
     def of_map(self, ghost: str, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer of the maps, (N, 1, 1) int64."""
@@ -183,8 +210,10 @@ def _framed(values: NDArray[Any], margin: int, beyond: int) -> NDArray[Any]:
     if not margin:
         return values
     height, width = values.shape[-2:]
-    # faster than np.pad
-    framed = np.full((*values.shape[:-2], height + 2 * margin, width + 2 * margin), beyond, values.dtype)
+    # faster than np.pad. In memory the maps come last: rows are short, and loops over them would be too
+    framed = np.empty((height + 2 * margin, width + 2 * margin, *values.shape[:-2]), values.dtype)
+    framed.fill(beyond)
+    framed = framed.transpose(*range(2, values.ndim), 0, 1)
     framed[..., margin : margin + height, margin : margin + width] = values
     return framed
 

@@ -387,13 +387,13 @@ class Fixpoint:
         """Return each relation on (N, H, W) mazes, (N, H, W) bool, and its stages: the round in which a tile comes on,
         from 0, or -1. Of one that is on anywhere, the stage is (N, 1, 1), and the tiles are told at which its rule is
         true then."""
-        found, of_map = dict[str, NDArray[Any]](), self._of_map
+        found, of_map, picture = dict[str, NDArray[Any]](), self._of_map, MazePicture(tiles, {}, look=look)
+        none = ~picture.inside()  # laid out in memory as pictures are
         for name in self.rules:
-            shape = (len(tiles), 1, 1) if name in of_map else tiles.shape
-            found |= {_reason(name) if name in of_map else name: np.zeros(tiles.shape, np.bool_)}
-            found |= {_stage(name): np.full(shape, -1)}
+            found |= {_reason(name) if name in of_map else name: none}
+            found |= {_stage(name): np.full((len(tiles), 1, 1), -1) if name in of_map else none.astype(np.int64) - 1}
         for number in range(len(self.rules) * tiles[0].size + 1 if len(tiles) else 0):
-            see = _Seen(MazePicture(tiles, found, look=look), CENTRE, of_map=of_map)
+            see = _Seen(picture.with_ghosts(found), CENTRE, of_map=of_map)
             fresh = {name: rule(see) & (found[_stage(name)] < 0) for name, rule in self.rules.items()}
             if not any(new.any() for new in fresh.values()):
                 break

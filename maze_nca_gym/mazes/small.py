@@ -58,13 +58,11 @@ def kinds_once(task: Task) -> tuple[int, ...]:
 @lru_cache(maxsize=64)
 def larger_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
     """Return (N, H, W) levels of a task, larger than `small_mazes`, with and without borders."""
-    rng = np.random.default_rng(seed)
-    return tuple(
-        task.generate(rng, 4, size, generator, border=border)
-        for size in LARGER
-        for generator in GENERATORS
-        for border in (True, False)
-    )
+    rng, by_border = np.random.default_rng(seed), list[Tiles]()
+    for size in LARGER:
+        drawn = [[task.generate(rng, 4, size, each, border=border) for border in (True, False)] for each in GENERATORS]
+        by_border += map(np.concatenate, zip(*drawn, strict=True))
+    return tuple(by_border)
 
 
 @lru_cache(maxsize=64)

@@ -376,7 +376,7 @@ def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
         of `solve`, (0, H, W) bool, or with paths those of `is_optimal`, (0,) bool.
     """
 
-    @lru_cache(maxsize=4096)
+    @lru_cache(maxsize=16_384)  # more than the small mazes on which a task and its automata are tried
     def of_one(shape: tuple[int, ...], level: bytes, *paths: bytes, **options: Any) -> NDArray[Any]:
         given = [np.frombuffer(path, np.bool_) for path in paths]
         of_level = np.frombuffer(level, np.uint8).reshape(shape)
