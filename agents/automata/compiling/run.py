@@ -248,11 +248,12 @@ def _finish(
     from ..proof import is_argued, prove
     from .refutations import write_refutations
 
-    proof, words = None, ""
+    proof, words = None, "not asked: the network does something else"
     try:
-        proof = prove(automaton)
-        words = proof.words
-        if export is not None:
+        if certificate.holds or export is not None:
+            proof = prove(automaton)
+            words = proof.words
+        if proof is not None and export is not None:
             proof.export(export)
             if find_spec("cvc5") is not None:
                 write_refutations(export)
