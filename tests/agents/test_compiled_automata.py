@@ -21,6 +21,7 @@ from maze_nca_gym.agents.automata.any_state import ANY_STATE
 from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
 from maze_nca_gym.agents.automata.both import BOTH
 from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.agents.automata.compiling.helpers import helped
 from maze_nca_gym.agents.automata.compiling.linear import separated
 from maze_nca_gym.agents.automata.compiling.run import learn_automaton
@@ -73,12 +74,12 @@ def paths(automaton: Automaton, tiles: np.ndarray, n_steps: int) -> np.ndarray:
     ],
 )
 def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
-    model, certificate = compile_automaton(automaton)
+    split = separated(automaton)
+    model, certificate = compile_weights(split)
     assert certificate.holds
     assert (certificate.error, certificate.tolerance) == (0, 0)
     assert all((2 * parameter % 1 == 0).all() for parameter in model.parameters())
     assert certify(model) == certificate
-    split = separated(automaton)
     rows = split.rows(model.channel_names).values()
     for border in (True, False):
         tiles = mazes(automaton, border=border)
@@ -248,7 +249,7 @@ def either(see):
 def test_parts_of_a_rule_get_signals_and_all_is_slower(automaton, pace):
     slow = helped(automaton)
     assert (slow.pace, slow.slows) == (pace, automaton)
-    model, certificate = compile_automaton(automaton)
+    model, certificate = compile_weights(separated(slow))
     assert certificate.holds
     assert [words.partition(" = ")[0] for words in certificate.helpers] == [*slow.helpers]
     tiles = mazes(automaton)
