@@ -136,8 +136,7 @@ class Guarantees:
         if not isinstance(content, Mapping) or not content.keys() <= known:
             raise ValueError(f"guarantees must be a table of {', '.join(sorted(known))}, got {content!r}")
         also = content.get("also", {})
-        if not isinstance(also, Mapping):
-            raise ValueError(f"also must be a table of bounds by task, got {also!r}")
+        check(isinstance(also, Mapping), f"also must be a table of bounds by task, got {also!r}")
         bounds = {
             name: _read_bound(content[name]) for name in ("bound", "largest_count") if content.get(name) is not None
         }
@@ -193,9 +192,7 @@ def reachable(tiles: Tiles) -> NDArray[np.bool_]:
 
 DRAWINGS = {
     "all shortest paths": Drawing(
-        all_shortest_paths,
-        "draws all shortest paths, and is measured against all of them",
-        "all shortest paths found",
+        all_shortest_paths, "draws all shortest paths, and is measured against all of them", "all shortest paths found"
     ),
     "visited tiles": Drawing(
         reachable,

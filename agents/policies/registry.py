@@ -261,9 +261,7 @@ def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options
     return environments.make_env(policy, num_envs, **options)
 
 
-def named_policies(
-    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
-) -> dict[str, Policy]:
+def named_policies(policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy]) -> dict[str, Policy]:
     """Return policies by name, each once; a policy without a name gets the name of its class.
 
     >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
@@ -281,8 +279,7 @@ def named_policies(
         return {type(policies).__name__: policies}
     if not isinstance(policies, Mapping):
         policies = {label: load(name) for label, name in by_label(policies).items()}
-    if not policies:
-        raise ValueError("name at least one policy, or a model file (*.safetensors)")
+    check(bool(policies), "name at least one policy, or a model file (*.safetensors)")
     check_named(policies, Policy)
     return dict(policies)
 

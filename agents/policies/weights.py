@@ -18,14 +18,7 @@ from maze_nca_gym.support.names import Registry
 from .architectures import ARCHITECTURES
 from .guarantees import Guarantees
 from .policy import Policy
-from .tensor_files import (
-    TensorSpecs,
-    check_keys,
-    check_layouts,
-    layouts_of,
-    load_tensors,
-    save_tensors,
-)
+from .tensor_files import TensorSpecs, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 
 _OWN: dict[str, str | type[Policy]] = {name: f".learned.{name.lower()}:{name}" for name in ARCHITECTURES}
 _OWN["PathActor"] = ".learned.path_actor:PathActor"
@@ -103,11 +96,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
     if name not in MODELS or model_class(name) is not type(model):
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
     made_again(model)
-    description = {
-        "class": name,
-        "arguments": cast(Any, model).arguments,
-        GUARANTEES: model.guarantees.to_json(),
-    }
+    description = {"class": name, "arguments": cast(Any, model).arguments, GUARANTEES: model.guarantees.to_json()}
     save_tensors(path, KIND, description, model.state_dict())
     return path
 

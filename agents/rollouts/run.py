@@ -16,14 +16,7 @@ from maze_nca_gym.support.options import Above, Between, Further, OneOf, Shown, 
 from ..policies.environments import border_warning
 from ..policies.registry import list_policies, load, named_policy
 from ..runs import ProgressBar, check_folder, naming_memory, say
-from .levels import (
-    SIZE,
-    describe_source,
-    draw_levels,
-    first_levels,
-    generator_options,
-    levels_for,
-)
+from .levels import SIZE, describe_source, draw_levels, first_levels, generator_options, levels_for
 
 if TYPE_CHECKING:
     from ..policies.policy import Policy

@@ -18,7 +18,7 @@ from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.mazes.levels import list_prefabs
 from maze_nca_gym.mazes.loading import list_packs
 from maze_nca_gym.support.names import NAMED, unknown_name
-from maze_nca_gym.support.options import OneOf, Option, Shown, flag, further_options, options_of_call
+from maze_nca_gym.support.options import OneOf, Option, Shown, check, flag, further_options, options_of_call
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,7 @@ class Commands:
             SystemExit: 0 after printing the requested help.
             ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
         """
-        if not words:
-            raise ValueError(f"{prog} needs a command: {', '.join(self.within)}; --help describes them")
+        check(bool(words), f"{prog} needs a command: {', '.join(self.within)}; --help describes them")
         if words[0] in ("-h", "--help"):
             width = max(map(len, self.within))
             print(f"usage: {prog} {'[-V] ' * (' ' not in prog)}COMMAND [options]\n\n{filled(self.about)}\n")
@@ -106,11 +105,9 @@ class Commands:
                 print(filled(f"{name:<{width}}  {about}", "  ", " " * (width + 4)))
             print(f"\n{filled(f'`{prog} COMMAND --help` describes a command and its options.')}")
             raise SystemExit(0)
-        if words[0].startswith("-"):
-            raise ValueError(f"{prog} needs a command before {words[0]}; --help lists all")
+        check(not words[0].startswith("-"), f"{prog} needs a command before {words[0]}; --help lists all")
         name = words[0].replace("_", "-")
-        if name not in self.within:
-            raise ValueError(unknown_name("command", words[0], self.within))
+        check(name in self.within, unknown_name("command", words[0], self.within))
         return self.within[name].read(words[1:], f"{prog} {name}")
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.mazes.levels import Tile
-from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.names import find, unknown_name
 
 from ..guarantees import StepBound
 from . import canonical, dijkstra
@@ -14,11 +14,7 @@ from .base import Form, HandcodedNCA
 
 FORMS: dict[str, dict[str, Form]] = {
     "canonical": {"counting": canonical.COUNTING, "bounded": canonical.BOUNDED},
-    "all": {
-        "bidirectional": dijkstra.BIDIRECTIONAL,
-        "equal-age": dijkstra.EQUAL_AGES,
-        "one-flood": dijkstra.ONE_FLOOD,
-    },
+    "all": {"bidirectional": dijkstra.BIDIRECTIONAL, "equal-age": dijkstra.EQUAL_AGES, "one-flood": dijkstra.ONE_FLOOD},
 }
 """The forms of the automaton by name, for each way to treat ties; the first is the default."""
 
@@ -39,9 +35,7 @@ class ShortestPathNCA(HandcodedNCA):
     """
 
     def __init__(self, ties: str = "canonical", form: str | None = None) -> None:
-        if ties not in FORMS:
-            raise ValueError(unknown_name("ties", ties, FORMS))
-        forms = FORMS[ties]
+        forms = find("ties", ties, FORMS)
         if form is not None and form not in forms:
             raise ValueError(unknown_name("form", form, forms) + f" (with ties={ties!r})")
         self.form = forms[form or next(iter(forms))]

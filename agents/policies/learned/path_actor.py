@@ -133,9 +133,7 @@ class PathActor(Policy):
         inner = None if network is None else _made(network)
         kept = [] if inner is None else [f"network_{name}" for name in inner.channel_names]
         super().__init__(
-            usual_task(n_tiles) if task is None else task,
-            n_tiles,
-            names_of_channels(["path", *kept], 1 + len(kept)),
+            usual_task(n_tiles) if task is None else task, n_tiles, names_of_channels(["path", *kept], 1 + len(kept))
         )
         self.network: Residual | Iterated
         if inner is None:
