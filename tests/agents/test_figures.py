@@ -28,6 +28,7 @@ from maze_nca_gym.agents.evaluation.drawing import (
 )
 from maze_nca_gym.agents.evaluation.figures import _Looks
 from maze_nca_gym.agents.evaluation.leaderboard import figures as leaderboard_figures
+from maze_nca_gym.agents.evolution import figures as evolution_figures
 from maze_nca_gym.agents.training import curves
 from maze_nca_gym.support.options import options_of_call
 
@@ -156,6 +157,17 @@ def test_losses_of_training_and_validation_have_axes_of_their_own(tmp_path, monk
     np.testing.assert_allclose([*of_loss["training"]], 0.4)
     assert of_loss["validation"] == {0.03}
     curves.draw_curves([{"update": 10, "seconds": 1.0, "loss": 0.4, "learning_rate": 0.01}], "a title", path)
+
+
+def test_the_title_of_an_evolution_stands_over_the_panel_in_the_middle(tmp_path, monkeypatch):
+    line = {"mean_fitness": 0.001, "mean_solution_length": 6.0, "complete": 0.9}
+    run = SimpleNamespace(path=tmp_path, lines=[{"round": n, **line} for n in (0, 1)])
+    for name in ("_frame", "save_gif"):
+        monkeypatch.setattr(evolution_figures, name, lambda *_: None)
+    draw = evolution_figures.draw_evolution
+    drawn = drawn_by(monkeypatch, evolution_figures, draw, run, [{"round": np.array(0)}], None, "a title")
+    middle, (title,) = drawn.axes[1].get_window_extent().intervalx.mean(), drawn.texts
+    assert title.get_window_extent().intervalx.mean() == pytest.approx(middle, abs=1)
 
 
 @for_each(("weights", "ticks"), [([4000], {"10k"}), ([4000, None], {"10k", "not\nstated"})])
