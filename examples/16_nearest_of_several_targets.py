@@ -25,7 +25,8 @@ def mark(rng, tiles):
 @of_each
 def solve(level, order=USUAL_ORDER):
     """The path that takes at each tile the first direction to a nearest target, (H, W) bool."""
-    each = np.stack([solvers.distances(level, target) for target in np.argwhere(level == Tile.TARGET)])
+    targets = np.argwhere(level == Tile.TARGET)
+    each = solvers.distances(np.repeat(level[None], len(targets), axis=0), targets)
     far = np.pad(np.where(each < 0, level.size, each).min(axis=0), 1, constant_values=level.size)
     path, at = np.zeros(far.shape, bool), tuple(np.argwhere(level == Tile.SOURCE)[0] + 1)
     path[at] = far[at] < level.size

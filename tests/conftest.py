@@ -24,6 +24,7 @@ with suppress(ImportError):
     import z3  # noqa: F401 - before a window: SDL may load LLVM and with it another z3, and then this one ends the process
 
 import gymnasium as gym
+import numpy as np
 import pytest
 import torch
 from filelock import FileLock
@@ -146,3 +147,12 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("training.figures.draw_rollouts", "training.curves.draw_curves"):
         monkeypatch.setattr(f"maze_nca_gym.agents.{name}", lambda *_: None)
     monkeypatch.setattr("maze_nca_gym.agents.evolution.figures.draw_evolution", lambda *_: None)
+
+
+@pytest.fixture
+def few_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings validate on few levels, and hold none out, which takes most of a short one and has tests of its own."""
+    training = "maze_nca_gym.agents.training"
+    monkeypatch.setattr(f"{training}.data.MOST_VALIDATED", 16)
+    for module in ("data", "evolving_levels"):
+        monkeypatch.setattr(f"{training}.{module}.held_out", lambda *_, **__: np.empty(0, np.uint64))

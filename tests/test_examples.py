@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from maze_nca_gym import agents
+from maze_nca_gym.agents.reinforcement import learning_curve
+
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 PROVEN = r"learned: \d+\.\d% of 500 test levels optimal\ncompiled: 100\.0% of 500 test levels optimal\n"
@@ -94,7 +97,18 @@ def test_every_example_is_expected_here():
 WITH_SLOW = [pytest.param(path, marks=pytest.mark.slow) if path.stem in SLOW else path for path in EXAMPLES]
 
 
-@pytest.mark.usefixtures("forgotten")
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.slow)], ids=["few levels", "all levels"])
+def _few_levels(request, monkeypatch):
+    """Whatever an example or its training measures is measured on few levels."""
+    if not request.param:
+        return
+    evaluate, of_policy = agents.evaluate, learning_curve.evaluate_policy
+    monkeypatch.setattr(agents, "evaluate", lambda *given, n, **options: evaluate(*given, n=min(n, 200), **options))
+    monkeypatch.setattr(learning_curve, "evaluate_policy", lambda policy, env, n: of_policy(policy, env, min(n, 32)))
+    request.getfixturevalue("few_levels")
+
+
+@pytest.mark.usefixtures("forgotten", "_few_levels")
 @pytest.mark.parametrize("path", WITH_SLOW, ids=lambda path: path.stem)
 def test_examples_run_without_a_warning(path, tmp_path, monkeypatch, capsys):
     if path.stem in NEEDS:

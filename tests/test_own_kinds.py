@@ -148,6 +148,7 @@ class TestATaskWithMarks:
         assert levels.config["task"] == task
         find_task(task).solve_all(levels.tiles)
 
+    @pytest.mark.usefixtures("few_levels")
     def test_a_run_is_trained_evaluated_and_drawn(self, task: str, tmp_path: Path) -> None:
         model = train("fast", out=tmp_path / "run", task=task, **TINY, **OFTEN)
         assert model.n_tiles == find_task(task).n_tiles
@@ -228,6 +229,7 @@ def test_a_parent_stays_if_all_its_offspring_lose_an_end() -> None:
     np.testing.assert_array_equal(child, parent)
 
 
+@pytest.mark.usefixtures("few_levels", "without_pictures")
 @pytest.mark.parametrize("task", ["weighted-terrain", "key-and-door"])
 def test_guidance_is_learned(task: str, tmp_path: Path) -> None:
     pooled = {"n_iterations": None, "pool_size": 16, "pool_steps": (2, 4), "families": ("random",)}

@@ -119,6 +119,7 @@ def test_options_of_training(options):
     assert configuration(recorded(Call(train, changes("fast", config)))) == config
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
     assert main(["train", "--import", "mine_to_record", "--model", "Mine", "--help"]) == 0
     out = capsys.readouterr().out
@@ -146,6 +147,7 @@ def test_a_misspelt_option_of_a_model_of_ones_own(own_module, capsys):
     assert capsys.readouterr().err.endswith("--n-hidden: an integer is expected, got 'wide'\n")
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_runs_of_python_are_recorded_as_commands_too(own_module):
     import mine_to_record  # noqa: F401
 
@@ -173,6 +175,7 @@ CALLS = [
 """Functions that record their calls, with options."""
 
 
+@pytest.mark.usefixtures("few_levels")
 @pytest.mark.parametrize(
     ("function", "options"), CALLS, ids=[f"{i} {call[0].__name__}" for i, call in enumerate(CALLS)]
 )
@@ -252,6 +255,7 @@ def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, mo
         assert path.read_bytes() == Path("again", path.relative_to("first")).read_bytes(), path
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
     import mine_to_record  # noqa: F401
 
@@ -323,6 +327,7 @@ def test_a_sweep_that_is_described_in_python(monkeypatch):
     assert command == "maze-nca-gym sweep widths.toml --workers 2 --device cpu --format pdf"
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_a_preset_of_ones_own(capsys):
     Path("mine_to_record.py").write_text(
         f"from maze_nca_gym.agents.training import register_preset\nregister_preset('tiny', 'fast', **{TINY})\n"

@@ -159,6 +159,7 @@ class TestATaskOfOnesOwn:
         assert evaluation.final.complete.value == evaluation.agreement["canonical"] == 1
         assert measure(policy, ROOM[None], 1).final.paper_accuracy.value == 1
 
+    @pytest.mark.usefixtures("few_levels")
     @pytest.mark.parametrize("evolve", [False, True])
     def test_a_run_trains_and_validates(self, tmp_path: Path, evolve: bool) -> None:
         evolution: dict[str, Any] = {"evolve": True, "capacity": 16, "evolve_every": 2, "n_offspring": 8}
