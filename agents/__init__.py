@@ -25,7 +25,7 @@ if Path(__file__).parent.resolve() not in [
 
 if TYPE_CHECKING:
     from .automata import Automaton, register_automaton
-    from .automata.compiling.kernel import check_proofs
+    from .automata.compiling.checking import check_proofs
     from .automata.compiling.refutations import check_refutations
     from .automata.compiling.run import compile_automaton, learn_automaton
     from .automata.large import solve_large

@@ -170,7 +170,9 @@ COMMANDS = Commands(
         "train": Command(train.run, agents.train, ("guided --out runs/mine", "fast --sizes 8,12 --n-updates 1000")),
         "compile-automaton": Command(automata.run_compile, agents.compile_automaton, ("life --out runs/life",)),
         "learn-automaton": Command(automata.run_learn, agents.learn_automaton, ("reachable",)),
-        "check-proofs": Command(automata.run_check, agents.check_proofs, ("", "runs/life/coq")),
+        "check-proofs": Command(
+            automata.run_check, agents.check_proofs, ("", "--automaton reachable", "runs/life/coq")
+        ),
         "check-refutations": Command(
             automata.run_check_refutations, agents.check_refutations, ("queries --signatures cvc5/proofs/eo",)
         ),

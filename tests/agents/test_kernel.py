@@ -3,8 +3,10 @@ printing is tested."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import runpy
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +20,7 @@ from tables import refused
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton
 from maze_nca_gym.agents.automata import AUTOMATA, anywhere, fixpoint, grown, prove
-from maze_nca_gym.agents.automata.compiling import kernel
+from maze_nca_gym.agents.automata.compiling import kernel, learnt
 from maze_nca_gym.agents.automata.compiling.coq import printed_automaton, printed_network, printed_rule
 from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.agents.automata.compiling.kernel import compile_files, write_followed, write_theory
@@ -86,6 +88,7 @@ def test_what_coq_cannot_check_is_refused(tmp_path):
     refused("integer weights", printed_network, model, REACHABLE)
     many = expression_of(lambda see: threshold([(1, see.tile(kind)) for kind in range(13)], 5))
     refused("joins 13 parts", printed_rule, many)
+    refused("give a folder or an automaton, not both", check_proofs, tmp_path, automaton="reachable")
     (tmp_path / "Own.v").touch()
     refused(r"other files of Coq, such as Own\.v", compile_automaton, "reachable", coq=tmp_path)
 
@@ -105,14 +108,18 @@ def test_no_coq_or_an_old_one_is_said_in_a_sentence(tmp_path, monkeypatch, capsy
 
 
 @pytest.fixture(scope="session")
-def theory(once) -> Path:
-    """A folder in which the theory of networks is compiled, with what is printed of the automaton reachable."""
+def joined(once) -> Path:
+    """A folder in which all is compiled of the automaton reachable, its theorem and its network."""
 
     def make(folder: Path) -> None:
-        compile_automaton("reachable", coq=folder)
-        compile_files(folder, (*kernel.GENERAL, "Worlds"))
+        compile_automaton("reachable", coq_proof=folder)
+        if shutil.which("coqc") is not None:
+            printed = ("Lemmas", "Proven", "Printed", "Followed", "Joined")
+            theory = [name for name in kernel.JOINED if name not in printed]
+            theorems, _ = compile_files(folder, (*theory, *printed))
+            (folder / "theorems.json").write_text(json.dumps(theorems))
 
-    return once("theory", make)
+    return once("joined", make)
 
 
 def changed(text: str, old: str, new: str) -> str:
@@ -121,33 +128,42 @@ def changed(text: str, old: str, new: str) -> str:
 
 
 @needs_coq
-def test_the_kernel_checks_a_network(theory, tmp_path):
-    folder = shutil.copytree(theory, tmp_path / "unchanged")
-    theorems, _ = compile_files(folder, ("Printed", "Followed"))
-    assert theorems == {"Followed.network_does_the_same": (), "Followed.network_exact": ()}
+def test_the_kernel_checks_a_theorem_a_network_and_both_together(joined):
+    names = ("signals_are", "answers_are", "relations_are_least", "stages_are_rounds")
+    assert json.loads((joined / "theorems.json").read_text()) == {
+        **{f"Proven.{name}": [] for name in names},
+        **{f"Followed.{name}": [] for name in ("network_does_the_same", "network_exact")},
+        "Joined.network_answers": [],
+    }
 
 
 @needs_coq
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("printed", "old", "new", "refuses"),
     [
-        pytest.param("W (-8) 1 C", "W (-1) 1 C", id="weight"),
-        pytest.param("(See 1 (N U))", "(See 1 C)", id="rule", marks=pytest.mark.slow),
-        pytest.param("Network 4 ([(-2);", "Network 4 ([0;", id="bias", marks=pytest.mark.slow),
-        pytest.param("[true; true]", "[false; true]", id="state of a tile"),
+        pytest.param("Printed", "W (-8) 1 C", "W (-1) 1 C", "Followed", id="weight"),
+        pytest.param("Printed", "(See 1 (N U))", "(See 1 C)", "Followed", id="rule", marks=pytest.mark.slow),
+        pytest.param("Printed", "Network 4 ([(-2);", "Network 4 ([0;", "Followed", id="bias", marks=pytest.mark.slow),
+        pytest.param("Printed", "[true; true]", "[false; true]", "Followed", id="state of a tile"),
+        pytest.param("Printed", "nat :=\n  1", "nat :=\n  2", "Joined", id="pace", marks=pytest.mark.slow),
+        pytest.param("Printed", "[[0]; [1]]", "[[1]; [1]]", "Joined", id="answer", marks=pytest.mark.slow),
+        pytest.param("Lemmas", "(See 1 (N D))", "(See 1 (N U))", "Proven", id="rule of a theorem"),
+        pytest.param("Lemmas", "(See 0 (N D))", "(See 0 (N U))", "Proven", id="relation", marks=pytest.mark.slow),
+        pytest.param("Lemmas", "(Lin 2 [((-1), ((-1), (0", "(Lin 1 [((-1), ((-1), (0", "Proven", id="time of PATH"),
     ],
 )
-def test_the_kernel_refuses_what_was_changed(theory, tmp_path, old, new):
-    folder = shutil.copytree(theory, tmp_path / "changed")
-    printed = folder / "Printed.v"
-    printed.write_text(changed(printed.read_text(), old, new))
-    refused(r"coqc refuses Followed\.v at Followed\.v, line", compile_files, folder, ("Printed", "Followed"))
+def test_the_kernel_refuses_what_was_changed(joined, tmp_path, printed, old, new, refuses):
+    folder = shutil.copytree(joined, tmp_path / "changed")
+    file = folder / f"{printed}.v"
+    file.write_text(changed(file.read_text(), old, new))
+    compiled = (printed, *(("Followed",) if refuses == "Joined" else ()), refuses)
+    refused(rf"coqc refuses {refuses}\.v at {refuses}\.v, line", compile_files, folder, compiled)
 
 
 @needs_coq
 @pytest.mark.slow  # a theorem with another time is refused quickly, see below
 def test_the_kernel_refuses_a_smaller_bound(tmp_path):
-    write_theory(tmp_path, ("World", "Mazes", "ShortestPath", "Canonical"), "Package", "")
+    write_theory(tmp_path, ("World", "Mazes", "ShortestPath", "Canonical"), {})
     mazes = tmp_path / "Mazes.v"
     mazes.write_text(changed(mazes.read_text(), "2 * L + 2 <= t", "2 * L + 1 <= t"))
     compile_files(tmp_path, ("World", "Mazes", "ShortestPath"))
@@ -168,31 +184,35 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
     texts = {path.name: path.read_text(encoding="utf-8") for path in kernel.THEORY.glob("*.v")}
     assert not [name for name, text in texts.items() if re.search(r"\b(Admitted|admit|Axiom|Parameter)\b", text)]
     lines = [line.strip() for text in texts.values() for line in text.splitlines()]
-    assert sum(bool(line) and not re.fullmatch(r"\(\*.*\*\)", line) for line in lines) < 2_700
+    assert sum(bool(line) and not re.fullmatch(r"\(\*.*\*\)", line) for line in lines) < 2_750
 
 
-@pytest.fixture(scope="session")
-def theorem(once) -> Path:
-    """A folder in which all is compiled that the theorem of reachable needs, and what is printed of it."""
-
-    def make(folder: Path) -> None:
-        kernel.write_proof(folder, prove(REACHABLE))
-        if shutil.which("coqc") is not None:
-            compile_files(folder, [name for name in kernel.PROVEN if name != "Proven"])
-
-    return once("theorem", make)
-
-
-def test_the_printed_rules_of_a_theorem_are_those_of_the_automaton_and_of_its_ghosts(theorem):
-    text = (theorem / "Lemmas.v").read_text()
+def test_the_printed_rules_of_a_theorem_are_those_of_the_automaton_and_of_its_ghosts(joined):
+    text = (joined / "Lemmas.v").read_text()
     assert printed_automaton(REACHABLE) in text
-    (relation,) = re.findall(r"\(Automaton \[(.*)\] \[\]%nat\) 4\n", text)
+    check_relation(text, 4, passable=(0, 2, 3))
+
+
+def check_relation(text: str, n_kinds: int, passable: tuple[int, ...]) -> None:
+    """The only relation is on at the source, or at a passable tile beside one where it is."""
+    (relation,) = re.findall(rf"\(Automaton \[(.*)\] \[\]%nat\) {n_kinds}\n", text)
     rng = np.random.default_rng(0)
-    for _ in range(50):  # the source, or a free tile beside one that is reached
-        kind, near = int(rng.integers(4)), rng.random(4) < 0.3
+    for _ in range(50):
+        kind, near = int(rng.integers(n_kinds)), rng.random(4) < 0.3
         seen = {f"See 0 (N {to})": bool(on) for to, on in zip("ULDR", near, strict=True)}
         on = evaluated(relation, lambda leaf, seen=seen, kind=kind: seen.get(leaf, leaf == f"Is {kind} C"))
-        assert on == (kind == 2 or (kind != 1 and near.any()))
+        assert on == (kind == 2 or (kind in passable and near.any()))
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_the_fire_of_the_example_is_printed_or_the_lemma_is_named_that_is_too_hard(monkeypatch):
+    opened = runpy.run_path(str(Path(__file__).parents[2] / "examples/22_worlds.py"))["opened"]
+    proof = prove(opened("fire"))
+    text = printed_theorem(proof)
+    assert printed_automaton(proof.automaton) in text
+    check_relation(text, 5, passable=(0, 2, 3))
+    monkeypatch.setattr(learnt, "MOST_CONFLICTS", 2)
+    refused(r"fire: nothing leads Coq to the lemma '.*': the search had no end after 2 contr", printed_theorem, proof)
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -212,29 +232,6 @@ def test_what_theorems_coq_does_not_cover_is_said(tmp_path):
     with pytest.raises(ValueError, match="automata in terms of relations that are a fixpoint"):
         compile_automaton("life", coq_proof=tmp_path)
     assert not [*tmp_path.glob("*.v")]
-
-
-@needs_coq
-def test_the_kernel_checks_a_theorem(theorem, tmp_path):
-    folder = shutil.copytree(theorem, tmp_path / "unchanged")
-    theorems, _ = compile_files(folder, ("Lemmas", "Proven"))
-    names = ("signals_are", "answers_are", "relations_are_least", "stages_are_rounds")
-    assert theorems == {f"Proven.{name}": () for name in names}
-
-
-@needs_coq
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("(See 1 (N D))", "(See 1 (N U))"),  # a rule
-        ("(See 0 (N D))", "(See 0 (N U))"),  # the definition of the relation
-        ("(Lin 2 [((-1), ((-1), (0, 0)))", "(Lin 1 [((-1), ((-1), (0, 0)))"),  # what PATH's time may be
-    ],
-)
-def test_the_kernel_refuses_a_changed_theorem(theorem, tmp_path, old, new):
-    folder = shutil.copytree(theorem, tmp_path / "changed")
-    (folder / "Lemmas.v").write_text(changed((folder / "Lemmas.v").read_text(), old, new))
-    refused(r"coqc refuses Proven\.v at Proven\.v, line", compile_files, folder, ("Lemmas", "Proven"))
 
 
 needs_cvc5 = pytest.mark.skipif(find_spec("cvc5") is None, reason="there is no cvc5")

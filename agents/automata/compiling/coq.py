@@ -171,3 +171,12 @@ def printed_definitions(model: NCA, automaton: Automaton) -> str:
     lines = [f"(** Printed from the automaton {name} and a network; do not edit. *)"]
     lines.append("Require Import World Network Worlds.")
     return "\n".join([*lines, *(f"Definition {what} :=\n  {text}." for what, text in definitions.items())]) + "\n"
+
+
+def printed_joins(automaton: Automaton, split: Automaton) -> str:
+    """Return how an automaton's signals are those of another that `linear.separated` split, and how many iterations it
+    takes for one of the automaton that it slows, as definitions of Coq."""
+    signals, named = (automaton if automaton.slows is None else automaton.slows).signals, split.signals.__members__
+    parts = [[s.name] if s.name in named else [n for n in named if re.fullmatch(rf"{s.name}_\d+", n)] for s in signals]
+    joins = printed_list([printed_list([str(int(named[name])) for name in of_signal]) for of_signal in parts])
+    return f"Definition its_joins : list (list nat) :=\n  {joins}.\nDefinition pace : nat :=\n  {automaton.pace}.\n"

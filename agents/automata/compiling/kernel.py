@@ -1,4 +1,4 @@
-"""`check_proofs`: theorems about the package's rules and networks, checked by the kernel of Coq.
+"""Theorems about rules and networks, printed beside the theory, and compiled by Coq, whose kernel checks them.
 
 The folder `proofs` has the theory, written by hand. What it is about is printed from the package (`coq`) and compiled
 with it: nothing else has to be believed than the definitions in it, the printing, and Coq's kernel.
@@ -14,14 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import maze_nca_gym
 from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order
 from maze_nca_gym.support.files import write_all
-from maze_nca_gym.support.options import Shown, checked
-
-from ...runs import check_folder as check_writable
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import check
 
 if TYPE_CHECKING:
     from ...policies.learned.nca import NCA
@@ -44,6 +43,8 @@ FOLLOWED = ("Worlds", "Followed")
 """The files about a network and its automaton, which need the printed file Printed."""
 PROVEN = ("World", "Mazes", "Refute", "Facts", "Fixpoints", "Described", "Proven")
 """The files about an automaton's own theorem, which need the printed file Lemmas."""
+JOINED = tuple(dict.fromkeys((*GENERAL, *FOLLOWED, *PROVEN, "Joined")))
+"""The files about an automaton's theorem and the network that follows it, which need both printed files."""
 
 
 @dataclass(frozen=True)
@@ -66,43 +67,8 @@ class Checked:
         return not self.axioms and not any(self.theorems.values())
 
 
-@checked
-def check_proofs(
-    folder: Annotated[str | Path | None, Shown("FOLDER", positional=True)] = None,
-    *,
-    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/proofs"),
-) -> Checked:
-    """Check with Coq's kernel that rules and networks do what is stated of them, on every maze.
-
-    The package's rules of the canonical shortest path and the networks compiled from them are printed, in all 24 orders
-    of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
-    first shortest path on every maze. `coqc` compiles all of it, `coqchk` checks the result again. That takes a minute
-    or two, and needs Coq: `apt-get install coq`.
-
-    >>> check_proofs().holds
-    True
-
-    Args:
-        folder: folder that `compile-automaton --coq` wrote. None: the package's own theorems are checked.
-        out: folder for these, with what is printed of the package.
-
-    Returns:
-        The theorems, and the axioms on which they stand, which are none.
-
-    Raises:
-        ValueError: a folder without such files, or a file that the kernel refuses; the message says what it says.
-        OSError: there is no Coq, one that is too old, or a file could not be written.
-    """
-    if folder is None:
-        check_writable("--out", Path(out))
-    _check_version()
-    if folder is None:
-        write_theory(Path(out), (*GENERAL, *SHORTEST_PATH), "Package", package_file())
-    return check_folder(Path(out if folder is None else folder))
-
-
-def write_theory(folder: Path, names: Iterable[str], printed: str, text: str) -> None:
-    """Write files of the theory and a printed one into a folder, in place of such files and what was made of them.
+def write_theory(folder: Path, names: Iterable[str], printed: Mapping[str, str]) -> None:
+    """Write files of the theory and printed ones into a folder, in place of such files and what was made of them.
 
     Raises:
         ValueError: the folder has other files of Coq.
@@ -117,7 +83,7 @@ def write_theory(folder: Path, names: Iterable[str], printed: str, text: str) ->
         if before.name.strip(".").split(".")[0] in ours:
             before.unlink()
     contents = {folder / f"{name}.v": (THEORY / f"{name}.v").read_bytes() for name in names}
-    write_all({**contents, folder / f"{printed}.v": text.encode()})
+    write_all({**contents, **{folder / f"{name}.v": text.encode() for name, text in printed.items()}})
 
 
 def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: Certificate) -> None:
@@ -133,11 +99,15 @@ def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: 
         ValueError: the certificate does not hold or is not exact, or the theory does not cover the automaton.
         OSError: a file could not be written.
     """
+    write_theory(folder, (*GENERAL, *FOLLOWED), {"Printed": _followed(model, automaton, certificate)})
+
+
+def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> str:
     from .coq import printed_definitions
 
     if not (certificate.holds and certificate.exact):
         raise ValueError(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
-    write_theory(folder, (*GENERAL, *FOLLOWED), "Printed", printed_definitions(model, automaton))
+    return printed_definitions(model, automaton)
 
 
 def write_proof(folder: Path, proof: Proof) -> None:
@@ -153,7 +123,31 @@ def write_proof(folder: Path, proof: Proof) -> None:
     """
     from .lemmas import printed_theorem
 
-    write_theory(folder, PROVEN, "Lemmas", printed_theorem(proof))
+    write_theory(folder, PROVEN, {"Lemmas": printed_theorem(proof)})
+
+
+def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate) -> None:
+    """Add to what `write_proof` wrote that a network shows the automaton's answers, weights included; or say why not.
+
+    Args:
+        folder: the folder.
+        automaton: the automaton, as `helpers.helped` returns it.
+        model: the network.
+        split: what the network follows, as `linear.separated` returns it.
+        certificate: the network's.
+
+    Raises:
+        OSError: a file could not be written.
+    """
+    from .coq import printed_joins
+
+    try:
+        check(not certificate.assumed, f"the certificate of {automaton.name} supposes an invariant")
+        text = _followed(model, split, certificate) + printed_joins(automaton, split)
+    except ValueError as error:
+        print(f"{printable(str(folder))}: the theorem is of the rules, not of the network: {error}")
+        return
+    write_theory(folder, JOINED, {"Printed": text, "Lemmas": (folder / "Lemmas.v").read_text(encoding="utf-8")})
 
 
 def package_file() -> str:
@@ -219,7 +213,7 @@ def compile_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, tuple[s
     return theorems, seconds
 
 
-def _check_version() -> None:
+def check_version() -> None:
     """Check that there is a Coq that is new enough.
 
     Raises:

@@ -188,7 +188,7 @@ def compile_automaton(
         coq: folder that receives the network, the automaton and what tiles can hold, printed for Coq, and the theory in
             which `check-proofs FOLDER` lets Coq's kernel check that the one does what the other does.
         coq_proof: folder that receives the automaton's theorem in the same way: what its signals are after t iterations
-            on every maze, and that its answers are those of the task.
+            on every maze, that its answers are those of the task, and that the network shows them, weights included.
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
@@ -202,7 +202,7 @@ def compile_automaton(
     from ..proof import prove
     from .exact import compile_weights
     from .helpers import helped
-    from .kernel import write_followed, write_proof
+    from .kernel import join_network, write_followed, write_proof
     from .linear import separated
 
     for option, folder in (
@@ -223,6 +223,8 @@ def compile_automaton(
     model, certificate = compile_weights(split)
     if coq is not None:
         write_followed(Path(coq), model, split, certificate)
+    if coq_proof is not None:
+        join_network(Path(coq_proof), automaton, model, split, certificate)
     run = None
     if out is not None:
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)

@@ -1,0 +1,60 @@
+"""`check_proofs`: lets the kernel of Coq check theorems about rules and networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from maze_nca_gym.support.options import Shown, Stored, check, checked
+
+from ...runs import check_folder as check_writable
+from .kernel import GENERAL, SHORTEST_PATH, Checked, check_folder, check_version, package_file, write_theory
+from .run import compile_automaton
+
+if TYPE_CHECKING:
+    from ..automaton import Automaton
+
+
+@checked
+def check_proofs(
+    folder: Annotated[str | Path | None, Shown("FOLDER", positional=True)] = None,
+    *,
+    automaton: Annotated[str | Automaton | None, Stored(str), Shown("NAME|MODULE:NAME")] = None,
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/proofs"),
+) -> Checked:
+    """Check with Coq's kernel that rules and networks do what is stated of them, on every maze.
+
+    The package's rules of the canonical shortest path and the networks compiled from them are printed, in all 24 orders
+    of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
+    first shortest path on every maze. `coqc` compiles all of it, `coqchk` checks the result again. That takes a minute
+    or two, and needs Coq: `apt-get install coq`.
+
+    Of another automaton it checks the theorem that `prove` finds in terms of a fixpoint, and that the network compiled
+    from it shows the same answers, weights included.
+
+    >>> check_proofs().holds
+    True
+
+    Args:
+        folder: folder that `compile-automaton` wrote with `--coq` or `--coq-proof`. None: the package's own theorems
+            are checked, or those of an automaton.
+        automaton: automaton whose theorem and network are printed and checked, see `compile_automaton`.
+        out: folder for what is printed of the package or the automaton.
+
+    Returns:
+        The theorems, and the axioms on which they stand, which are none.
+
+    Raises:
+        ValueError: a folder without such files, or with an automaton; a theorem or network that the theory does not
+            cover; or a file that the kernel refuses: the message says what it says.
+        OSError: there is no Coq, one that is too old, or a file could not be written.
+    """
+    check(folder is None or automaton is None, f"give a folder or an automaton, not both: {folder} and {automaton}")
+    if folder is None:
+        check_writable("--out", Path(out))
+    check_version()
+    if automaton is not None:
+        compile_automaton(automaton, coq_proof=out)
+    elif folder is None:
+        write_theory(Path(out), (*GENERAL, *SHORTEST_PATH), {"Package": package_file()})
+    return check_folder(Path(out if folder is None else folder))
