@@ -1,8 +1,8 @@
 """The original Maze-Hard, learned from its 1,000 answers alone: `python -m experiments.maze_hard --help`.
 
-This writes level sets of parts of answers. A part of a canonical path is the canonical path between its own ends, so an
-answer holds thousands of shorter ones, and no solver is asked. Trainings are `maze-nca-gym train`, and `maze-nca-gym
-evaluate --levels` measures on the mazes that are kept for validation.
+The network learns parts of answers. A part of a canonical path is the canonical path between its own ends, so an answer
+holds thousands of shorter ones, and no solver is asked. Mazes may also be turned and mirrored with their answers. Which
+of several shortest paths is the answer then turns along, so each free tile says in which orientation its maze is.
 """
 
 from __future__ import annotations
@@ -12,14 +12,46 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.agents import evaluate, train
 from maze_nca_gym.cli.reading import run_script
-from maze_nca_gym.mazes import LevelSet, Tile, Tiles
+from maze_nca_gym.mazes import KINDS, Kind, LevelSet, Task, Tile, Tiles, register_task
 from maze_nca_gym.mazes.benchmark_sets.hard import ORDER
 from maze_nca_gym.mazes.benchmark_sets.original import read_original
-from maze_nca_gym.mazes.solvers import distances, shortest_path
+from maze_nca_gym.mazes.levels import orientations
+from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
 
 N_VALIDATED = 100
 """The last of the training mazes are not trained on."""
+N_ITERATIONS = 411
+"""Iterations after which a path is measured."""
+BACK = np.array([0, 3, 2, 1, 4, 5, 6, 7])
+"""Orientation, by its place in `orientations` -> the one that undoes it."""
+
+
+def turned(maps: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return (N, H, H) maps, each in an orientation, (N,) 0 to 7."""
+    return orientations(maps).reshape(8, *maps.shape)[places, np.arange(len(maps))]
+
+
+def plain(tiles: Tiles) -> Tiles:
+    """Return levels whose free tiles do not say in which orientation they are."""
+    return np.where(tiles < len(KINDS), tiles, np.uint8(Tile.EMPTY))
+
+
+def turned_answers(tiles: Tiles) -> NDArray[np.bool_]:
+    """Return the answers of (N, H, H) levels: of each before it was turned, turned like it."""
+    places = np.maximum(tiles.max(axis=(1, 2)).astype(np.int64) - len(KINDS) + 1, 0)
+    return turned(shortest_path(turned(plain(tiles), BACK[places]), order=ORDER), places)  # type: ignore[arg-type]
+
+
+TURNED = Task(
+    name="turned-maze-hard",
+    kinds=(*KINDS, *(Kind(f"empty_{i}", str(i), "#ffffff") for i in range(1, 8))),
+    solve=turned_answers,  # type: ignore[arg-type]
+    is_optimal=lambda tiles, paths: is_optimal(plain(tiles), paths),
+    usual_length=115,
+    default_steps=N_ITERATIONS,
+)
 
 
 def cut_answers(
@@ -48,28 +80,65 @@ def cut_answers(
     return found
 
 
-def cut(
-    data: Path, out: Path = Path("runs/maze-hard"), n: int = 32, whole: float = 0.5, least: float = 0.0, seed: int = 0
+def main(
+    data: Path,
+    out: Path = Path("runs/maze-hard"),
+    turn: bool = False,
+    n_updates: int = 16_000,
+    seed: int = 0,
+    n: int = 32,
+    whole: float = 0.5,
+    least: float = 0.0,
 ) -> None:
-    """Write a level set of parts of answers, and that of the mazes to validate on, which are not among them.
+    """Train on parts of 900 answers, and measure on the mazes that are kept for validation.
 
     Args:
         data: folder with the files of Maze-Hard, as of `bench --data`.
-        out: folder for cut-WHOLE-LEAST.npz and validation.npz.
+        out: folder for the levels and the run. The same command continues a run.
+        turn: whether each level is in one of eight orientations.
+        n_updates: number of updates.
+        seed: seed of the draws.
         n: number of levels to make of each maze.
         whole: fraction of these that are the maze itself, 0 to 1.
         least: smallest part of an answer, 0 to 1.
-        seed: seed of the draws.
     """
     tiles, labels = read_original("train", data)
-    kept = slice(len(tiles) - N_VALIDATED)
-    levels = cut_answers(np.random.default_rng(seed), tiles[kept], labels[kept], n, whole, least)
-    solved = shortest_path(levels, order=ORDER)
-    assert (solved <= np.repeat(labels[kept], n, axis=0)).all(), "canonical paths of the parts are the parts"
+    kept, rng = slice(len(tiles) - N_VALIDATED), np.random.default_rng(seed)
+    levels, of, order = (
+        cut_answers(rng, tiles[kept], labels[kept], n, whole, least),
+        np.repeat(labels[kept], n, 0),
+        ORDER,
+    )
+    assert (shortest_path(levels, order=ORDER) <= of).all(), "canonical paths of the parts are the parts"
+    task = "shortest-path"
+    if turn:
+        places, task, order = rng.integers(8, size=len(levels)), register_task(TURNED).name, None
+        levels = turned(levels, places)
+        marks = np.where(places, places + len(KINDS) - 1, Tile.EMPTY).astype(np.uint8)
+        levels = np.where(levels == Tile.EMPTY, marks[:, None, None], levels)
+        assert (turned_answers(levels) <= turned(of, places)).all(), "answers are turned like their levels"
     out.mkdir(parents=True, exist_ok=True)
-    print(LevelSet(levels).save(out / f"cut-{whole:g}-{least:g}.npz"))
-    print(LevelSet(tiles[kept.stop :]).save(out / "validation.npz"))
+    LevelSet(levels, {"task": task}).save(out / "levels.npz")
+    LevelSet(tiles[kept.stop :], {"task": task}).save(out / "validation.npz")
+    model = train(
+        "extrapolate",
+        out=out / "run",
+        task=task,
+        order=order,
+        level_set=str(out / "levels.npz"),
+        validation_set=str(out / "validation.npz"),
+        sizes=(28,),
+        batch_size=24,
+        pool_size=512,
+        pool_edited=0.0,
+        precision="bfloat16",
+        n_updates=n_updates,
+        seed=seed,
+        threads=1,
+    )
+    (row,) = evaluate({"network": model}, levels=out / "validation.npz", steps=N_ITERATIONS)
+    print(f"exact: {row.metrics.complete.value:.1%}, valid and optimal: {row.metrics.optimal.value:.1%}")
 
 
 if __name__ == "__main__":
-    run_script(cut, __doc__)
+    run_script(main, __doc__)
