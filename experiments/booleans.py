@@ -8,7 +8,7 @@ they became can then be read, and proven by z3, for mazes without loops of any s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import reduce
 from operator import and_
@@ -26,6 +26,7 @@ from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tile, Tiles, distances, generate, shortest_path
+from maze_nca_gym.mazes._kernels.compiling import jit
 from maze_nca_gym.mazes.facts import Picture, at_least, implies, moved, shifted
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
@@ -34,7 +35,7 @@ COST, HEAT = 1e-4, 0.004
 """The error that a weight of 1 is worth, and the temperature at first, which falls to 0."""
 SCHEDULE = ((5, 30, 500), (7, 45, 100))
 """Inner size of levels, iterations after which the answer is due, and generations."""
-BEYOND = 9
+BEYOND = 99
 Floats = NDArray[np.float32]
 """Weights are (..., C, 2, T + C + 1): for each channel those of the tile itself, with the bias, and of a neighbour.
 
@@ -54,42 +55,86 @@ CHANNELS = (Signal.DRAWN, Signal.HIDDEN)
 
 
 class Levels(NamedTuple):
-    """The (N,) tiles of levels, with `BEYOND` around each level: their kinds (T, N), which are inside, the answer."""
+    """The (N,) tiles of levels, row by row, with tiles of no kind around each level: kinds, the answer, the width."""
 
-    kinds: Floats
-    inside: Floats
-    answer: Floats
+    kinds: NDArray[np.int16]
+    answer: NDArray[np.bool_]
     width: int
+
+
+def levels_of(parts: list[tuple[Tiles, NDArray[np.bool_]]], size: int) -> Levels:
+    """Return (N, H, W) levels of at most `size` tiles a side, and their answers, in one array."""
+    tiles, answers = [], []
+    for some, of in parts:
+        frame = [(0, 0), *((1, size + 1 - length) for length in some.shape[1:])]
+        tiles.append(np.pad(some.astype(np.int16), frame, constant_values=BEYOND))
+        answers.append(np.pad(of, frame))
+    return Levels(np.concatenate(tiles).reshape(-1), np.concatenate(answers).reshape(-1), size + 2)
 
 
 def draw(rng: np.random.Generator, n: int, size: int) -> Levels:
     """Return perfect mazes, half of them without a border, with their solutions."""
-    tiles, answers = [], []
-    for border, beyond in ((True, 1), (False, 2)):
-        some, frame = generate(rng, n // 2, size, "perfect", border=border), [(0, 0), (beyond,) * 2, (beyond,) * 2]
-        tiles.append(np.pad(some, frame, constant_values=BEYOND))
-        answers.append(np.pad(shortest_path(some), frame))
-    maps = np.concatenate(tiles)
-    arrays = np.stack([*(maps == kind for kind in Tile), maps != BEYOND, np.concatenate(answers)])
-    *kinds, inside, answer = arrays.reshape(len(arrays), -1).astype(np.float32)
-    return Levels(np.stack(kinds), inside, answer, maps.shape[2])
+    drawn = [generate(rng, n // 2, size, "perfect", border=border) for border in (True, False)]
+    return levels_of([(some, shortest_path(some)) for some in drawn], size + 2)
 
 
 def errors(weights: Floats, levels: Levels, n_steps: int) -> NDArray[np.float64]:
     """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,)."""
+    n_kinds = weights.shape[3] - weights.shape[1] - 1
+    return _n_wrong(weights.astype(np.int16), *levels, n_kinds, n_steps) / (2 * (levels.kinds != BEYOND).sum())
 
-    def read(first: int, last: int, values: Floats) -> Floats:
-        near = [np.roll(values, step, -1) for step in (levels.width, 1, -1, -levels.width)]
-        seen = (values, sum(near)) if weights.shape[2] == 2 else (values, *near)
-        return np.asarray(sum(weights[:, :, i, first:last] @ each for i, each in enumerate(seen)))
 
-    n_kinds = len(levels.kinds)
-    maze = read(0, n_kinds, levels.kinds) + weights[:, :, 0, -1:]
-    state = before = np.zeros_like(maze)
-    for _ in range(n_steps):
-        before, state = state, np.clip(read(n_kinds, -1, state) + maze, 0, 1) * levels.inside
-    wrong = [np.abs(each[:, 0] - levels.answer).sum(axis=1) for each in (before, state)]
-    return np.asarray(sum(wrong) / 2 / levels.inside.sum(), np.float64)
+@jit
+def _n_wrong(  # type: ignore[no-untyped-def] # numba types it
+    weights, kinds, answer, width, n_kinds, n_steps
+):
+    n_networks, n_channels, n_taps, _ = weights.shape
+    n, found = len(kinds), np.zeros(len(weights), np.int64)
+    maze, total, near = np.empty((n_channels, n), np.int16), np.empty(n, np.int16), (-width, -1, 1, width)
+    states = np.zeros((3, n_channels, n), np.int16)
+    for network in range(n_networks):
+        of = weights[network]
+        for channel in range(n_channels):
+            for i in range(width, n - width):
+                if kinds[i] == BEYOND:
+                    maze[channel, i] = -30_000  # never on
+                    continue
+                so_far = of[channel, 0, -1] + of[channel, 0, kinds[i]]
+                for way in range(4):
+                    kind = kinds[i + near[way]]
+                    if kind != BEYOND:
+                        so_far += of[channel, 1 if n_taps == 2 else 1 + way, kind]
+                maze[channel, i] = so_far
+        before, now, after = 0, 1, 2
+        states[:] = 0
+        for _ in range(n_steps):
+            for channel in range(n_channels):
+                total[:] = maze[channel]
+                for read in range(n_channels):
+                    seen, own = states[now, read], of[channel, 0, n_kinds + read]
+                    if own:
+                        for i in range(width, n - width):
+                            total[i] += own * seen[i]
+                    if n_taps == 2:
+                        each = of[channel, 1, n_kinds + read]
+                        if each:
+                            for i in range(width, n - width):
+                                total[i] += each * (seen[i - width] + seen[i - 1] + seen[i + 1] + seen[i + width])
+                    else:
+                        for way in range(4):
+                            each, step = of[channel, 1 + way, n_kinds + read], near[way]
+                            if each:
+                                for i in range(width, n - width):
+                                    total[i] += each * seen[i + step]
+                for i in range(width, n - width):
+                    states[after, channel, i] = total[i] >= 1
+            settled = (states[after] == states[before]).all()  # or alternates between two states
+            before, now, after = now, after, before
+            if settled:
+                break
+        for i in range(n):
+            found[network] += abs(states[before, 0, i] - answer[i]) + abs(states[now, 0, i] - answer[i])
+    return found
 
 
 def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
@@ -104,15 +149,9 @@ def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
     return changed
 
 
-def evolve(
-    rng: np.random.Generator,
-    draw: Callable[[np.random.Generator, int, int], Levels] = draw,
-    n_kinds: int = len(Tile),
-    n_channels: int = len(CHANNELS),
-    n_taps: int = 2,
-) -> Floats:
+def evolve(rng: np.random.Generator) -> Floats:
     """Return weights that draw answers with small errors: chains of simulated annealing, the worse half replaced."""
-    weights = np.zeros((N_CHAINS, n_channels, n_taps, n_kinds + n_channels + 1), np.float32)
+    weights = np.zeros((N_CHAINS, len(CHANNELS), 2, len(Tile) + len(CHANNELS) + 1), np.float32)
     generations = [(size, n_steps, place) for size, n_steps, n in SCHEDULE for place in range(n)]
     for done, (size, n_steps, place) in enumerate(generations):
         if place % 100 == 0:

@@ -1,27 +1,29 @@
 """Worlds of one rule, learned from answers alone by selection, and a proof: `python -m experiments.worlds`.
 
-The network and its evolution are those of `experiments.booleans`. Nothing is named: `prove` has to find what the
-channels of the best network are, and whether they are the answer on every maze.
+The network is that of `experiments.booleans`. Nothing is named: `prove` has to find what the channels of the best
+network are, and whether they are the answer on every maze.
 """
 
 from __future__ import annotations
 
 import time
 from functools import partial, reduce
-from itertools import product
 from operator import and_, or_
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from experiments.booleans import BEYOND, Levels, errors, evolve, network_of
+from experiments.booleans import COST, HEAT, LARGEST, N_CHAINS, Floats, Levels, errors, levels_of, network_of
 from maze_nca_gym.agents.automata import StepBound, automaton_of, fixpoint, prove
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, generate, register_task
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 TAPS = ("C", *DIRECTIONS)
-BOUND = StepBound(constant=4, per_tile=1)
+BOUND = StepBound(constant=4, per_tile=2)
+N_LEVELS, N_ROUNDS, N_GENERATIONS, N_STEPS = 32, 20, 200, 60
+"""Levels at a time, how often they are others, generations with each of them, iterations until the answer is due."""
 WATER, ARROWS = 4, {towards: 4 + i for i, towards in enumerate(DIRECTIONS)}
 
 
@@ -89,45 +91,101 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
 
 
 def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
-    """Return random levels of a task, half of them without a border and half of them smaller, with their answers."""
-    tiles, answers = [], []
-    for border, inner in product((True, False), (int(rng.integers(2, size)), size)):
+    """Return random levels of a task of 3 to `size` tiles a side, half of them without a border, with their answers."""
+    parts = []
+    for border in (True, False) * 4:
         options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
-        some = task.prepare(_marked(task, rng, generate(rng, n // 4, inner, border=border, **options)))
-        frame = [(0, 0), *[(1, size + 3 - some.shape[1])] * 2]
-        tiles.append(np.pad(some, frame, constant_values=BEYOND + 90))
-        answers.append(np.pad(task.solve(some), frame))
-    maps = np.concatenate(tiles)
-    kinds = [maps == kind for kind in range(task.n_tiles)]
-    arrays = np.stack([*kinds, maps != BEYOND + 90, np.concatenate(answers)])
-    *of_kinds, inside, answer = arrays.reshape(len(arrays), -1).astype(np.float32)
-    return Levels(np.stack(of_kinds), inside, answer, maps.shape[2])
+        inner = tuple(rng.integers(3, size + 1, size=2).tolist())
+        tiles = generate(rng, n // 8, inner, border=border, **options)
+        tiles = task.prepare(tiles if task.mark is None else task.mark(rng, tiles))
+        parts.append((tiles, task.solve(tiles)))
+    return levels_of(parts, size + 2)
 
 
-def _marked(task: Task, rng: np.random.Generator, tiles: Any) -> Any:
-    return tiles if task.mark is None else task.mark(rng, tiles)
+def turning(shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return for each weight of a network, by its place in it, that of the weight that does the same a quarter turn on.
+
+    In networks with a weight for each direction, the kinds of tile after the usual ones, and the channels after the
+    first, are one for each direction too. All others have one weight for all neighbours, and turn into themselves.
+    """
+    n_channels, n_taps, n_inputs = shape
+    channels, taps, inputs = np.arange(n_channels), np.arange(n_taps), np.arange(n_inputs)
+    if n_taps == 5:
+        channels, taps = np.array([0, 2, 3, 4, 1]), np.array([0, 2, 4, 1, 3])  # the tile, up, left, right, down
+        inputs[4:8], inputs[8:13] = (5, 6, 7, 4), 8 + channels
+    places = np.arange(n_channels * n_taps * n_inputs).reshape(shape)
+    return places[np.ix_(channels, taps, inputs)].reshape(-1)
 
 
-def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: int = 3) -> None:
-    """Learn worlds from answers, a seed after another until one is proven right, and print what is proven.
+def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) -> Floats:
+    """Return networks in which one to three weights each are others, in all directions."""
+    changed, rows = weights.reshape(len(weights), -1).copy(), np.arange(len(weights))
+    n_changes = rng.choice([1, 1, 2, 3], size=len(rows))
+    for i in range(3):
+        at = rng.integers(changed.shape[1], size=len(rows))
+        before = changed[rows, at]
+        nearby = np.clip(before + rng.choice([-1, 1], size=len(rows)), -LARGEST, LARGEST)
+        anything = rng.integers(-LARGEST, LARGEST + 1, size=len(rows))
+        after = np.choose(rng.integers(3, size=len(rows)), (np.zeros(len(rows)), nearby, anything))
+        for _ in range(4):
+            changed[rows, at] = np.where(i < n_changes, after, before)
+            at = turn[at]
+    found = changed.reshape(weights.shape)
+    found[..., 1:, -1] = 0  # a neighbour has no bias
+    return found
+
+
+def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -> Floats:
+    """Return weights that draw answers with small errors: chains of simulated annealing, the worse half replaced."""
+    weights = np.zeros((N_CHAINS, n_channels, n_taps, task.n_tiles + n_channels + 1), np.float32)
+    turn = turning(weights.shape[1:])
+
+    def costs(weights: Floats) -> NDArray[np.float64]:
+        return np.asarray(errors(weights, levels, N_STEPS) + COST * np.abs(weights).sum(axis=(1, 2, 3)))
+
+    for done in range(N_ROUNDS):
+        levels = drawn(task, rng, N_LEVELS, 7)
+        weights = weights[np.argsort(costs(weights))[: N_CHAINS // 2].repeat(2)]
+        cost, heat = costs(weights), HEAT * (1 - done / N_ROUNDS)
+        for _ in range(N_GENERATIONS):
+            tried = mutated(rng, weights, turn)
+            after = costs(tried)
+            taken = rng.random(N_CHAINS) < np.exp(np.clip((cost - after) / heat, -50, 0))
+            weights[taken], cost = tried[taken], np.where(taken, after, cost)
+    levels = drawn(task, rng, 32 * N_LEVELS, 7)
+    return np.asarray(weights[costs(weights).argmin()])
+
+
+def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
+    """Return the rule of each channel of a network in words."""
+    names = [*kinds, *(f"C_{i}" for i in range(len(weights)))]
+    taps = ("", "near ") if weights.shape[1] == 2 else ("", "U ", "L ", "R ", "D ")
+    rules = []
+    for i, of in enumerate(weights.astype(int)):
+        terms = [f"{of[tap, k]:+d} {taps[tap]}{names[k]}" for tap, k in np.argwhere(of[:, :-1])]
+        rules.append(f"C_{i} is on where {of[0, -1]:d} {' '.join(terms)} is 1 or more")
+    return "\n".join(rules)
+
+
+def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: tuple[int, ...] = (0, 1, 2)) -> None:
+    """Learn worlds from answers, and print the rules that were found, and what is proven of them.
 
     Args:
         worlds: which of `WORLDS`.
-        seeds: number of seeds.
+        seeds: seeds of the draws.
     """
     for world in worlds:
         rules, more, n_channels, n_taps = WORLDS[world]
         task = register_task(Task(name=f"{world}-world", solve=fixpoint(**rules), **more))
-        for seed in range(seeds):
-            began, rng = time.monotonic(), np.random.default_rng(seed)
-            weights = evolve(rng, partial(drawn, task), task.n_tiles, n_channels, n_taps)
+        for seed in seeds:
+            began, rng = time.process_time(), np.random.default_rng(seed)
+            weights = evolve(rng, task, n_channels, n_taps)
+            learned = time.process_time()
             wrong = errors(weights[None], drawn(task, rng, 256, 11), 130)[0]
+            print(readable(weights, tuple(kind.name for kind in task.kinds)), flush=True)
             proof = prove(automaton_of(network_of(weights, task.name), bound=BOUND))
-            seconds = time.monotonic() - began
-            print(f"{world}, seed {seed}: {wrong:.2%} of tiles wrong, {proof.words}; {seconds:.0f} s", flush=True)
-            print(weights.astype(int).tolist(), flush=True)
-            if proof.verdict == "right":
-                break
+            seconds = f"{learned - began:.0f} s to learn, {time.process_time() - learned:.0f} s to prove"
+            print(f"{world}, seed {seed}: {wrong:.2%} of tiles wrong, {proof.words}; {seconds}\n", flush=True)
 
 
 if __name__ == "__main__":
