@@ -22,7 +22,7 @@ from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 TAPS = ("C", *DIRECTIONS)
 BOUND = StepBound(constant=4, per_tile=2)
-N_LEVELS, N_ROUNDS, N_GENERATIONS, N_STEPS = 32, 20, 200, 60
+N_LEVELS, N_ROUNDS, N_GENERATIONS, N_STEPS = 16, 20, 150, 40
 """Levels at a time, how often they are others, generations with each of them, iterations until the answer is due."""
 WATER, ARROWS = 4, {towards: 4 + i for i, towards in enumerate(DIRECTIONS)}
 
@@ -144,7 +144,7 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
         return np.asarray(errors(weights, levels, N_STEPS) + COST * np.abs(weights).sum(axis=(1, 2, 3)))
 
     for done in range(N_ROUNDS):
-        levels = drawn(task, rng, N_LEVELS, 7)
+        levels = drawn(task, rng, N_LEVELS, 5)
         weights = weights[np.argsort(costs(weights))[: N_CHAINS // 2].repeat(2)]
         cost, heat = costs(weights), HEAT * (1 - done / N_ROUNDS)
         for _ in range(N_GENERATIONS):

@@ -367,7 +367,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
         (number, b, cs, abs(b) + sum(cs) + 2 * (number is not None and number[1] != "C"))
         for cs in product(range(4 if len(of_map) < 2 else 3), repeat=len(of_map))
         for number, b in [(None, 0), *product(numbers, (1, -1, 2, -2))]
-        if number is None or number[1] == "C" or (b == 1 and not any(cs))
+        if number is None or number[1] == "C" or (b > 0 and not any(cs))
     ]
     found: dict[str, Atom] = {}
     for before in (False, True):
