@@ -1,19 +1,20 @@
 """Proven parts in networks that learn: `python -m experiments.parts`.
 
-Key and door (`examples/19_key_and_door.py`) is learned from answers alone: from random weights; from the compiled
-weights of an automaton that floods the maze from the key and from the target, and leaves in each tile which neighbours
-the water came from; and beside these, frozen. What is left to learn is to follow both floods back.
+Tasks of the examples are learned from answers alone: from random weights; from the compiled weights of an automaton
+that floods the maze from where the path ends, and leaves in each tile which neighbours the water came from; and beside
+these, frozen. What is left to learn is to follow the flood back, or both floods of the key and the door.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import partial, reduce
 from importlib import import_module
 from itertools import product
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.kept import Record, kept
 from maze_nca_gym.agents import compile_automaton, evaluate, load, train
@@ -23,77 +24,128 @@ from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
-example = import_module("examples.19_key_and_door")
-LEGS = {"KEY": (example.KEY, (Tile.WALL, example.DOOR)), "TARGET": (Tile.TARGET, (Tile.WALL,))}
-"""Where a flood begins, and what stops it."""
-SIGNALS = ("FLOOD", *(f"NEAR_{towards}" for towards in DIRECTIONS))
-NAMES = ("TO_KEY", "TO_TARGET", *(f"{leg}_{signal}" for leg in LEGS for signal in SIGNALS))
-Signal = IntEnum("Signal", NAMES, start=0)  # type: ignore[misc]
+KEY, DOOR, SAND, SWAMP = 4, 5, 4, 5
+AGES = tuple(f"AGE_{age}" for age in range(1, 8))
 
 
-def _comes(leg: str, name: str, see: Any) -> Any:
-    """Return whether a signal of a leg is on next, where it may be: all stay on."""
-    flood, signal = Signal[f"{leg}_FLOOD"], Signal[f"{leg}_{name}"]
-    from_where = DIRECTIONS if name == "FLOOD" else (name[-1],)
-    comes = reduce(or_, (see(flood, tap) for tap in from_where))
-    free = ~reduce(or_, map(see.tile, LEGS[leg][1]))
-    if name == "FLOOD":
-        return see.tile(LEGS[leg][0]) | ((see(signal) | comes) & free)
-    return (see(signal) | (comes & ~see(flood))) & free
+class Part(NamedTuple):
+    """What the part of a task is, and the network that learns it.
+
+    Attributes:
+        example: the module that registers the task.
+        legs: answer -> where its flood begins, and what stops it.
+        passes: the signal by which a flood spreads; None for the flood itself.
+        n_channels: number of channels that learn.
+        n_iterations: number of iterations.
+    """
+
+    example: str
+    legs: Mapping[str, tuple[int, tuple[int, ...]]]
+    passes: str | None
+    n_channels: int
+    n_iterations: int
 
 
-FLOODS = Automaton(
-    name="key-and-door-floods",
-    task="key-and-door",
-    signals=Signal,
-    rules={
-        **{Signal[f"TO_{leg}"]: partial(lambda leg, see: see(Signal[f"{leg}_FLOOD"]), leg) for leg in LEGS},
-        **{Signal[f"{leg}_{name}"]: partial(_comes, leg, name) for leg in LEGS for name in SIGNALS},
-    },
-    parts=tuple(tuple(s for s in Signal if s.name.removeprefix("TO_").startswith(leg)) for leg in LEGS),
-)
-WAYS = ("random start", "floods as a start", "floods frozen", "floods frozen, 32 beside", "random start, 54 channels")
+PARTS = {
+    "key-and-door": Part(
+        "19_key_and_door", {"TO_KEY": (KEY, (Tile.WALL, DOOR)), "TO_TARGET": (Tile.TARGET, (Tile.WALL,))}, None, 32, 40
+    ),
+    "nearest-target": Part("16_nearest_of_several_targets", {"PATH": (Tile.TARGET, (Tile.WALL,))}, None, 16, 32),
+    "weighted-terrain": Part("17_weighted_terrain", {"PATH": (Tile.TARGET, (Tile.WALL,))}, "OUT", 24, 40),
+}
+"""The part by the name of its task."""
 
 
-def learned(way: str, seed: int, n_updates: int, out: str) -> Record:
+def flooding(task: str) -> Automaton:
+    """Return the automaton of a task's floods."""
+    part = PARTS[task]
+    names = [f"{leg}_{signal}" for leg in part.legs for signal in ("FLOOD", *(f"NEAR_{to}" for to in DIRECTIONS))]
+    terrain = (*AGES, "OUT") if part.passes else ()
+    signals: Any = IntEnum("Signal", [*part.legs, *names, *terrain], start=0)  # type: ignore[misc]
+
+    def passes(leg: str, to: str, see: Any) -> Any:
+        return see(signals[part.passes or f"{leg}_FLOOD"], to)
+
+    def floods(leg: str, see: Any) -> Any:
+        start, walls = part.legs[leg]
+        comes = reduce(or_, (passes(leg, to, see) for to in DIRECTIONS), see(signals[f"{leg}_FLOOD"]))
+        return see.tile(start) | (comes & ~reduce(or_, map(see.tile, walls)))
+
+    def is_near(leg: str, to: str, see: Any) -> Any:
+        came = see(signals[f"{leg}_NEAR_{to}"]) | (passes(leg, to, see) & ~see(signals[f"{leg}_FLOOD"]))
+        return came & ~reduce(or_, map(see.tile, part.legs[leg][1]))
+
+    def goes_out(see: Any) -> Any:
+        comes = reduce(or_, (see(signals.OUT, to) for to in DIRECTIONS), see.tile(Tile.TARGET))
+        return see(signals.OUT) | see(signals.AGE_7) | (comes & ~reduce(or_, map(see.tile, (Tile.WALL, SAND, SWAMP))))
+
+    rules: dict[str, Any] = {}
+    for leg in part.legs:
+        rules |= {
+            leg: partial(lambda leg, see: see(signals[f"{leg}_FLOOD"]), leg),
+            f"{leg}_FLOOD": partial(floods, leg),
+        }
+        rules |= {f"{leg}_NEAR_{to}": partial(is_near, leg, to) for to in DIRECTIONS}
+    if part.passes:  # a tile of sand passes the flood on after two more iterations, one of swamp after eight
+        flood = signals.PATH_FLOOD
+        rules |= {age: partial(lambda last, see: see(signals[last]), AGES[i]) for i, age in enumerate(AGES[1:])}
+        rules |= {
+            "AGE_1": lambda see: see(flood) & see.tile(SWAMP),
+            "AGE_7": lambda see: see(signals.AGE_6) | (see(flood) & see.tile(SAND)),
+            "OUT": goes_out,
+        }
+    groups = tuple(tuple(s for s in signals if s.name.startswith(leg)) for leg in part.legs)
+    return Automaton(f"{task}-floods", task, signals, rules, parts=groups if len(groups) > 1 else ())
+
+
+WAYS = ("random start", "floods as a start", "floods frozen", "floods frozen, as many beside", "random start, as many")
+"""How a network begins: the first three have the same channels, the last two have those of the floods besides."""
+
+
+def learned(task: str, way: str, seed: int, n_updates: int, out: str) -> Record:
     """Train in one of `WAYS`, and return the % of test levels that it solves."""
-    part = Path(out) / "floods"
-    given: dict[str, Any] = {"n_channels": 32, "n_iterations": 40, "sizes": (8,), "long_fraction": 0.0, "seed": seed}
-    given |= {"task": "key-and-door", "optimiser": "soap", "learning_rate": 6e-3, "n_updates": n_updates}
-    given |= {"batch_size": 32}
-    if way == WAYS[4]:
-        given["n_channels"] = 54
-    elif way != WAYS[0]:
-        file = part / "model.safetensors"
-        if not file.exists():
-            _, certificate = compile_automaton(FLOODS, out=part, overwrite=True)
-            assert certificate.holds
-        given["start_from"] = str(file)
-        if way in WAYS[2:]:
-            given["n_frozen"] = load(str(file)).n_channels
-        if way == WAYS[3]:
-            given["n_channels"] += given["n_frozen"]
-    folder = Path(out) / f"{way} {seed}"
+    part = PARTS[task]
+    import_module(f"examples.{part.example}")
+    file = Path(out) / task / "floods" / "model.safetensors"
+    if not file.exists():
+        _, certificate = compile_automaton(flooding(task), out=file.parent, overwrite=True)
+        assert certificate.holds
+    n_frozen = load(str(file)).n_channels
+    given: dict[str, Any] = {"n_channels": part.n_channels + n_frozen * (way in WAYS[3:]), "seed": seed, "task": task}
+    given |= {"n_iterations": part.n_iterations, "sizes": (8,), "long_fraction": 0.0, "n_updates": n_updates}
+    given |= {"optimiser": "soap", "learning_rate": 6e-3, "batch_size": 32}
+    if way in WAYS[1:4]:
+        given |= {"start_from": str(file), "n_frozen": n_frozen * (way != WAYS[1])}
+    folder = Path(out) / task / f"{way} {seed}"
     try:
         model = train("fast", out=folder, threads=1, overwrite=True, validate_every=n_updates, **given)
     except Diverged as error:
         return {"right": 0.0, "weights": str(error)}
-    (row,) = evaluate({way: model}, families="random", sizes=8, n=500, steps=40)
-    return {"right": round(100 * row.metrics.optimal.value, 1), "weights": model.n_weights}
+    (row,) = evaluate({way: model}, families="random", sizes=8, n=500, steps=part.n_iterations)
+    right, n_weights = round(100 * row.metrics.optimal.value, 1), model.n_weights
+    return {"right": right, "channels": model.n_channels, "weights": n_weights}
 
 
-def main(out: Path = Path("runs/parts"), ways: tuple[str, ...] = WAYS, seeds: int = 3, n_updates: int = 400) -> None:
+def main(
+    out: Path = Path("runs/parts"),
+    tasks: tuple[str, ...] = tuple(PARTS),
+    ways: tuple[str, ...] = WAYS,
+    seeds: int = 3,
+    n_updates: int = 400,
+) -> None:
     """Measure what is not measured yet.
 
     Args:
         out: folder of the results.
+        tasks: which of `PARTS`.
         ways: which of `WAYS`.
         seeds: number of seeds.
         n_updates: updates of each training.
     """
-    for seed, way in product(range(seeds), ways):
-        found = kept(out / f"{way} {seed}.json", learned, way, seed, n_updates, str(out))
-        print(f"{way}, seed {seed}: {found['right']} %, weights: {found['weights']}", flush=True)
+    for seed, task, way in product(range(seeds), tasks, ways):
+        file = out / task / f"{way} {seed}.json"
+        found = kept(file, learned, task, way, seed, n_updates, str(out))
+        print(f"{task}, {way}, seed {seed}: {found}", flush=True)
 
 
 if __name__ == "__main__":
