@@ -35,7 +35,9 @@ COST, HEAT = 1e-4, 0.004
 """The error that a weight of 1 is worth, and the temperature at first, which falls to 0."""
 SCHEDULE = ((5, 30, 500), (7, 45, 100))
 """Inner size of levels, iterations after which the answer is due, and generations."""
-BEYOND = 99
+BEYOND, N_PARTS = 99, 4
+"""The kind of what is beyond the edge, and the parts of levels, a number that can be divided by this, that are counted
+one after another."""
 Floats = NDArray[np.float32]
 """Weights are (..., C, 2, T + C + 1): for each channel those of the tile itself, with the bias, and of a neighbour.
 
@@ -78,62 +80,69 @@ def draw(rng: np.random.Generator, n: int, size: int) -> Levels:
     return levels_of([(some, shortest_path(some)) for some in drawn], size + 2)
 
 
-def errors(weights: Floats, levels: Levels, n_steps: int) -> NDArray[np.float64]:
-    """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,)."""
-    n_kinds = weights.shape[3] - weights.shape[1] - 1
-    return _n_wrong(weights.astype(np.int16), *levels, n_kinds, n_steps) / (2 * (levels.kinds != BEYOND).sum())
+def errors(
+    weights: Floats, levels: Levels, n_steps: int, most: NDArray[np.float64] | float = 1.0
+) -> NDArray[np.float64]:
+    """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,).
+
+    Of a network that is wrong on more than its `most`, (P,) or for all, only a part of the levels is counted, which is
+    more than that too.
+    """
+    n_kinds, n = weights.shape[3] - weights.shape[1] - 1, 2 * (levels.kinds != BEYOND).sum()
+    limits = np.broadcast_to(np.asarray(most * n), len(weights))
+    return np.asarray(_n_wrong(weights.astype(np.int16), *levels, n_kinds, n_steps, limits) / n)
 
 
 @jit
 def _n_wrong(  # type: ignore[no-untyped-def] # numba types it
-    weights, kinds, answer, width, n_kinds, n_steps
+    weights, kinds, answer, width, n_kinds, n_steps, limits
 ):
     n_networks, n_channels, n_taps, _ = weights.shape
-    n, found = len(kinds), np.zeros(len(weights), np.int64)
-    maze, total, near = np.empty((n_channels, n), np.int16), np.empty(n, np.int16), (-width, -1, 1, width)
-    states = np.zeros((3, n_channels, n), np.int16)
+    n, near = len(kinds) // N_PARTS, (-width, -1, 1, width)
+    found, maze, total = np.zeros(n_networks, np.int64), np.empty((n_channels, n), np.int16), np.empty(n, np.int16)
+    states = np.zeros((2, n_channels, n), np.int16)
     for network in range(n_networks):
         of = weights[network]
-        for channel in range(n_channels):
-            for i in range(width, n - width):
-                if kinds[i] == BEYOND:
-                    maze[channel, i] = -30_000  # never on
-                    continue
-                so_far = of[channel, 0, -1] + of[channel, 0, kinds[i]]
-                for way in range(4):
-                    kind = kinds[i + near[way]]
-                    if kind != BEYOND:
-                        so_far += of[channel, 1 if n_taps == 2 else 1 + way, kind]
-                maze[channel, i] = so_far
-        before, now, after = 0, 1, 2
-        states[:] = 0
-        for _ in range(n_steps):
+        for part in range(N_PARTS):
+            here, wanted = kinds[part * n : (part + 1) * n], answer[part * n : (part + 1) * n]
             for channel in range(n_channels):
-                total[:] = maze[channel]
-                for read in range(n_channels):
-                    seen, own = states[now, read], of[channel, 0, n_kinds + read]
-                    if own:
-                        for i in range(width, n - width):
-                            total[i] += own * seen[i]
-                    if n_taps == 2:
-                        each = of[channel, 1, n_kinds + read]
-                        if each:
+                for i in range(width, n - width):
+                    if here[i] == BEYOND:
+                        maze[channel, i] = -30_000  # never on
+                        continue
+                    so_far = of[channel, 0, -1] + of[channel, 0, here[i]]
+                    for way in range(4):
+                        kind = here[i + near[way]]
+                        if kind != BEYOND:
+                            so_far += of[channel, 1 if n_taps == 2 else 1 + way, kind]
+                    maze[channel, i] = so_far
+            now, other = 0, 1
+            states[:] = 0
+            for _ in range(n_steps):
+                changes = 0
+                for channel in range(n_channels):
+                    total[:] = maze[channel]
+                    for read in range(n_channels):
+                        seen, own = states[now, read], of[channel, 0, n_kinds + read]
+                        if own:
                             for i in range(width, n - width):
-                                total[i] += each * (seen[i - width] + seen[i - 1] + seen[i + 1] + seen[i + width])
-                    else:
+                                total[i] += own * seen[i]
                         for way in range(4):
-                            each, step = of[channel, 1 + way, n_kinds + read], near[way]
+                            each, step = of[channel, 1 if n_taps == 2 else 1 + way, n_kinds + read], near[way]
                             if each:
                                 for i in range(width, n - width):
                                     total[i] += each * seen[i + step]
-                for i in range(width, n - width):
-                    states[after, channel, i] = total[i] >= 1
-            settled = (states[after] == states[before]).all()  # or alternates between two states
-            before, now, after = now, after, before
-            if settled:
+                    for i in range(width, n - width):
+                        on = np.int16(total[i] >= 1)
+                        changes += on ^ states[other, channel, i]
+                        states[other, channel, i] = on
+                now, other = other, now
+                if not changes:  # it rests, or alternates between two states
+                    break
+            for i in range(n):
+                found[network] += abs(states[other, 0, i] - wanted[i]) + abs(states[now, 0, i] - wanted[i])
+            if found[network] > limits[network]:
                 break
-        for i in range(n):
-            found[network] += abs(states[before, 0, i] - answer[i]) + abs(states[now, 0, i] - answer[i])
     return found
 
 

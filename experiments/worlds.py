@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import partial, reduce
+from itertools import product
 from operator import and_, or_
 from typing import Any
 
@@ -22,8 +23,9 @@ from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 TAPS = ("C", *DIRECTIONS)
 BOUND = StepBound(constant=4, per_tile=2)
-N_LEVELS, N_ROUNDS, N_GENERATIONS, N_STEPS = 16, 20, 150, 40
-"""Levels at a time, how often they are others, generations with each of them, iterations until the answer is due."""
+N_TOGETHER, N_LEVELS, N_ROUNDS, N_GENERATIONS, N_STEPS = 8, 16, 20, 150, 40
+"""Chains of which the worse half is replaced now and then; levels at a time, how often they are others, generations
+with each of them, iterations until the answer is due."""
 WATER, ARROWS = 4, {towards: 4 + i for i, towards in enumerate(DIRECTIONS)}
 
 
@@ -91,13 +93,18 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
 
 
 def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
-    """Return random levels of a task of 3 to `size` tiles a side, half of them without a border, with their answers."""
+    """Return levels of a task with their answers: half have 3 to `size` tiles a side, with a border or without, the
+    others 1 to 4, any kind on each of them."""
     parts = []
-    for border in (True, False) * 4:
+    for tiny, border in product((True, False), (True, False) * 2):
+        height, width = rng.integers(1 if tiny else 3, (4 if tiny else size) + 1, size=2).tolist()
         options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
-        inner = tuple(rng.integers(3, size + 1, size=2).tolist())
-        tiles = generate(rng, n // 8, inner, border=border, **options)
-        tiles = task.prepare(tiles if task.mark is None else task.mark(rng, tiles))
+        if tiny:
+            share = np.where(np.arange(task.n_tiles), 0.5 / (task.n_tiles - 1), 0.5)
+            tiles = rng.choice(task.n_tiles, size=(n // 8, height, width), p=share).astype(np.uint8)
+        else:
+            tiles = generate(rng, n // 8, (height, width), border=border, **options)
+            tiles = tiles if task.mark is None else task.mark(rng, tiles)
         parts.append((tiles, task.solve(tiles)))
     return levels_of(parts, size + 2)
 
@@ -126,7 +133,7 @@ def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) 
         before = changed[rows, at]
         nearby = np.clip(before + rng.choice([-1, 1], size=len(rows)), -LARGEST, LARGEST)
         anything = rng.integers(-LARGEST, LARGEST + 1, size=len(rows))
-        after = np.choose(rng.integers(3, size=len(rows)), (np.zeros(len(rows)), nearby, anything))
+        after = np.choose(rng.integers(3, size=len(rows)), (np.where(before, 0, anything), nearby, anything))
         for _ in range(4):
             changed[rows, at] = np.where(i < n_changes, after, before)
             at = turn[at]
@@ -136,24 +143,29 @@ def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) 
 
 
 def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -> Floats:
-    """Return weights that draw answers with small errors: chains of simulated annealing, the worse half replaced."""
+    """Return weights that draw answers with small errors: chains of simulated annealing, of each
+    group of which the worse half is replaced now and then."""
     weights = np.zeros((N_CHAINS, n_channels, n_taps, task.n_tiles + n_channels + 1), np.float32)
     turn = turning(weights.shape[1:])
 
-    def costs(weights: Floats) -> NDArray[np.float64]:
-        return np.asarray(errors(weights, levels, N_STEPS) + COST * np.abs(weights).sum(axis=(1, 2, 3)))
+    def cost_of(weights: Floats, most: NDArray[np.float64] | float = 1.0) -> NDArray[np.float64]:
+        dear = COST * np.abs(weights).sum(axis=(1, 2, 3))
+        return np.asarray(errors(weights, levels, N_STEPS, most - dear) + dear)
 
     for done in range(N_ROUNDS):
         levels = drawn(task, rng, N_LEVELS, 5)
-        weights = weights[np.argsort(costs(weights))[: N_CHAINS // 2].repeat(2)]
-        cost, heat = costs(weights), HEAT * (1 - done / N_ROUNDS)
+        cost = cost_of(weights)
+        groups = np.argsort(cost.reshape(-1, N_TOGETHER))[:, : N_TOGETHER // 2].repeat(2, axis=1)
+        best = (groups + np.arange(0, N_CHAINS, N_TOGETHER)[:, None]).reshape(-1)
+        weights, cost, heat = weights[best], cost[best], HEAT * (1 - done / N_ROUNDS)
         for _ in range(N_GENERATIONS):
             tried = mutated(rng, weights, turn)
-            after = costs(tried)
-            taken = rng.random(N_CHAINS) < np.exp(np.clip((cost - after) / heat, -50, 0))
+            most = cost - heat * np.log(rng.random(N_CHAINS))
+            after = cost_of(tried, most)
+            taken = after <= most
             weights[taken], cost = tried[taken], np.where(taken, after, cost)
     levels = drawn(task, rng, 32 * N_LEVELS, 7)
-    return np.asarray(weights[costs(weights).argmin()])
+    return np.asarray(weights[cost_of(weights).argmin()])
 
 
 def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
