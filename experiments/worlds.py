@@ -168,6 +168,12 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
     return np.asarray(weights[cost_of(weights).argmin()])
 
 
+def world_task(world: str) -> Task:
+    """Return the task of a world, which is registered."""
+    rules, more, *_ = WORLDS[world]
+    return register_task(Task(name=f"{world}-world", solve=fixpoint(**rules), **more))
+
+
 def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
     """Return the rule of each channel of a network in words."""
     names = [*kinds, *(f"C_{i}" for i in range(len(weights)))]
@@ -187,8 +193,7 @@ def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: tuple[int, ...] = (0, 1
         seeds: seeds of the draws.
     """
     for world in worlds:
-        rules, more, n_channels, n_taps = WORLDS[world]
-        task = register_task(Task(name=f"{world}-world", solve=fixpoint(**rules), **more))
+        task, (_, _, n_channels, n_taps) = world_task(world), WORLDS[world]
         for seed in seeds:
             began, rng = time.process_time(), np.random.default_rng(seed)
             weights = evolve(rng, task, n_channels, n_taps)

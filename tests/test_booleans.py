@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.booleans import THEOREM, main, network_of
+from experiments.booleans import THEOREM, errors, main, network_of
+from experiments.worlds import BOUND, drawn, turning, world_task
 from maze_nca_gym.agents.automata import automaton_of
 from maze_nca_gym.agents.automata.proof import mistakes, prove
 from maze_nca_gym.agents.policies.learned import NCA
@@ -48,6 +49,29 @@ def test_the_theorem_is_true_of_real_mazes_and_not_where_there_are_loops():
     loop = parse("S..\n.#.\n..T")[None]
     assert broken_axioms(THEOREM, loop)
     assert not THEOREM.domain.holds(loop).any()
+
+
+def one_way_streets() -> np.ndarray:
+    """For each direction a channel that is on where the way is free and leads on; two iterations make a move."""
+    weights = np.zeros((5, 5, 14), np.float32)
+    weights[0, 0, 3], weights[0, 0, 9:13] = 1, 1  # the target, and the channels for up, left, down, right
+    for way, tap in enumerate((1, 2, 4, 3)):
+        weights[1 + way, tap, 8], weights[1 + way, 0, [1, *(4 + other for other in range(4) if other != way)]] = 1, -1
+    return weights
+
+
+def test_a_network_with_a_channel_for_each_direction_is_right_and_proven():
+    pytest.importorskip("z3")
+    task, weights = world_task("one-way"), one_way_streets()
+    turned = weights.reshape(-1)[turning(weights.shape)].reshape(weights.shape)
+    np.testing.assert_array_equal(turned, weights)
+    without = weights.copy()
+    without[1, 0, 5] = 0  # the way up is taken from an arrow to the left too
+    levels = drawn(task, np.random.default_rng(0), 64, 7)
+    right, wrong = errors(np.stack([weights, without]), levels, 99)
+    assert right == 0 < wrong
+    assert errors(without[None], levels, 99, wrong / 8)[0] > wrong / 8
+    assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "right"
 
 
 def prove_it() -> None:
