@@ -94,9 +94,9 @@ def errors(
 
 
 @jit
-def _n_wrong(  # type: ignore[no-untyped-def] # numba types it
-    weights, kinds, answer, width, n_kinds, n_steps, limits
-):
+def _n_wrong(
+    weights: Any, kinds: Any, answer: Any, width: int, n_kinds: int, n_steps: int, limits: Any
+) -> NDArray[np.int64]:
     n_networks, n_channels, n_taps, _ = weights.shape
     n, near = len(kinds) // N_PARTS, (-width, -1, 1, width)
     found, maze, total = np.zeros(n_networks, np.int64), np.empty((n_channels, n), np.int16), np.empty(n, np.int16)

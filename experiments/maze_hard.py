@@ -8,6 +8,7 @@ of several shortest paths is the answer then turns along, so each free tile says
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from maze_nca_gym.mazes.benchmark_sets.hard import ORDER
 from maze_nca_gym.mazes.benchmark_sets.original import read_original
 from maze_nca_gym.mazes.levels import orientations
 from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 N_VALIDATED = 100
 """The last of the training mazes are not trained on."""
@@ -28,7 +30,7 @@ BACK = np.array([0, 3, 2, 1, 4, 5, 6, 7])
 """Orientation, by its place in `orientations` -> the one that undoes it."""
 
 
-def turned(maps: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.uint8]:
+def turned(maps: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
     """Return (N, H, H) maps, each in an orientation, (N,) 0 to 7."""
     return orientations(maps).reshape(8, *maps.shape)[places, np.arange(len(maps))]
 
@@ -41,13 +43,13 @@ def plain(tiles: Tiles) -> Tiles:
 def turned_answers(tiles: Tiles) -> NDArray[np.bool_]:
     """Return the answers of (N, H, H) levels: of each before it was turned, turned like it."""
     places = np.maximum(tiles.max(axis=(1, 2)).astype(np.int64) - len(KINDS) + 1, 0)
-    return turned(shortest_path(turned(plain(tiles), BACK[places]), order=ORDER), places)  # type: ignore[arg-type]
+    return turned(shortest_path(turned(plain(tiles), BACK[places]), order=ORDER), places)
 
 
 TURNED = Task(
     name="turned-maze-hard",
     kinds=(*KINDS, *(Kind(f"empty_{i}", str(i), "#ffffff") for i in range(1, 8))),
-    solve=turned_answers,  # type: ignore[arg-type]
+    solve=turned_answers,
     is_optimal=lambda tiles, paths: is_optimal(plain(tiles), paths),
     usual_length=115,
     default_steps=N_ITERATIONS,
@@ -104,15 +106,11 @@ def main(
     """
     tiles, labels = read_original("train", data)
     kept, rng = slice(len(tiles) - N_VALIDATED), np.random.default_rng(seed)
-    levels, of, order = (
-        cut_answers(rng, tiles[kept], labels[kept], n, whole, least),
-        np.repeat(labels[kept], n, 0),
-        ORDER,
-    )
+    levels, of = cut_answers(rng, tiles[kept], labels[kept], n, whole, least), np.repeat(labels[kept], n, axis=0)
     assert (shortest_path(levels, order=ORDER) <= of).all(), "canonical paths of the parts are the parts"
-    task = "shortest-path"
+    task = SHORTEST_PATH.ordered(ORDER).name
     if turn:
-        places, task, order = rng.integers(8, size=len(levels)), register_task(TURNED).name, None
+        places, task = rng.integers(8, size=len(levels)), register_task(TURNED).name
         levels = turned(levels, places)
         marks = np.where(places, places + len(KINDS) - 1, Tile.EMPTY).astype(np.uint8)
         levels = np.where(levels == Tile.EMPTY, marks[:, None, None], levels)
@@ -124,7 +122,6 @@ def main(
         "extrapolate",
         out=out / "run",
         task=task,
-        order=order,
         level_set=str(out / "levels.npz"),
         validation_set=str(out / "validation.npz"),
         sizes=(28,),

@@ -76,8 +76,12 @@ def flooding(task: str) -> Automaton:
         return came & ~reduce(or_, map(see.tile, part.legs[leg][1]))
 
     def goes_out(see: Any) -> Any:
-        comes = reduce(or_, (see(signals.OUT, to) for to in DIRECTIONS), see.tile(Tile.TARGET))
-        return see(signals.OUT) | see(signals.AGE_7) | (comes & ~reduce(or_, map(see.tile, (Tile.WALL, SAND, SWAMP))))
+        comes = reduce(or_, (see(signals["OUT"], to) for to in DIRECTIONS), see.tile(Tile.TARGET))
+        return (
+            see(signals["OUT"])
+            | see(signals["AGE_7"])
+            | (comes & ~reduce(or_, map(see.tile, (Tile.WALL, SAND, SWAMP))))
+        )
 
     rules: dict[str, Any] = {}
     for leg in part.legs:
@@ -87,11 +91,11 @@ def flooding(task: str) -> Automaton:
         }
         rules |= {f"{leg}_NEAR_{to}": partial(is_near, leg, to) for to in DIRECTIONS}
     if part.passes:  # a tile of sand passes the flood on after two more iterations, one of swamp after eight
-        flood = signals.PATH_FLOOD
+        flood = signals["PATH_FLOOD"]
         rules |= {age: partial(lambda last, see: see(signals[last]), AGES[i]) for i, age in enumerate(AGES[1:])}
         rules |= {
             "AGE_1": lambda see: see(flood) & see.tile(SWAMP),
-            "AGE_7": lambda see: see(signals.AGE_6) | (see(flood) & see.tile(SAND)),
+            "AGE_7": lambda see: see(signals["AGE_6"]) | (see(flood) & see.tile(SAND)),
             "OUT": goes_out,
         }
     groups = tuple(tuple(s for s in signals if s.name.startswith(leg)) for leg in part.legs)
