@@ -20,7 +20,6 @@ from ..rollouts import (
     Batch,
     Report,
     batches,
-    check_steps,
     curve_steps,
     default_steps,
     encode,
@@ -115,20 +114,15 @@ def measure_stability(
     """Run a policy for longer than usual, and disturb it.
 
     Args:
-        policy: a policy on any device.
+        policy: a policy on any device, whose iterations share their weights.
         levels: a set, or (N, H, W) tiles, prepared for the policy's task, or what `label` returned.
-        n_steps: the usual number of iterations of an episode.
+        n_steps: the usual number of iterations of an episode, at least 1.
         batch: levels that run at once.
         report: receives progress, `N * n_steps * stability_effort(task)` in all.
 
     Raises:
-        ValueError: the same errors as from `measure`, or the policy's weights are not shared among iterations.
+        ValueError: the levels are of another task, or one is unsolvable or too large for the policy.
     """
-    if policy.max_steps is not None:
-        raise ValueError(
-            f"this policy has weights for {policy.max_steps} iterations only, so it cannot run on: it has no stability"
-        )
-    check_steps(policy, n_steps)
     labelled, task = label(policy, levels), policy.problem
     marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]
     further = [mark - n_steps for mark in marks]

@@ -77,7 +77,6 @@ def draw_levels(
     Raises:
         ValueError: a bad size or option.
     """
-    find_generator(generator, options)
     shape = check_size(size)
     tiles = task.generate(np.random.default_rng(seed), n, shape, generator, **options)
     config = {"generator": generator, "size": list(shape), "n": n, "seed": seed, "endpoints": task.has_endpoints}

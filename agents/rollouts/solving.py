@@ -185,17 +185,15 @@ def run_until_solved(
     Args:
         policy: the policy to run, on any device.
         levels: a set or (N, H, W) tiles, levels of the policy's task, or what `label` returned for them.
-        n_steps: the largest number of iterations; by default the `step_limit`.
+        n_steps: the largest number of iterations, which `check_steps` accepts; by default the `step_limit`.
         batch: the number of levels that run at once; by default as many as keep the state small.
         report: called after every iteration with the number of episodes that have ended since the last call.
 
     Raises:
-        ValueError: levels of another task, an unsolvable level, one too large for the policy, more iterations than it
-            has weights for, or a bad number.
+        ValueError: levels of another task, an unsolvable level, or one too large for the policy.
     """
     labelled = label(policy, levels)
     n_steps = step_limit(policy, labelled.target) if n_steps is None else n_steps
-    check_steps(policy, n_steps)
     parts = [_run_batch(policy, labelled[part], n_steps, report) for part in batches(labelled.tiles, batch)]
     return SolveResult(*map(np.concatenate, zip(*parts, strict=True)))
 

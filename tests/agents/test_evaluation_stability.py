@@ -12,13 +12,12 @@ from oracles import (
     place_of,
 )
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Turns, Wanders
-from tables import for_each, refused
+from tables import for_each
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from maze_nca_gym.agents.evaluation.stability import measure_stability, stability_effort
-from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import default_steps
 from maze_nca_gym.mazes.families import test_levels
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
@@ -201,11 +200,6 @@ def test_progress_adds_up():
     stability(Oracle(), 10, batch=11, report=told.append)
     assert sum(told) <= 30 * 10 * stability_effort(SHORTEST_PATH)
     assert sum(told) > 0.8 * 30 * 10 * stability_effort(SHORTEST_PATH)
-
-
-def test_weights_that_are_not_shared_cannot_run_on():
-    policy = NCA(4, 4, shared_weights=False, n_iterations=5)
-    refused("has weights for 5 iterations only", stability, policy, 5)
 
 
 @for_each("family", ["random", "perfect", "loops"])
