@@ -157,9 +157,8 @@ def _weights(policy: Policy) -> str:
     """Return the table of weights of a hand-coded policy, as `policies show` prints it."""
     if not hasattr(policy, "table"):
         return ""
-    rows = [(str(r.out), str(r.source), r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.table.rows()]
-    title = f"The {len(rows)} rows of its table of weights"
-    return details(title, table(("channel", "reads", "at", "weight", "bias"), rows))
+    shown = policy.table.printed()
+    return details(f"The {len(shown.rows)} rows of its table of weights", table(shown.columns, shown.rows))
 
 
 def _configuration(card: Mapping[str, Any]) -> str:

@@ -109,8 +109,7 @@ def show(*, name: Annotated[str, Shown("POLICY", positional=True)]) -> int:
     }
     Table.of_facts(shown).print()
     if isinstance(policy, HandcodedNCA):
-        rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.table.rows()]
-        Table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias")).print()
+        policy.table.printed().print()
     return 0
 
 

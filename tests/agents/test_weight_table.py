@@ -71,9 +71,9 @@ def test_a_table_builds_one_convolution():
 
 
 def test_rows_for_printing():
-    rows = list(TABLE.rows())
-    assert rows[0] == ("path", "seed", "C", 1.0, 0.0)
-    assert rows[3] == ("age", "path", "RR", 5.0, -1.0)
+    rows = TABLE.printed().rows
+    assert rows[0] == ("path", "seed", "C", "1", "0")
+    assert rows[3] == ("age", "path", "RR", "5", "-1")
 
 
 @for_each("size", [(1, 1), (1, 7), (6, 1), (9, 5)])

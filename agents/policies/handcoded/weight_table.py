@@ -7,7 +7,7 @@ gradients on a CPU, `convolve` computes with these only, which is far faster tha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.support.tables import Table
 
 
 class Weight(NamedTuple):
@@ -28,16 +29,6 @@ class Weight(NamedTuple):
     source: IntEnum
     kernel: str
     value: float = 1
-
-
-class WeightRow(NamedTuple):
-    """A row of a printed table of weights; `bias` belongs to the channel `out`."""
-
-    out: str
-    source: str
-    kernel: str
-    weight: float
-    bias: float
 
 
 @dataclass(frozen=True)
@@ -84,11 +75,13 @@ class WeightTable:
         weight, bias = self.convolution()
         return math.ceil((weight.abs().sum(dim=(1, 2, 3)) + bias.abs()).max())
 
-    def rows(self) -> Iterator[WeightRow]:
-        """Yield the table for printing, one row for each weight, names in lower case."""
-        for out, source, kernel, value in self.weights:
-            bias = float(self.biases.get(out, 0))
-            yield WeightRow(out.name.lower(), source.name.lower(), kernel, float(value), bias)
+    def printed(self) -> Table:
+        """Return a table to read, one row for each weight, with the bias of its channel; names are in lower case."""
+        rows = [
+            (out.name.lower(), source.name.lower(), kernel, f"{value:g}", f"{self.biases.get(out, 0):g}")
+            for out, source, kernel, value in self.weights
+        ]
+        return Table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias"))
 
 
 class Taps(NamedTuple):
