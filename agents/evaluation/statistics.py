@@ -22,7 +22,7 @@ class Estimate:
     """A measured value and its 95 % confidence interval.
 
     Attributes:
-        value: the value on the levels measured.
+        value: the value on the measured levels.
         low, high: the interval for the value on all levels that the generator can draw, of which these are a sample.
     """
 

@@ -63,7 +63,7 @@ def recorded(*calls: Call) -> str:
     """Return the command that repeats the run of a call, with --import for the modules that register its names; for
     several calls, their commands in order.
 
-    If there is no such command, the text is a comment that says what none can name.
+    If no command can do that, the text is a comment that says what a command cannot name.
     """
     modules, texts = own_modules(), []
     untyped = [f"{name}, which no module registers" for name in unimportable()]

@@ -45,8 +45,8 @@ def _registry(module: str, name: str) -> Callable[[], Collection[str]]:
 def options_of_model(model: Any) -> Mapping[str, Option]:
     """Return the options of a model's constructor by name; none for an unknown model, which is rejected elsewhere.
 
-    None stands for the default of each that has one, unless the constructor takes None for something else. Only a model
-    of one's own loads torch.
+    None stands for the default of each option that has one, unless the constructor takes None for something else. Only
+    a user's own model loads torch.
     """
     if model in tuple(ARCHITECTURES):
         return _or_none(options_of(ARCHITECTURES[model]))

@@ -68,7 +68,7 @@ class TrainingState:
     def start(
         cls, config: TrainingConfig, device: torch.device, evolution: EvolvingLevels | None = None
     ) -> TrainingState:
-        """Return a run before its first update; where levels evolve and none are given, with a first population.
+        """Return a run before its first update; where levels evolve, with a first population unless one is given.
 
         Raises:
             ValueError: its levels evolve, and nearly all of their size are held out.

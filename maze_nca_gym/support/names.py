@@ -72,7 +72,7 @@ class UnexpectedKeyword(TypeError, ValueError):
 
 
 def check_keywords(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Check that a call takes all keywords given.
+    """Check that a call takes all given keywords.
 
     Args:
         what: what is called, such as "MazeEnv".
@@ -89,7 +89,7 @@ def check_keywords(what: str, given: Iterable[str], known: Collection[str]) -> N
 
 
 def check_names(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Check that all names given are names of options.
+    """Check that all given names are names of options.
 
     Args:
         what: what takes the options, such as "generator 'rooms'".

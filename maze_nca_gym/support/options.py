@@ -339,7 +339,7 @@ class Call(NamedTuple):
 
     Attributes:
         function: the function.
-        given: what it was given by name, checked; of its `**options` too.
+        given: its checked arguments by name, with the values in its `**options`.
     """
 
     function: Callable[..., Any]
