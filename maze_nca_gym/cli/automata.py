@@ -64,6 +64,7 @@ def _summarise(
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 
+    # what is claimed of the weights
     automaton = find_automaton(name, order)
     tasks = " and ".join(automaton.tasks)
     n_used = int(next(iter(model.parameters())).count_nonzero())
@@ -77,6 +78,7 @@ def _summarise(
     if certificate.holds:
         claim = "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
         claim += ", if its invariant holds, which is not proven" if found["verdict"] is None else ""
+    # the facts, what the proof found, and where the model is
     Table.of_facts(
         {
             "policy": f"NCA, {tasks}, {model.n_weights:,} weights, of which {n_used:,} are not zero",

@@ -76,6 +76,7 @@ def _print_results(results: Sequence[Result], details: bool) -> None:
         print("paper's accuracy, agreement with exact search, and stability")
         return
 
+    # the cells of each further table, by column
     def accuracies(result: Result) -> dict[str, str]:
         n, final = result.evaluation.n_levels, result.metrics
         found = {"accuracy": (final.accuracy, n), "paper's": (final.paper_accuracy, n // MINIBATCH)}
@@ -108,6 +109,7 @@ def _print_results(results: Sequence[Result], details: bool) -> None:
         edits = {e.edit: f"{_short(e.hysteresis.value)} of {e.n_levels:,}" for e in found.edits}
         return edits | ({} if found.hysteresis is None else {"all": _short(found.hysteresis.value)})
 
+    # the further tables: of all results, of those with a kind for each path, and of disturbed runs
     _print_rows(results, "accuracy after the last step, ours and the paper's", accuracies)
     agreeing = [result for result in results if result.evaluation.agreement]
     _print_rows(agreeing, "% of paths by how they agree with exact search", agreement)
