@@ -4,11 +4,11 @@ import csv
 import json
 import math
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -283,14 +283,12 @@ class TestIterations:
                 evaluate(policy, families="random", sizes=6, n=8, find_iterations=True, **more)
 
 
-def test_figures_leave_matplotlibs_global_state_alone():
-    code = (
-        "import sys, matplotlib; before = matplotlib.rcParams.copy(); from maze_nca_gym.cli import main\n"
-        "code = main('evaluate depth-first --sizes 5 --n 3 --families random'.split())\n"
-        "print(code, before == matplotlib.rcParams.copy(), 'matplotlib.pyplot' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines()[-1] == "0 True False"
+def test_figures_leave_matplotlibs_global_state_alone(monkeypatch):
+    before = matplotlib.rcParams.copy()
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
+    assert main(["evaluate", "depth-first", "--sizes", "5", "--n", "3", "--families", "random"]) == 0
+    assert before == matplotlib.rcParams.copy()
+    assert "matplotlib.pyplot" not in sys.modules
 
 
 def test_a_progress_bar_on_a_terminal(monkeypatch, capsys):

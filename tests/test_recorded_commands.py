@@ -173,11 +173,15 @@ CALLS = [
     (train, {**TINY, "evolve": True, "mutation": "edits", "n_edits": 3, "evolve_below": None}),
 ]
 """Functions that record their calls, with options."""
+SLOW = CALLS[8:9]
+"""Calls of which others try the function and the order."""
 
 
 @pytest.mark.usefixtures("few_levels")
 @pytest.mark.parametrize(
-    ("function", "options"), CALLS, ids=[f"{i} {call[0].__name__}" for i, call in enumerate(CALLS)]
+    ("function", "options"),
+    [pytest.param(*call, marks=pytest.mark.slow if call in SLOW else ()) for call in CALLS],
+    ids=[f"{i} {call[0].__name__}" for i, call in enumerate(CALLS)],
 )
 def test_the_command_of_a_call_makes_the_same_run(function, options):
     function(**options, out="first")
@@ -275,8 +279,7 @@ def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
         assert main([*command, "--import", "mine_to_record"]) == 0
 
 
-@pytest.mark.parametrize("command", ["compile-automaton", "learn-automaton"])
-@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize(("command", "typed"), [("compile-automaton", True), ("learn-automaton", False)])
 def test_a_module_is_imported_that_was_named_and_none_that_helped_it(command, typed, helped):
     if typed:
         assert main([command, "mine", "--import", helped, "--out", "run"]) == 0
