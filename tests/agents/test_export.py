@@ -152,8 +152,11 @@ class TestOnnx:
     @pytest.mark.parametrize(
         "name",
         [
-            *("depth-first", "nca-shortest-path", f"{__name__}:gated"),
-            *(pytest.param(name, marks=pytest.mark.slow) for name in ("diameter", "nca-diameter-hinted")),
+            *("depth-first", f"{__name__}:gated"),
+            *(
+                pytest.param(n, marks=pytest.mark.slow)
+                for n in ("diameter", "nca-shortest-path", "nca-diameter-hinted")
+            ),
         ],
     )
     def test_onnxruntime_does_the_same_on_every_size(self, name, tmp_path):

@@ -240,36 +240,29 @@ def test_low_precision(model):
         assert not torch.equal(rounded, exact)
 
 
-WITHOUT_TORCH_GEOMETRIC = """
-import sys
-sys.modules["torch_geometric"] = None
-import torch
+IN_A_FRESH_PROCESS = """
+import sys, torch
 from gymnasium.error import DependencyNotInstalled
-from maze_nca_gym.agents.policies.learned import MLP, NCA
+from maze_nca_gym.agents.policies import learned
 maze = torch.zeros(1, 4, 5, 5)
-for policy in (NCA(4, 3), MLP(4, 3, size=3)):
+for policy in (learned.NCA(4, 3), learned.MLP(4, 3, size=3)):
     policy(maze, maze[:, :3])
+print("torch_geometric" in sys.modules)
+sys.modules["torch_geometric"] = None
 for name in ("GCN", "GAT"):
     try:
-        exec(f"from maze_nca_gym.agents.policies.learned import {name}")
+        getattr(learned, name)
     except DependencyNotInstalled as error:
         print(error)
+del sys.modules["torch_geometric"]
+print(learned.GCN(4, 5).n_channels, learned.GAT(4, 6).n_channels)
 """
 
 
-def run_python(code: str) -> str:
-    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+def test_torch_geometric_is_needed_and_imported_for_graphs_alone_and_silently():
+    code = [sys.executable, "-W", "error", "-c", IN_A_FRESH_PROCESS]
+    result = subprocess.run(code, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def test_models_without_graphs_need_no_torch_geometric():
-    lines = run_python(WITHOUT_TORCH_GEOMETRIC).splitlines()
-    assert len(lines) == 2
+    first, *lines, last = result.stdout.splitlines()
+    assert (first, last, len(lines)) == ("False", "5 6", 2)
     assert all('need torch_geometric: run `pip install "maze-nca-gym[gnn]"`' in line for line in lines)
-
-
-def test_torch_geometric_is_imported_late_and_silently():
-    code = "import sys, maze_nca_gym.agents.policies.learned as learned; print('torch_geometric' in sys.modules); "
-    code += "print(learned.GCN(4, 5).n_channels, learned.GAT(4, 6).n_channels)"
-    assert run_python(code).split() == ["False", "5", "6"]

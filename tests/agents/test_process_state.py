@@ -62,13 +62,14 @@ from maze_nca_gym.agents import (
     train,
 )
 from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
-from maze_nca_gym.agents.automata.gallery import REACHABLE, SMALL
+from maze_nca_gym.agents.automata.gallery import REACHABLE
 from maze_nca_gym.agents.automata.proof import prove
 from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import engines, threads
 from maze_nca_gym.mazes.levels import one_hot
 
+HINTS = {"families": "random", "sizes": 5, "n_levels": 2, "n_rounds": 0, "n_recombined": 100, "n_updates": 10}
 SMALLEST = {"n_channels": 6, "n_iterations": 4, "sizes": (5,), "n_updates": 3, "batch_size": 8}
 
 
@@ -101,7 +102,7 @@ def trained(**options: Any) -> list[Any]:
 
 
 def learned() -> list[Any]:
-    model, _ = learn_automaton("reachable", out="run", threads=2, **{**SMALL, "n_updates": 40, "n_rounds": 0})
+    model, _ = learn_automaton("reachable", out="run", threads=2, **HINTS)
     return [*model.parameters(), Path("run/model.safetensors").read_bytes()]
 
 
@@ -143,7 +144,7 @@ CALLS: dict[str, Callable[[], list[Any]]] = {
     "solve": lambda: [solve("shortest-path-bfs", size=5, n=2, out="solved").records()],
     "load list_policies find_policy make_env rollout iterate save_model": networks,
     "play": lambda: [play("shortest-path-bfs", size=4)],
-    "animate": lambda: [animate("shortest-path-bfs", "FourRooms").gif],
+    "animate": lambda: [animate("shortest-path-bfs", "FourRooms", 5).gif],
     "train": partial(trained, preset="guided", pool_size=8, families=("random",), state_noise=0.1),
     "train on what evolves": partial(trained, preset="fast", evolve=True, n_levels=8),
     "evaluate": lambda: [evaluate("nca-shortest-path", families="random", sizes=5, n=4, out="evaluated")[0].metrics],

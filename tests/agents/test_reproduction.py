@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from child_processes import Brief, die_once, die_or_live
-from tables import for_each, refused
+from tables import for_each, refused, some_and_all
 
 from maze_nca_gym.agents.evaluation.records import Pooled, SweepResults, find_effects
 from maze_nca_gym.agents.evaluation.statistics import spearman
@@ -47,7 +47,7 @@ from maze_nca_gym.mazes.scoring import paper_accuracy
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 ROWS = find_rows(["all"])
-LEAST = PaperScale("least", size=4, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)
+LEAST = PaperScale("least", size=5, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)
 """Seconds a run."""
 MLP, NCA, EVOLVED, POOLED = SHOWN = ("1.3", "1.5", "6.3", "7.1")
 """Rows that are run: of five networks, since the last one pools two."""
@@ -129,11 +129,12 @@ class TestRows:
         assert ROWS[7].published["test {small} pct. complete"] == (0.5726, 0.5227)
         assert ROWS[31].published["train solution length"][0] > 1, "in tiles"
 
-    @for_each("row", ROWS)
-    def test_weights_are_counted_as_published(self, row):
-        counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configs_of(row)]
-        assert np.mean(counts) == row.published["weights"][0]
-        assert len(counts) == (2 if row.name.startswith("7.") else 1)
+    @some_and_all("rows", ROWS[::4], ROWS)
+    def test_weights_are_counted_as_published(self, rows):
+        for row in rows:
+            counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configs_of(row)]
+            assert np.mean(counts) == row.published["weights"][0], row.name
+            assert len(counts) == (2 if row.name.startswith("7.") else 1)
 
     def test_equal_configurations_are_trained_once(self):
         named = {}
@@ -207,8 +208,8 @@ class TestReproduce:
         assert seen[-1][1] == 0
         assert all(seconds > 0 for _, seconds in seen[:-1])
         mlp, nca, evolved, pooled = results.rows
-        assert mlp.cell("test 8x8 accuracy").value == 0.0, "as published"
-        assert nca.cell("test 8x8 accuracy").value != 0.0
+        assert mlp.cell("test 10x10 accuracy").value == 0.0, "as published"
+        assert nca.cell("test 10x10 accuracy").value != 0.0
         assert (mlp.state, pooled.state) == ("1 of 1", "2 of 2")
         assert evolved.cell("train solution length").value > 1
         rows = json.loads((out / "results.json").read_text())["rows"]
@@ -219,7 +220,7 @@ class TestReproduce:
         )
         assert re.search(r"\| 1.3 \| MLP \| 96 \| 64 \| .* \[16,257,024\] \| 1 of 1 \|", markdown)
         assert "| 0.00 [0.00 ± 0.00] |" in markdown, "no deviation where the published one is 0"
-        found = rows[1]["measures"]["test 4x4 accuracy"]
+        found = rows[1]["measures"]["test 5x5 accuracy"]
         assert (found["published"], found["published_sd"]) == (0.9679, 0.007)
         assert all((out / name).stat().st_size > 5_000 for name in ("published.png", "mlp.png"))
         assert not list(out.rglob("checkpoint.safetensors"))

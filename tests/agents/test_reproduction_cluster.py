@@ -4,6 +4,7 @@ tests/slurm/one_node.sh starts that SLURM where Debian's packages are installed:
 tests are slow, and run before a release.
 """
 
+import json
 import os
 import re
 import shutil
@@ -17,16 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import child_processes
 import pytest
 from test_reproduction import Here, make_jobs, processes_of, wait_for
 
 from maze_nca_gym.agents import sweep
 from maze_nca_gym.agents.runs import RunFolder, asked_to_stop, executors
 from maze_nca_gym.agents.runs.executors import OutOfTime, SubmititExecutor
-from maze_nca_gym.agents.sweeps import jobs
+from maze_nca_gym.agents.sweeps import jobs, series
 from maze_nca_gym.agents.sweeps.reproduction import figures, run
 from maze_nca_gym.agents.sweeps.reproduction.paper import SCALES, PaperScale
-from maze_nca_gym.agents.sweeps.series import run_all
 from maze_nca_gym.cli import main
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")
@@ -232,7 +233,7 @@ def test_a_run_whose_time_is_too_short_is_given_up(tmp_path, updates, n_starts):
             return [call]
 
     left, executor, (job, _) = iter(updates), OutOfTimeEachTime(), two_jobs(tmp_path)
-    run_all([job], executor, lambda progress: None)
+    series.run_all([job], executor, lambda progress: None)
     assert executor.n_attempts == n_starts
     assert re.fullmatch("its time was over 3 times in a row before .* needs a longer time limit.*", job.failure())
 
@@ -288,7 +289,7 @@ def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path)
                     ended.append(int(*processes_of(int(job.job_id))))
                     os.kill(ended[-1], signal.SIGUSR2)
 
-    run_all([killed, untouched], executor, end_its_time)
+    series.run_all([killed, untouched], executor, end_its_time)
     assert len(set(ended)) == 5, "more often than a run may fail"
     assert (killed.folder / "log.txt").read_text().count("going on after update") == 5
     alone = two_jobs(tmp_path / "alone")
@@ -296,13 +297,20 @@ def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path)
     assert figures_of(killed, untouched) == figures_of(*alone)
 
 
-def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path):
-    executor = SubmititExecutor(tmp_path / "submitit", "local", 1, {"timeout_min": 60})
+def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(series, "attempt", child_processes.die)
+    monkeypatch.setattr(series, "ATTEMPTS", 2)
+    monkeypatch.setenv("PYTHONPATH", str(Path(child_processes.__file__).parent))
+    job = child_processes.Brief(tmp_path / "run")
+    series.run_all(
+        [job], SubmititExecutor(tmp_path / "submitit", "local", 1, {"timeout_min": 60}), lambda progress: None
+    )
+    failure = json.loads((job.folder / "failure.json").read_text())
+    assert failure["attempts"] == 2
+    assert "has not produced any output" in failure["error"]
     job = two_jobs(tmp_path / "paper")[0]
-    job.folder.mkdir(parents=True)
-    (job.folder / "log.txt").mkdir()  # in the way
-    run_all([job], executor, lambda progress: None)
-    assert "IsADirectoryError" in job.failure()
+    (job.folder / "log.txt").mkdir(parents=True)  # in the way
+    assert "IsADirectoryError" in jobs.attempt(job).text
 
 
 def test_jobs_of_this_machine_end_with_the_command_that_started_them(tmp_path):
@@ -336,7 +344,7 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
             requeued.append(executor._jobs[0].job_id)
             subprocess.run(["scontrol", "requeue", requeued[0]], check=True)
 
-    run_all([killed, untouched], executor, requeue)
+    series.run_all([killed, untouched], executor, requeue)
     assert len(requeued) == 1
     assert "going on after update" in (killed.folder / "log.txt").read_text()
     alone = two_jobs(tmp_path / "alone")

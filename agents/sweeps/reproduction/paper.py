@@ -152,7 +152,8 @@ class PaperScale:
             "n_updates": self.n_updates,
             "learning_rate": SHRUNK_RATE,
         }
-        nodes = getattr(shapes_of(config.model, config.model_arguments), "n_nodes", None)  # an MLP has some
+        shapes = shapes_of(config.model, config.model_arguments | {"n_iterations": 1})
+        nodes = getattr(shapes, "n_nodes", None)  # an MLP has some
         if nodes is not None:
             values["n_nodes"] = nodes // self.narrower
         if config.evolve:
