@@ -205,7 +205,7 @@ def test_progress_adds_up():
 @for_each("family", ["random", "perfect", "loops"])
 def test_what_heals_exactly_is_given_the_time_that_edited_mazes_need(family):
     """Edits make paths longer, and a policy that begins again has to notice them first."""
-    policy, levels = load("nca-shortest-path-healing-hinted"), test_levels(family, 10, "shortest-path", 48)
+    policy, levels = load("nca-shortest-path-healing-hinted"), test_levels(family, 10, "shortest-path", 16)
     found = measure_stability(policy, levels, default_steps(policy, shortest_path(levels.tiles)))
     assert found.hysteresis.value == 0
     assert all(edited.continued.complete.value == edited.fresh.complete.value == 1 for edited in found.edits)

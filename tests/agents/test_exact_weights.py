@@ -98,9 +98,9 @@ KINDS: dict[str, tuple[Callable[..., Tiles], Callable[..., None]]] = {
 @for_each(
     ("name", "n_mazes", "height", "width", "families", "dtype"),
     [
-        *[("shortest-path", 8, *size, FAMILIES, torch.float32) for size in ((5, 5), (9, 12), (13, 4))],
+        *[("shortest-path", 4, *size, FAMILIES, torch.float32) for size in ((5, 5), (9, 12), (13, 4))],
         ("shortest-path", 4, 9, 9, ("random 0.3", "perfect", "loops"), torch.bfloat16),
-        *[("diameter", 6, *size, FAMILIES, torch.float32) for size in ((4, 4), (6, 5), (3, 8))],
+        *[("diameter", 3, *size, FAMILIES, torch.float32) for size in ((4, 4), (6, 5), (3, 8))],
         ("diameter", 1, 4, 3, ("random 0.3", "loops", "open"), torch.bfloat16),
     ],
 )

@@ -35,7 +35,7 @@ def test_cards_name_axioms_of_the_library():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, without_pictures):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(publish, "FOLDER", tmp_path)
     return tmp_path

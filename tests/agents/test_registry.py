@@ -83,6 +83,7 @@ def test_every_part_of_a_name_is_explained():
     assert all(any(f"-{part}" in match[1] for match in parts if match) for part in NAME_PARTS)
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_card_of_figures_alone_says_how_to_train_its_model(tmp_path):
     name = "mlp-shortest-path-baseline"
     assert name not in list_policies(all=True)

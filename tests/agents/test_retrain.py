@@ -39,6 +39,7 @@ def card_of(**changes):
     return {"configuration": changed(preset("fast"), **TINY, **changes).to_json(), "made_in": {"threads": 1}}
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
     published = train("fast", out=tmp_path / "first", threads=1, device="cpu", **TINY)
     found = retrain.compare(published, retrain.retrain("tiny", card_of(), tmp_path / "again"))
@@ -49,7 +50,7 @@ def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
     assert other.difference > 0
 
 
-@pytest.mark.usefixtures("forgotten")
+@pytest.mark.usefixtures("forgotten", "without_pictures")
 def test_what_a_card_names_is_registered_first(tmp_path):
     card = card_of()
     card["configuration"]["families"] = ["winding"]

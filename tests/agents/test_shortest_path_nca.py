@@ -48,7 +48,7 @@ def check(policies: list[ShortestPathNCA], ties: str, tiles: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("ties", FORMS)
-@for_each(("height", "width", "n"), [(16, 16, 8), (5, 12, 12), (26, 25, 1)])
+@for_each(("height", "width", "n"), [(16, 16, 4), (5, 12, 8), (21, 20, 1)])
 def test_exact_on_every_kind_of_maze(height, width, n, ties):
     policies, rng = [ShortestPathNCA(ties, form) for form in FORMS[ties]], np.random.default_rng(height)
     tiles = np.concatenate([sample(rng, family, n, height, width) for family in FAMILIES])
@@ -105,11 +105,11 @@ def test_changed_weights_are_used():
 @for_each(("ties", "form"), NAMES)
 def test_autocast_leaves_ages_beyond_its_precision_alone(ties, form):
     policy = ShortestPathNCA(ties, form)
-    tiles = sample(np.random.default_rng(5), "spiral", 2, 35, 35)
+    tiles = sample(np.random.default_rng(5), "spiral", 2, 27, 27)
     tiles[:] = np.where(tiles >= Tile.SOURCE, Tile.EMPTY, tiles)
-    tiles[:, 0, 0], tiles[:, 17, 17] = Tile.SOURCE, Tile.TARGET
+    tiles[:, 0, 0], tiles[:, 13, 13] = Tile.SOURCE, Tile.TARGET
     path, length = canonical_path(tiles[0])
-    assert length > 600, "the spiral is too short to count beyond bfloat16"
+    assert length > 300, "the spiral is too short to count beyond bfloat16"
     n_steps = policy.form.steps_per_edge * length + 2
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         state = rollout(policy, mazes(*tiles), n_steps)

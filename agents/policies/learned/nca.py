@@ -58,7 +58,7 @@ class NCA(LearnedPolicy):
         pool_before_activation: with `max_pool`, the maxima are added to the channels before the ReLU, that over the map
             first, instead of replacing channels after it.
         symmetric: the four neighbours of a tile have the same weights; needs cut corners and a kernel of side 3.
-        n_frozen: number of last channels that are those of the network in start_from, and stay so: their weights are
+        n_frozen: number of last channels that come from the network in start_from, and stay so: their weights are
             not trained, and no other channel feeds into them. Needs shared weights, without max_pool or symmetric.
         n_maxima: how many channels before the last `max_pool` makes maxima over the map; others than 1 only after the
             ReLU.

@@ -13,18 +13,16 @@ import sys
 from pathlib import Path
 
 import torch
-from training_runs import ACCEL, EVOLVING, POOL, content, loaded, opened, tiny
+from training_runs import ACCEL, POOL, content, loaded, opened, tiny
 
 from maze_nca_gym.agents.runs import CHECKPOINT
 from maze_nca_gym.agents.training import Diverged, Intervals, TrainingState, find_workers, loop, run_updates
 
 CONFIGS = {
     "fresh": tiny(),
-    "pools": tiny(**POOL, ema_decay=0.9),
-    "tried again": tiny(**POOL, pool_retry=0.5),
+    "pools": tiny(**POOL, pool_retry=0.5, ema_decay=0.9),
     "fixed": tiny(n_levels=20, loss="cross-entropy", model="MLP", n_nodes=16),
-    "evolving": tiny(**EVOLVING),
-    "ACCEL": tiny(**ACCEL),
+    "evolving": tiny(**ACCEL),
     "stopped": tiny(),
     "exploding": tiny(learning_rate=10.0),
     "indivisible": tiny(batch_size=9),

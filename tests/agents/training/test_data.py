@@ -22,7 +22,7 @@ from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed, data
 from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead, validation_batch
 from maze_nca_gym.mazes import levels, solvers
-from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, _held_out, held_out_levels
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, held_out_levels
 from maze_nca_gym.mazes.families import (
     CHUNKS,
     FAMILIES,
@@ -42,15 +42,6 @@ MOST_VALIDATED = data.MOST_VALIDATED  # before a fixture makes it less
 @pytest.fixture(autouse=True)
 def _all_are_validated(monkeypatch):
     monkeypatch.setattr(data, "MOST_VALIDATED", MOST_VALIDATED)
-
-
-@pytest.fixture
-def few_are_held_out(monkeypatch):
-    """A chunk of each test set, in place of 32: to make all of them takes a second."""
-    monkeypatch.setitem(CHUNKS, "test", 1)
-    _held_out.cache_clear()
-    yield
-    _held_out.cache_clear()
 
 
 def contents(batch: Batch) -> list[bytes]:
@@ -218,7 +209,6 @@ def test_a_pool_of_a_level_set(tmp_path):
     assert {level.tobytes() for level in stream.draw(np.random.default_rng(0), 9, 6).tiles} <= known
 
 
-@pytest.mark.usefixtures("few_are_held_out")
 @for_each(
     ("options", "message"),
     [
@@ -243,7 +233,6 @@ def test_a_run_validates_on_its_own_validation_set(tmp_path):
     assert len(validation_batch(config)) == 20, "levels of the package's own validation set may be there"
 
 
-@pytest.mark.usefixtures("few_are_held_out")
 @for_each(
     ("options", "message"),
     [
@@ -308,10 +297,11 @@ def test_levels_of_benchmarks_are_held_out(names):
         assert not data.is_held_out(tiles[:, ::-1].copy(), SHORTEST_PATH).any()
 
 
-@pytest.mark.usefixtures("forgotten", "few_are_held_out", "without_pictures")
+@pytest.mark.usefixtures("forgotten", "without_pictures")
 @for_each("door", ["training", "evolution"])
 def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
     """A notebook's cell runs again with other marks, and a family is registered after a first training."""
+    monkeypatch.setitem(CHUNKS, "test", 1)  # to make all of the sets takes a second
 
     def held_out(tiles):
         if door == "training":

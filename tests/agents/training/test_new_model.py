@@ -64,7 +64,7 @@ def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(reg
     monkeypatch.setattr(registered, "stationary_from", 0)
     for n_iterations in (None, 6):
         config, folder = (
-            tiny(**POOL | {"n_iterations": n_iterations}, model="TwoLayerNCA"),
+            tiny(**POOL | {"n_iterations": n_iterations}, n_updates=4, model="TwoLayerNCA"),
             tmp_path / str(n_iterations),
         )
         state = train_in(folder, TrainingState.start(config, CPU))
@@ -79,7 +79,7 @@ def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(reg
 def test_other_models_of_which_every_iteration_is_the_same_train_in_a_pool(options, tmp_path):
     if options["model"] == "GCN":
         pytest.importorskip("torch_geometric")
-    state = TrainingState.start(tiny(**{**POOL, **options}), CPU)
+    state = TrainingState.start(tiny(**{**POOL, **options}, n_updates=4), CPU)
     train_in(tmp_path, state)
     assert all(pool.states.any() for pool in state.pools.values())
 

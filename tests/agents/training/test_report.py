@@ -94,6 +94,8 @@ class TestPictures:
     def test_both_after_the_first_validation_and_then_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, policy):
         now, drawn = [0.0], []
         monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
+        for draw in ("figures.draw_rollouts", "curves.draw_curves"):
+            monkeypatch.setattr(f"maze_nca_gym.agents.training.{draw}", lambda *given: given[-1].touch())
         with opened(tmp_path, CONFIG) as report:
             for update in (10, 20, 30, 40, 100):
                 now[0] += 25

@@ -581,7 +581,7 @@ def check_that_it_trains(config: TrainingConfig, folder: Path) -> None:
     assert content(loaded(folder / "content", config), folder) == saved
 
 
-@pytest.mark.parametrize("n", [30, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [15, pytest.param(1000, marks=pytest.mark.slow)])
 def test_what_is_accepted_trains(tmp_path_factory, n):
     @settings(max_examples=n)
     @given(CONFIGS)

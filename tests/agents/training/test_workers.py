@@ -23,7 +23,7 @@ from maze_nca_gym.agents.training import LEVELS, MODEL, TrainingState, Workers, 
 
 pytest.importorskip("lightning_fabric")
 CONFIGS = shared_runs.CONFIGS
-FINISHED = ["fresh", "pools", "tried again", "fixed", "evolving", "ACCEL"]
+FINISHED = ["fresh", "pools", "fixed", "evolving"]
 
 
 @pytest.fixture(scope="module", params=["forked", pytest.param("torchrun", marks=pytest.mark.slow)])
