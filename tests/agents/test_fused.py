@@ -435,11 +435,11 @@ def run_python(code: str) -> str:
     return result.stdout
 
 
-def test_the_next_process_imports_no_compiler_until_it_finds_the_machine_code():
+def test_the_next_process_imports_neither_compiler_nor_graphs_and_then_finds_the_machine_code():
     in_machine_code(NCA(4, 6), mazes(1, 2, 2))
     code = """
-import sys, maze_nca_gym.agents.rollouts.fused
-print('numba' in sys.modules)
+import sys, maze_nca_gym.agents.rollouts.fused, maze_nca_gym.agents.policies.learned
+print('numba' in sys.modules or 'torch_geometric' in sys.modules)
 from maze_nca_gym.agents.rollouts.fused.function import compiled
 for kernel in vars(compiled()).values():
     print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))

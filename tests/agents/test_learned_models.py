@@ -9,10 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
+from gymnasium.error import DependencyNotInstalled
 from maze_samples import sample
 from tables import for_each, refused
 
@@ -259,6 +261,7 @@ print(learned.GCN(4, 5).n_channels, learned.GAT(4, 6).n_channels)
 """
 
 
+@pytest.mark.slow  # a small twin is in test_fused.py
 def test_torch_geometric_is_needed_and_imported_for_graphs_alone_and_silently():
     code = [sys.executable, "-W", "error", "-c", IN_A_FRESH_PROCESS]
     result = subprocess.run(code, capture_output=True, text=True, check=False)
@@ -266,3 +269,11 @@ def test_torch_geometric_is_needed_and_imported_for_graphs_alone_and_silently():
     first, *lines, last = result.stdout.splitlines()
     assert (first, last, len(lines)) == ("False", "5 6", 2)
     assert all('need torch_geometric: run `pip install "maze-nca-gym[gnn]"`' in line for line in lines)
+
+
+def test_graph_networks_say_what_they_need(monkeypatch):
+    name = "maze_nca_gym.agents.policies.learned.graph_policy"
+    monkeypatch.setitem(sys.modules, "torch_geometric", None)
+    monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(DependencyNotInstalled, match=r'pip install "maze-nca-gym\[gnn\]"'):
+        import_module(name)

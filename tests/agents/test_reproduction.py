@@ -177,6 +177,9 @@ class TestScales:
             assert after.model.n_iterations == before.model.n_iterations // scale.shorter
             assert (after.levels.sizes, after.n_updates) == ((scale.size,), scale.n_updates)
             assert after.evolve == before.evolve
+            if before.model.model == "MLP":
+                nodes = shapes_of(before.model, before.model_arguments).n_nodes
+                assert after.model.options["n_nodes"] == nodes // scale.narrower
             kept = {name: value for name, value in before.flat().items() if name not in SHRUNK}
             assert kept == {name: value for name, value in after.flat().items() if name not in SHRUNK}
         assert len(set(map(str, shrunk))) == 148
