@@ -202,15 +202,15 @@ def jobs(every: bool) -> dict[str, Callable[[FakeGpu], object]]:
     waits = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
     made = {
         f"update of {name}": updates(small(name), next((n for end, n in waits.items() if name.endswith(end)), 0))
-        for name in (PRESETS if every else ("fast", "healing", "extrapolate", "paper-shortest-path-evolved"))
+        for name in (PRESETS if every else ("fast", "extrapolate", "paper-shortest-path-evolved"))
     }
-    options = {name: OPTIONS[name] for name in (OPTIONS if every else ("bfloat16", "soap", "pools in bfloat16"))}
+    options = {name: OPTIONS[name] for name in (OPTIONS if every else ("soap", "pools in bfloat16"))}
     waits = {"pools": 2, "pools in bfloat16": 5, "evolving": 20}
     made |= {f"option {name}": updates(tiny(**some), waits.get(name, 0)) for name, some in options.items()}
     to_use = [name for name, info in list_policies(all=True).items() if info.role in ("main", "variant")]
     policies = to_use if every else ("nca-shortest-path", "diameter")
     made |= {f"policy {name}": iterations(name) for name in policies}
-    for id in ("MazeShortestPath-v0", "MazeDiameter-v0"):
+    for id in ("MazeShortestPath-v0", "MazeDiameter-v0")[: 1 + every]:
         made |= {f"steps of {id}, {mode}": episodes(id, mode) for mode in ("NextStep", "SameStep", "Disabled")}
     some = {"families": "perfect", "sizes": [6], "n": 3, "steps": 6, "stability": every}
     made["evaluate"] = whole(lambda: evaluate(["nca-shortest-path", "shortest-path-bfs"], device="cuda", **some))
