@@ -40,12 +40,11 @@ def registered(task: Task, id: str) -> Iterator[None]:
 
 
 @contextmanager
-def own_tasks(folder: Path) -> Iterator[dict[str, Any]]:
-    """The examples as modules that `--import` can name, whose import registers the tasks."""
-    names = {}
-    for task, example in EXAMPLES.items():
-        names[task] = task.replace("-", "_")
-        shutil.copy(Path(__file__).parents[1] / "examples" / f"{example}.py", folder / f"{names[task]}.py")
+def own_tasks(folder: Path, *tasks: str) -> Iterator[dict[str, Any]]:
+    """The examples, or those of some tasks, as modules that `--import` can name, whose import registers the tasks."""
+    names = {task: task.replace("-", "_") for task in tasks or EXAMPLES}
+    for task, name in names.items():
+        shutil.copy(Path(__file__).parents[1] / "examples" / f"{EXAMPLES[task]}.py", folder / f"{name}.py")
     sys.path.insert(0, str(folder))
     try:
         yield {task: import_module(name) for task, name in names.items()}

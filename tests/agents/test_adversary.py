@@ -62,10 +62,9 @@ def test_the_evaluator_finds_the_shortest_path_right():
 
 
 def test_some_wrong_automata_get_no_verdict_that_says_more():
-    some = {family: (family, automaton) for family, automaton in FAMILIES if family not in SLOW}
-    found = check(some.values())
-    # what is said to be the same everywhere changes no run
-    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") >= len(some) - 2
+    some = {family: automaton for family, automaton in FAMILIES[::-1] if family not in SLOW}  # the first of each
+    found = check(some.items())
+    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") == len(some)
 
 
 @pytest.mark.slow
@@ -76,7 +75,7 @@ def test_no_wrong_automaton_gets_a_verdict_that_says_more():
     assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") >= 110
 
 
-@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_false_invariant_is_proven(every):
     broken = [each for each in [*adversary.false_invariants()][::every] if adversary.breaks(each)]
     assert len(broken) >= 60 // every
@@ -84,7 +83,7 @@ def test_no_false_invariant_is_proven(every):
         assert not prove(automaton).invariant
 
 
-@pytest.mark.parametrize("n", [8, pytest.param(80, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [5, pytest.param(80, marks=pytest.mark.slow)])
 def test_no_network_that_does_something_else_is_certified(n):
     n_others = 0
     for model in adversary.networks(n):

@@ -189,13 +189,13 @@ def graphs(monkeypatch) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         {"pool_size": 8, "pool_steps": (2, 3), "nearest_solution": 0.5},
         {"evolve": True, "capacity": 8, "evolve_every": 2, "n_offspring": 4, "sizes": (6,)},
     ],
 )
 def test_rollouts_are_recorded_once_a_kind_and_replayed(options, graphs, leaky, monkeypatch):
-    options = {"n_updates": 12, **options}
+    options = {"n_updates": 8, **options}
     with monkeypatch.context() as patch:
         patch.setattr(loop, "update", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from tables import refused
 
+from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata import Automaton
 from maze_nca_gym.agents.automata.compiling.certificate import certify
 from maze_nca_gym.agents.automata.compiling.run import compile_automaton
@@ -175,7 +176,7 @@ def test_a_wrong_answer_with_a_bound_stays_refused_whatever_explains_it():
 
 
 def test_what_is_right_is_the_tasks_to_say(tmp_path):
-    with own_tasks(tmp_path) as worlds:
+    with own_tasks(tmp_path, "weighted-terrain", "key-and-door") as worlds:
         plain = replace(SHORTEST_PATH, task="weighted-terrain")
         assert prove(plain).verdict == "refuted"
         both = worlds["key-and-door"].BOTH_LEGS
@@ -257,8 +258,7 @@ def remade(model: NCA, kind: type[NCA] = NCA, **changes) -> NCA:
 
 
 def test_a_certificate_asks_what_the_network_runs():
-    model, _ = compile_automaton("shortest-path")
-    pooled, _ = compile_automaton("shortest-path-healing")
+    model, pooled = load("nca-shortest-path-hinted"), load("nca-shortest-path-healing-hinted")
     assert certify(remade(model)).holds
     assert certify(remade(model).double()).holds
     for wrong, message in [

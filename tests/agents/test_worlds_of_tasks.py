@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache
@@ -19,7 +19,6 @@ from tables import for_each, refused
 
 from maze_nca_gym.agents import (
     animate,
-    compile_automaton,
     evaluate,
     evolve,
     export,
@@ -32,7 +31,7 @@ from maze_nca_gym.agents import (
 )
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, certify, register_automaton
 from maze_nca_gym.agents.automata.compiling.linear import separated
-from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import GENERATORS
 from maze_nca_gym.mazes.levels import Tile, one_hot
@@ -56,12 +55,25 @@ def automaton(request: pytest.FixtureRequest, modules: dict[str, Any]) -> Automa
     return found
 
 
-@cache
-def compiled(automaton: Automaton) -> NCA:
-    model, certificate = compile_automaton(automaton)
-    assert certificate.holds
-    assert (certificate.error, certificate.tolerance) == (0, 0)
-    return model
+@pytest.fixture(scope="module")
+def run_of(modules: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Callable[[Automaton], str]:
+    """The file of an automaton's network, compiled by the command."""
+
+    @cache
+    def compiled(automaton: Automaton) -> str:
+        out = tmp_path_factory.mktemp("compiled") / "run"
+        name = f"{automaton.task.replace('-', '_')}:{NAMES[automaton.task]}"
+        assert main(["compile-automaton", name, "--out", str(out)]) == 0
+        certificate = json.loads((out / "config.json").read_text())["certificate"]
+        assert (certificate["holds"], certificate["error"], certificate["tolerance"]) == (True, 0, 0)
+        return str(out / "model.safetensors")
+
+    return compiled
+
+
+@pytest.fixture
+def compiled(automaton: Automaton, run_of: Callable[[Automaton], str]) -> Policy:
+    return load(run_of(automaton))
 
 
 def costs_by_networkx(tiles: np.ndarray, starts: Any, costs: np.ndarray) -> dict[tuple[int, int], int]:
@@ -92,8 +104,8 @@ def least_cost(task: str, tiles: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("size", [(4, 5), 8, (13, 9)])
-def test_the_network_is_right_on_every_maze(automaton: Automaton, size: Any) -> None:
-    task, model = find_task(automaton.task), compiled(automaton)
+def test_the_network_is_right_on_every_maze(automaton: Automaton, compiled: Policy, size: Any) -> None:
+    task, model = find_task(automaton.task), compiled
     assert (model.n_channels, model.n_weights) == SHAPES[automaton.task]
     assert model.guarantees.exact
     assert automaton.bound is not None
@@ -110,8 +122,8 @@ def test_the_network_is_right_on_every_maze(automaton: Automaton, size: Any) -> 
             assert int((entered * paths).sum()) - len(paths) == least_cost(automaton.task, level)
 
 
-def test_every_signal_is_that_of_the_automaton_at_every_iteration(automaton: Automaton) -> None:
-    task, model, split = find_task(automaton.task), compiled(automaton), separated(automaton)
+def test_every_signal_is_that_of_the_automaton_at_every_iteration(automaton: Automaton, compiled: Policy) -> None:
+    task, model, split = find_task(automaton.task), compiled, separated(automaton)
     rows = split.rows(model.channel_names).values()
     tiles = task.generate(np.random.default_rng(9), 8, 7, "loops", border=False)
     with torch.no_grad():
@@ -121,10 +133,9 @@ def test_every_signal_is_that_of_the_automaton_at_every_iteration(automaton: Aut
             np.testing.assert_array_equal(torch.stack(held, dim=1), signals)
 
 
-def test_a_wrong_weight_is_refused(automaton: Automaton) -> None:
-    model = deepcopy(compiled(automaton))
-    model.biases[0].data[-1] += 1
-    assert not certify(model, automaton=automaton).holds
+def test_a_wrong_weight_is_refused(automaton: Automaton, compiled: Policy) -> None:
+    compiled.biases[0].data[-1] += 1
+    assert not certify(compiled, automaton=automaton).holds
 
 
 SLOWLY_MARKED = [pytest.param(name, marks=pytest.mark.slow) for name in ("weighted-terrain", "key-and-door")]
@@ -139,16 +150,17 @@ def test_learned(automaton: Automaton, tmp_path: Path) -> None:
 
 
 def test_every_door(
-    automaton: Automaton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, plays: Callable[[int], None]
+    automaton: Automaton,
+    run_of: Callable[[Automaton], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    plays: Callable[[int], None],
 ) -> None:
+    file, task = run_of(automaton), find_task(automaton.task)
     monkeypatch.chdir(tmp_path)
-    module = automaton.task.replace("-", "_")
-    assert main(["compile-automaton", f"{module}:{NAMES[automaton.task]}", "--out", "run"]) == 0
-    assert "proven, in float32" in " ".join(capsys.readouterr().out.replace("│", " ").split())
-    policy, task = load("run/model.safetensors"), find_task(automaton.task)
-    assert policy.guarantees.exact
-    levels = task.generate(np.random.default_rng(0), 6, 6)
-    assert solve("run/model.safetensors", n=6, size=6, picture="none") is not None
+    policy, levels = load(file), task.generate(np.random.default_rng(0), 6, 6)
+    assert solve(file, n=6, size=6, picture="none") is not None
     (row,) = evaluate({"own": policy}, families="random", sizes=6, n=50)
     assert row.metrics.complete.value == row.metrics.optimal.value == 1
     assert export(policy, tmp_path / "page.html").stat().st_size > 10_000
@@ -161,17 +173,16 @@ def test_every_door(
         ended |= terminated
     assert ended.all()
     plays(2)
-    play("run/model.safetensors", size=5, fps=1e6)
+    play(file, size=5, fps=1e6)
     assert capsys.readouterr().out.count("optimal after") == 2
     if len(task.answers) == 1:  # evolution is refused for several
         assert len(evolve(policy, out="evolved", n=4, rounds=1, n_offspring=2, size=5))
 
 
-def test_registered_it_is_found_by_its_channels(automaton: Automaton) -> None:
+def test_registered_it_is_found_by_its_channels(automaton: Automaton, compiled: Policy) -> None:
     own = register_automaton(replace(automaton, name="own-world"))
     try:
-        model = compiled(automaton)
-        assert certify(model) == certify(model, automaton=own)
+        assert certify(compiled) == certify(compiled, automaton=own)
         assert own.kinds == range(find_task(automaton.task).n_tiles)
     finally:
         AUTOMATA.remove("own-world")
