@@ -105,10 +105,7 @@ def test_a_level_is_a_graph_on_which_all_is_as_on_the_grid(rng: np.random.Genera
         assert (Graph.of(level).shortest_path(order="DLRU") == path).all()
         assert Graph.of(level).is_optimal(
             np.stack([level] * 2), np.stack([path, path ^ (level == Tile.SOURCE)])
-        ).tolist() == [
-            True,
-            False,
-        ]
+        ).tolist() == [True, False]
     maze, graph = torch.from_numpy(one_hot(tiles)), Graph.of(tiles[0])
     for name in ("nca-shortest-path", "shortest-path-bfs", PROVEN, "nca-shortest-path-healing-hinted"):
         policy = load(name)

@@ -217,7 +217,6 @@ def test_an_axiom_of_an_author_is_stated_and_proves_nothing_right():
     assert own.stated == ()
     claims = replace(DIAMETER, name="mine")
     assert prove(claims).basis.startswith("stated, tried on ")
-    assert prove(DIAMETER).basis == "argued and tested"
 
 
 def far_away_from_target(picture, at, t):
