@@ -24,22 +24,8 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     monkeypatch.setattr(
         baselines, "all_kept", lambda _, make, calls, n: [kept(file, make, *calls[file]) for file in calls]
     )
-    words = [
-        "x",
-        "--algorithms",
-        "ppo-nca",
-        "a2c",
-        "--sizes",
-        "3",
-        "--families",
-        "random",
-        "--seeds",
-        "0",
-        "1",
-        "--n-steps",
-        "512",
-    ]
-    monkeypatch.setattr(sys, "argv", [*words, "--out", str(tmp_path)])
+    options = "--algorithms ppo-nca a2c --sizes 3 --families random --seeds 0 1 --n-steps 512"
+    monkeypatch.setattr(sys, "argv", f"x {options} --out {tmp_path}".split())
     baselines.main()
     first = capsys.readouterr().out
     assert [line.split(" |")[0].strip("| ") for line in first.splitlines() if line.startswith("|")][2:] == [
@@ -83,9 +69,6 @@ def test_interquartile_means_and_their_intervals() -> None:
     np.testing.assert_allclose(baselines.interquartile_mean(values), np.sort(values)[:, 2:8].mean(axis=1))
     estimate = bootstrap(np.random.default_rng(0), values[0], baselines.interquartile_mean)
     assert estimate.low < estimate.value < estimate.high
-    assert bootstrap(np.random.default_rng(0), [3.0], baselines.interquartile_mean).parts() == {
-        "value": 3,
-        "low": 3,
-        "high": 3,
-    }
+    of_one = bootstrap(np.random.default_rng(0), [3.0], baselines.interquartile_mean)
+    assert of_one.parts() == {"value": 3, "low": 3, "high": 3}
     refused("at least one", bootstrap, np.random.default_rng(0), [], baselines.interquartile_mean)

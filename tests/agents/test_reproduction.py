@@ -95,6 +95,7 @@ def let_run_here(patch):
     executor = Here()
     patch.setattr(sweeps_run, "make_executor", lambda *_: executor)
     patch.setitem(SCALES, "least", LEAST)
+    patch.setattr(figures, "CANDIDATES", 64)
     return executor
 
 
