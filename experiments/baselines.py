@@ -1,8 +1,9 @@
 """Reinforcement learning's usual algorithms on mazes, over seeds: `python -m experiments.baselines --help`.
 
 Hyperparameters are files of `experiments/hyperparameters`. Each run is kept in a file,
-`<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated. Prints a table and draws the
-learning curves. Needs the extra `rl`.
+`<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated; beside it are the curve so far
+and, of an automaton, the weights so far, as a model file. Curves are on validation levels; the test set is played once,
+at the end. Prints a table and draws the curves. Needs the extra `rl`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ from typing import Any
 import numpy as np
 import yaml
 from scipy.stats import trim_mean
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecEnvWrapper
 
-from maze_nca_gym.agents import evaluate
+from maze_nca_gym.agents import evaluate, save_model
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
 from maze_nca_gym.agents.evaluation.statistics import bootstrap
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
+from maze_nca_gym.agents.runs.folder import write_json
+from maze_nca_gym.agents.training.optimisers import OPTIMISERS
 from maze_nca_gym.cli.reading import run_script
+from maze_nca_gym.mazes import validation_levels
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.tables import Table
 
@@ -43,7 +49,7 @@ interquartile_mean = partial(trim_mean, proportiontocut=0.25, axis=-1)  # Agarwa
 REFERENCES = {"supervised": "nca-shortest-path-small", "proven": "shortest-path-bfs"}
 """How a policy came about -> its name."""
 N_TEST = 512
-"""Unseen levels, the first of the test set, on which every point of a curve is measured."""
+"""Unseen levels: the first of the validation set for every point of a curve, of the test set at the end."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +95,60 @@ def scheduled(value: Any) -> Any:
     return lambda remaining: first * remaining
 
 
+class Ended(VecEnvWrapper):
+    """Mazes whose time limit is an end. With gamma 0 the value behind it does not count, and Stable-Baselines3 would
+    compute it one maze at a time, in an eighth of the training."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        *stepped, infos = self.venv.step_wait()
+        for info in infos:
+            info["TimeLimit.truncated"] = False
+        return *stepped, infos
+
+
+class SavedCurve(LearningCurve):
+    """A curve that writes itself and the automaton so far at each point, so that little is lost with a process."""
+
+    def __init__(self, *arguments: Any, beside: Path) -> None:
+        super().__init__(*arguments)
+        self.beside = beside
+
+    def _add_point(self) -> None:
+        super()._add_point()
+        self.beside.parent.mkdir(parents=True, exist_ok=True)
+        write_json(self.beside.with_suffix(".curve.json"), [point._asdict() for point in self.points])
+        if isinstance(self.model.policy, NCAActorCriticPolicy):
+            save_model(self.model.policy.as_policy(), self.beside.with_suffix(".safetensors"))
+
+
 def unseen(family: str, size: int, n_envs: int) -> Any:
     """Return environments that play the test set's levels, each once."""
     return make_path_vec(ID, n_envs, levels=f"{family}-{size}", in_order=True)
 
 
-def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int) -> Record:
-    """Train an agent; return its curve on unseen levels."""
+def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int, beside: str) -> Record:
+    """Train an agent; return its curve on validation levels and its mean return on the test set."""
     module, name = ALGORITHMS[algorithm].split(":")
     own = {key: scheduled(value) for key, value in options.items() if key not in ("policy", "n_envs", "n_timesteps")}
+    if "optimizer_class" in own.get("policy_kwargs", {}):
+        optimiser = OPTIMISERS[own["policy_kwargs"]["optimizer_class"]].make
+        own["policy_kwargs"] = own["policy_kwargs"] | {"optimizer_class": optimiser}
     policy = NCAActorCriticPolicy if options["policy"] == "NCAActorCriticPolicy" else options["policy"]
-    env = make_path_vec(ID, options["n_envs"], size=size, generator=family)
+    env: Any = make_path_vec(ID, options["n_envs"], size=size, generator=family)
+    env = Ended(env) if options.get("gamma") == 0 else env
     model = getattr(import_module(module), name)(policy, env, seed=seed, device="cpu", **own)
-    points = LearningCurve({family: unseen(family, size, 128)}, 0, max(options["n_timesteps"] // 10, 1), N_TEST)
+    held_out = make_path_vec(ID, 128, levels=validation_levels(family, size, "shortest-path", N_TEST), in_order=True)
+    every = max(options["n_timesteps"] // 10, 1)
+    points = SavedCurve({family: held_out}, 0, every, N_TEST, beside=Path(beside))
     began = time.monotonic()
     model.learn(options["n_timesteps"], callback=points)
+    wall_seconds = time.monotonic() - began
+    test, _ = evaluate_policy(model.policy, unseen(family, size, 128), N_TEST)
     curve_ = [(point.n_steps, point.seconds, point.held_out[family]) for point in points.points]
-    return {"curve": curve_, "wall_seconds": time.monotonic() - began}
+    return {"curve": curve_, "test": float(np.mean(test)), "wall_seconds": wall_seconds}
 
 
 def by_chance(family: str, size: int) -> float:
@@ -123,7 +166,7 @@ def by_chance(family: str, size: int) -> float:
 def row(of: str, runs: list[Record]) -> list[str]:
     """Return a row of the table: what some runs reached, with intervals over their seeds."""
     ends = np.array([run["curve"][-1] for run in runs])
-    reached = bootstrap(np.random.default_rng(0), ends[:, 2], interquartile_mean)
+    reached = bootstrap(np.random.default_rng(0), [run["test"] for run in runs], interquartile_mean)
     shown = reached.text(3, 1) if len(runs) > 1 else f"{reached.value:.3f}"
     wall = np.mean([run["wall_seconds"] for run in runs])
     return [of, shown, f"{ends[0, 0]:,.0f}", str(len(runs)), f"{ends[:, 1].mean():,.0f}", f"{wall:,.0f}"]
@@ -161,7 +204,7 @@ def main() -> None:
         if arguments.n_steps is not None:
             options["n_timesteps"] = arguments.n_steps
         file = arguments.out / f"{algorithm}-{family}-{size}-{seed}.json"
-        calls[file] = (algorithm, options, family, size, seed)
+        calls[file] = (algorithm, options, family, size, seed, str(file))
         keys.append((algorithm, family, size))
     runs: dict[tuple[str, str, int], list[Record]] = {}
     for key, run in zip(keys, all_kept("runs", make_run, calls, arguments.jobs), strict=True):
