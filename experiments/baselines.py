@@ -119,7 +119,7 @@ class SavedCurve(LearningCurve):
     def _add_point(self) -> None:
         super()._add_point()
         self.beside.parent.mkdir(parents=True, exist_ok=True)
-        write_json(self.beside.with_suffix(".curve.json"), [point._asdict() for point in self.points])
+        write_json(self.beside.with_suffix(".curve.json"), [point[:3] for point in self.points])
         if isinstance(self.model.policy, NCAActorCriticPolicy):
             save_model(self.model.policy.as_policy(), self.beside.with_suffix(".safetensors"))
 
