@@ -100,9 +100,11 @@ class Ended(VecEnvWrapper):
     compute it one maze at a time, in an eighth of the training."""
 
     def reset(self) -> Any:
+        """Return the first observations."""
         return self.venv.reset()
 
     def step_wait(self) -> Any:
+        """Return what the mazes return, but for the infos."""
         *stepped, infos = self.venv.step_wait()
         for info in infos:
             info["TimeLimit.truncated"] = False

@@ -4,7 +4,7 @@ PPO trains an automaton on mazes, every other of them perfect. What unsupervised
 computed from two episodes on each fresh level, and compared with 1 - the mean return of eight other episodes, since an
 optimal answer returns 1. Then agents train with half of their episodes on the quarter of fresh levels that an estimate
 ranks highest. Last, three networks that learned from solutions rank levels by their paths. Each run is kept in a file,
-`<out>/<chosen by>-<seed>.json`. Prints the tables of REGRET.md.
+`<out>/<chosen by>-<seed>.json`. Prints the tables of REGRET.md and draws the true regret over the training.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor, nn
 
 from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
 from maze_nca_gym.agents.evaluation.statistics import fisher, spearman, student
 from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
 from maze_nca_gym.agents.rollouts import encode, rollout
@@ -31,6 +32,7 @@ from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.envs.dynamics import initial, transition
 from maze_nca_gym.envs.wrappers.path_action import paths_of
 from maze_nca_gym.mazes import SHORTEST_PATH, Tiles, generate, validation_levels
+from maze_nca_gym.mazes.mutation import mutate
 from maze_nca_gym.mazes.population.members import measure_levels
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import rng_for
@@ -175,6 +177,8 @@ ESTIMATES: Mapping[str, Callable[[Play, Play, Tiles], Floats]] = {
 """Name -> (N,) scores by two episodes of an agent and two of its antagonist. `MaxMC of the rest` subtracts what
 has been gained from the best return, since rewards come at every step here, and values are of those to come. TRACED's
 co-learnability is missing, being the same for all levels that are scored at the same time."""
+CHOSEN_BY = {**ESTIMATES, "ACCEL": ESTIMATES["positive value loss"]}
+"""ACCEL ranks as PLR does, but half of the levels that it ranks are edits of those that it chose last."""
 ARMS = ("chance", "true regret", "positive value loss", "MaxMC of the rest", "L1 value loss", "PAIRED", "MNA")
 
 
@@ -183,11 +187,13 @@ class Arguments:
     """What to run and where to keep it."""
 
     chosen_by: tuple[str, ...] = ARMS
-    """Estimates that choose levels, or chance."""
+    """Estimates that choose levels, ACCEL, or chance."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """A run of each kind each."""
     n_chunks: int = 8
     """Length of a run, in chunks of 4,096 steps; a multiple of 8."""
+    size: int = SIZE
+    """Inner size of the levels."""
     jobs: int = 1
     """Runs at a time, each on one thread."""
     out: Path = Path("runs/regret")
@@ -200,39 +206,50 @@ def draw(rng: np.random.Generator, n: int, size: int = SIZE) -> Tiles:
     return np.stack(parts, axis=1).reshape(n, *parts[0].shape[1:])
 
 
-def make_run(chosen_by: str, seed: int, n_chunks: int) -> Record:
-    """Train an agent, and an antagonist where one is needed; return what came out at four moments."""
-    rng, pool = rng_for(seed, "levels"), [draw(rng_for(seed, "first"), 256)]
+def make_run(chosen_by: str, seed: int, n_chunks: int, size: int) -> Record:
+    """Train an agent, and an antagonist where one is needed; return what came out at four moments, and the true regret
+    without noise before each chunk and at the end."""
+    rng, pool = rng_for(seed, "levels"), [draw(rng_for(seed, "first"), 256, size)]
 
     def choose(rows: NDArray[np.intp], _: object) -> Tiles:
         chosen = pool[0][rng.integers(len(pool[0]), size=len(rows))]
-        fresh = draw(rng, len(rows) + len(rows) % 2)[: len(rows)]
+        fresh = draw(rng, len(rows) + len(rows) % 2, size)[: len(rows)]
         return np.where((rng.random(len(rows)) < 0.5)[:, None, None], fresh, chosen)
 
-    agents = [make_agent(seed + 1000 * i, choose) for i in range(1 + (chosen_by in ("chance", "PAIRED")))]
+    agents = [make_agent(seed + 1000 * i, choose, size) for i in range(1 + (chosen_by in ("chance", "PAIRED")))]
     predictors = [Predictor(seed, sees_action) for sees_action in (True, False)]
-    correlations, curves = [], []
+    correlations, curves, regrets, unseen = [], [], [], draw(rng_for(seed, "unseen"), 512, size)
+
+    def regret_on(tiles: Tiles) -> float:
+        return 1 - float(play(agents[0], tiles, 1, 0, deterministic=True).returns.mean())
+
     for chunk in range(n_chunks):
-        pool[0] = draw(rng_for(seed, "candidates", chunk), 256)
+        candidates = draw(rng_for(seed, "candidates", chunk), 256, size)
+        if chosen_by == "ACCEL" and chunk:
+            parents = np.resize(pool[0], candidates[:128].shape)
+            candidates[:128] = mutate(rng_for(seed, "edits", chunk), parents, "edits")
+        pool[0] = candidates
         if chosen_by != "chance" and chunk:
             plays = (play(agents[i], pool[0], 2, chunk, predictors=predictors) for i in (0, -1))
-            scores = ESTIMATES[chosen_by](*plays, pool[0])
+            scores = CHOSEN_BY[chosen_by](*plays, pool[0])
             pool[0] = pool[0][np.argsort(-scores)[: len(scores) // 4]]
+        regrets.append((chunk * CHUNK, regret_on(unseen), regret_on(pool[0])))
         for agent in agents:
             agent.lr_schedule = lambda _, left=1 - chunk / n_chunks: 3e-3 * left
             agent.learn(CHUNK, [*predictors] if agent is agents[0] else None, reset_num_timesteps=False)
         if n_chunks / (chunk + 1) in (1, 2, 4, 8):
             n = (chunk + 1) * CHUNK
             if chosen_by == "chance":
-                fresh = draw(rng_for(seed, "fresh", chunk), 512)
+                fresh = draw(rng_for(seed, "fresh", chunk), 512, size)
                 correlations.append({"steps": n, **correlate(agents, predictors, fresh, chunk)})
-            curves.append({"steps": n, **validate(agents[0])})
-    return {"chosen_by": chosen_by, "seed": seed, "correlations": correlations, "curve": curves}
+            curves.append({"steps": n, **validate(agents[0], size)})
+    regrets.append((n_chunks * CHUNK, regret_on(unseen), regret_on(pool[0])))
+    return {"chosen_by": chosen_by, "seed": seed, "correlations": correlations, "curve": curves, "regret": regrets}
 
 
-def make_agent(seed: int, choose: Callable[..., Tiles]) -> PPO:
+def make_agent(seed: int, choose: Callable[..., Tiles], size: int = SIZE) -> PPO:
     """Return an untrained agent, whose episodes begin on levels that `choose` returns."""
-    env = make_path_vec("MazeShortestPath-v0", N_ENVS, size=SIZE, max_episode_steps=N_STEPS)
+    env = make_path_vec("MazeShortestPath-v0", N_ENVS, size=size, max_episode_steps=N_STEPS)
     env.unwrapped.env.unwrapped.choose_levels_with(choose)
     steps = {"n_steps": N_STEPS, "batch_size": 256, "n_epochs": 1, "gamma": GAMMA, "gae_lambda": LAMBDA}
     return PPO(NCAActorCriticPolicy, env, clip_range=0.5, max_grad_norm=0.05, vf_coef=0.1, seed=seed, **steps)
@@ -251,9 +268,9 @@ def correlate(agents: Sequence[PPO], predictors: Sequence[Predictor], tiles: Til
     return {**found, "mean": {name: float(of.mean()) for name, of in scores.items()}}
 
 
-def validate(agent: PPO) -> Record:
+def validate(agent: PPO, size: int) -> Record:
     """Return the agent's mean return without noise, and the fraction of optimal paths, on each validation set."""
-    sets = {family: validation_levels(family, SIZE, SHORTEST_PATH.name, 512).tiles for family in FAMILIES}
+    sets = {family: validation_levels(family, size, SHORTEST_PATH.name, 512).tiles for family in FAMILIES}
     played = {family: play(agent, tiles, 1, 0, deterministic=True) for family, tiles in sets.items()}
     return {name: (float(of.returns.mean()), float(of.optimal.mean())) for name, of in played.items()}
 
@@ -298,14 +315,33 @@ def _cell(column: str, found: Sequence[float | None]) -> str:
     return f"{np.mean(values):.2f}" + ("" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})")
 
 
+def draw_regret(runs: Sequence[Record], path: Path) -> None:
+    """Write the true regret over the training, on unseen levels and on those that were chosen: means, and all seeds."""
+    with figure(path, 11, 4.5, "True regret, of an agent without noise") as drawn:
+        axes = panels(drawn, 2, 2)
+        for colour, name in zip(COLOURS, dict.fromkeys(run["chosen_by"] for run in runs), strict=False):
+            found = np.array([run["regret"] for run in runs if run["chosen_by"] == name])
+            for i, on in enumerate(axes, 1):
+                ends = found[..., i].min(axis=0), found[..., i].max(axis=0)
+                curve(on, found[0, :, 0], found[..., i].mean(axis=0), *ends, color=colour, label=name)
+        for on, what in zip(axes, ("unseen levels", "the levels that were chosen"), strict=True):
+            on.set(title=f"on {what}", xlabel="steps", ylabel="true regret")
+            on.set_ylim(bottom=0)
+            count_axis(on.xaxis, 4)
+        axes[0].legend()
+
+
 def main() -> None:
     arguments = run_script(Arguments, __doc__)
     check(arguments.n_chunks % 8 == 0, f"n_chunks must be a multiple of 8, got {arguments.n_chunks}")
     calls = {
-        arguments.out / f"{chosen_by.replace(' ', '-')}-{seed}.json": (chosen_by, seed, arguments.n_chunks)
+        arguments.out / f"{chosen_by.replace(' ', '-')}-{seed}.json": (
+            *(chosen_by, seed, arguments.n_chunks, arguments.size),
+        )
         for seed, chosen_by in product(arguments.seeds, arguments.chosen_by)
     }
     runs = all_kept("runs", make_run, calls, arguments.jobs)
+    draw_regret(runs, arguments.out / "true-regret.png")
     drawn = [run["correlations"] for run in runs if run["correlations"]]
     places = [*(("all", i) for i in range(4)), ("random", 3), ("perfect", 3)]
     first = {

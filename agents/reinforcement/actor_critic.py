@@ -24,6 +24,7 @@ from ..policies.guarantees import USUAL_SIZE, Guarantees
 from ..policies.learned.path_actor import PathActor
 from ..policies.policy import Policy, for_task
 from ..policies.registry import load
+from ..training.optimisers import PlainAdam
 
 N_HIDDEN = 64
 """Width of the critic's hidden layer."""
@@ -124,7 +125,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         start_from: str | Policy | None = None,
         task: str | None = None,
         log_std_init: float = -1.0,
-        optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
+        optimizer_class: type[torch.optim.Optimizer] = PlainAdam,
         optimizer_kwargs: dict[str, Any] | None = None,
         use_sde: bool = False,
     ) -> None:

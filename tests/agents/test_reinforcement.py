@@ -37,6 +37,7 @@ from maze_nca_gym.agents.reinforcement import (
     draw_learning_curves,
     make_path_vec,
 )
+from maze_nca_gym.agents.training.optimisers import SOAP
 from maze_nca_gym.envs.wrappers import PathAction
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, level_hashes, one_hot, parse, to_text
@@ -285,29 +286,29 @@ class TestPolicy:
         assert all(torch.isfinite(weight).all() for weight in model.policy.parameters())
 
 
-def learn(n_steps: int, id: str = SHORTEST_PATH, **options: Any) -> tuple[PPO, LearningCurve]:
+def learn(n_steps: int, id: str = SHORTEST_PATH, n_episodes: int = 64, **options: Any) -> tuple[PPO, LearningCurve]:
     """Proximal policy optimisation on mazes of 4 x 4 tiles."""
-    env = make_path_vec(id, 128, size=4, max_episode_steps=8, **options)
+    env = make_path_vec(id, 64, size=4, max_episode_steps=8, **options)
     model = PPO(
         NCAActorCriticPolicy,
         env,
-        learning_rate=3e-3,
-        n_steps=4,
+        learning_rate=5e-3,
+        n_steps=8,
         batch_size=256,
         n_epochs=1,
         gamma=0.0,
         clip_range=0.5,
         max_grad_norm=0.05,
         vf_coef=0.1,
-        policy_kwargs={"n_channels": 8, "n_iterations": 4},
+        policy_kwargs={"n_channels": 8, "n_iterations": 4, "optimizer_class": SOAP},
         seed=0,
         device="cpu",
     )
     held_out = {
-        kind: make_path_vec(SHORTEST_PATH, 100, size=size, max_episode_steps=8)
+        kind: make_path_vec(SHORTEST_PATH, 64, size=size, max_episode_steps=8)
         for kind, size in (("random", 4), ("larger", 7))
     }
-    curve = LearningCurve(held_out, seed=10**6, every=n_steps, n_episodes=200)
+    curve = LearningCurve(held_out, seed=10**6, every=n_steps, n_episodes=n_episodes)
     model.learn(n_steps, callback=curve)
     return model, curve
 
@@ -436,9 +437,9 @@ class TestTask:
 
 class TestLearning:
     def test_beats_itself_untrained(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        model, curve = learn(25_600)
+        model, curve = learn(8_192, n_episodes=128)
         untrained, trained = curve.points
-        assert (untrained.n_steps, trained.n_steps) == (0, 25_600)
+        assert (untrained.n_steps, trained.n_steps) == (0, 8_192)
         assert untrained.held_out["random"] < 0.4
         assert trained.held_out["random"] > 0.7
         line = capsys.readouterr().out.splitlines()[-1]
@@ -454,7 +455,7 @@ class TestLearning:
 
     def test_learns_from_levels_that_evolve(self) -> None:
         """Offspring of the levels that it failed on are served, live on, and are longer than fresh levels."""
-        model, curve = learn(25_600, EVOLVING, **EVOLUTION)
+        model, curve = learn(8_192, EVOLVING, **EVOLUTION)
         untrained, trained = (point.held_out for point in curve.points)
         assert untrained["random"] < 0.4
         assert trained["random"] > 0.6
@@ -469,7 +470,7 @@ class TestLearning:
     @for_each("id", [SHORTEST_PATH, EVOLVING])
     def test_same_seed_same_weights(self, id: str) -> None:
         options = EVOLUTION if id == EVOLVING else {}
-        first, second = (learn(2048, id, **options)[0].policy.parameters_to_vector() for _ in range(2))
+        first, second = (learn(1024, id, **options)[0].policy.parameters_to_vector() for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
     def test_a_curve_has_a_point_as_soon_as_it_is_due(self) -> None:
