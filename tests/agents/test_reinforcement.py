@@ -344,6 +344,7 @@ class TestAsPolicy:
             env,
             n_steps=4,
             batch_size=128,
+            n_epochs=1,
             policy_kwargs={"start_from": NETWORK, "n_iterations": 5},
             seed=0,
             device="cpu",
@@ -353,7 +354,7 @@ class TestAsPolicy:
         drawn, own = rollout(before, maze, 6), rollout(network, maze, 30)
         torch.testing.assert_close(drawn[:, 1:], own, rtol=0, atol=1e-3)
         assert torch.equal(drawn[:, 0] > 0.5, (own[:, 0] > 0.5) & (maze[:, Tile.WALL] == 0))
-        model.learn(512)
+        model.learn(256)
         after = dict(model.policy.as_policy().named_parameters())
         assert all(not torch.equal(each, after[name]) for name, each in before.named_parameters())
 
@@ -474,9 +475,9 @@ class TestLearning:
         np.testing.assert_array_equal(first, second)
 
     def test_a_curve_has_a_point_as_soon_as_it_is_due(self) -> None:
-        env = make_path_vec(SHORTEST_PATH, 4, size=4)
-        curve = LearningCurve({"other": make_path_vec(SHORTEST_PATH, 4, size=4)}, seed=1, every=16, n_episodes=4)
-        model = PPO(NCAActorCriticPolicy, env, n_steps=2, batch_size=8, seed=0, device="cpu")
+        env, other = (make_path_vec(SHORTEST_PATH, 4, size=4, max_episode_steps=4) for _ in range(2))
+        curve = LearningCurve({"other": other}, seed=1, every=16, n_episodes=4)
+        model = PPO(NCAActorCriticPolicy, env, n_steps=2, batch_size=8, n_epochs=1, seed=0, device="cpu")
         model.learn(40, callback=curve)  # rollouts of 8 steps
         assert [point.n_steps for point in curve.points] == [0, 16, 32, 40]
 

@@ -48,7 +48,7 @@ SWEEP = {
     "options": TINY,
     "vary": {"n_channels": [4, 6], "max_pool": [False, True]},
     "seeds": [0, 5],
-    "measure": {"sizes": [4, 8], "n": 16},
+    "measure": {"sizes": [4, 8], "n": 16, "metrics": ["complete", "accuracy"]},
 }
 FILE = """
 seeds = [0, 5]
@@ -64,6 +64,7 @@ max_pool = [false, true]
 [measure]
 sizes = [4, 8]
 n = 16
+metrics = ["complete", "accuracy"]
 """
 
 
@@ -214,8 +215,8 @@ class TestSweep:
         assert "| max_pool True, not False |" in markdown
 
     def test_pictures_show_rows_and_measures(self, done):
-        metrics = ("complete", "optimal", "accuracy")
-        names = {"curves.png", *(f"random-{size}-{metric}.png" for size in (4, 8) for metric in metrics)}
+        of_sets = {f"random-{size}-{metric}.png" for size in (4, 8) for metric in SWEEP["measure"]["metrics"]}
+        names = {"curves.png", *of_sets}
         assert {path.name for path in done[0].out.glob("*.png")} == names
         for name in names:
             assert np.asarray(Image.open(done[0].out / name)).std() > 5
@@ -229,7 +230,7 @@ class TestSweep:
         sweep(SWEEP, out=copied, device="cpu", format="pdf", figure_width=3)
         assert here.n_attempts == 0
         assert all(b"/MediaBox [ 0 0 216 " in path.read_bytes() for path in copied.glob("*.pdf"))
-        assert len(list(copied.glob("*.pdf"))) == 7
+        assert len(list(copied.glob("*.pdf"))) == 5
         assert {path: (path.read_bytes(), path.stat().st_ino) for path in before} == before, "and nothing is rewritten"
         assert len(before) == 4
         results = sweep({**SWEEP, "vary": {"n_channels": [6, 5], "max_pool": [True]}, "seeds": [5, 7]}, out=copied)
@@ -297,13 +298,13 @@ class TestSweep:
             "n_channels": {"uniform": [4, 6]},
             "max_pool": {"choice": [False, True]},
         }
-        content = {"options": {**TINY, "n_updates": 20}, "sample": drawn, "samples": 3, "seeds": 1, "best": "accuracy"}
+        content = {"options": {**TINY, "n_updates": 8}, "sample": drawn, "samples": 3, "seeds": 1, "best": "accuracy"}
         content |= {"refit": 2, "measure": {"n": 16}}
-        many = [row.options for row in read_sweep({**content, "samples": 400}).rows]
+        many = [row.options for row in read_sweep({**content, "samples": 100}).rows]
         assert {row["n_channels"] for row in many} == {4, 5, 6}
         assert {row["max_pool"] for row in many} == {False, True}
         rates = sorted(row["learning_rate"] for row in many)
-        assert 1e-4 <= rates[0] < 1.2e-4 < 0.8e-3 < rates[200] < 1.25e-3 < 8e-3 < rates[-1] <= 1e-2
+        assert 1e-4 <= rates[0] < 1.2e-4 < 0.7e-3 < rates[50] < 1.4e-3 < 8e-3 < rates[-1] <= 1e-2
         results = sweep(content, out=tmp_path / "it", device="cpu")
         assert [row.options for row in results.rows] == many[:3], "more samples change none"
         best = max(results.rows, key=lambda row: row.cell("random-4 accuracy").value)
@@ -626,7 +627,6 @@ class TestGpus:
         ("launcher", "device", "visible", "expected"),
         [
             ("local", "auto", None, ["0", "1"]),
-            ("local", "cuda", "5,3", ["5", "3"]),
             ("local", "cuda", "GPU-8932f937,GPU-1a2b,-1,7", ["GPU-8932f937", "GPU-1a2b"]),
             ("local", "cuda:1", "5,3", ["5,3"]),
             ("local", "cpu", "5,3", ["5,3"] * 2),
