@@ -123,7 +123,7 @@ class TestPathVecEnv:
             np.testing.assert_array_equal(one.argmax(axis=0), parse(LEVEL))
 
     def test_drawing_to_play_of_a_task_with_kinds_of_its_own(self, tmp_path: Path) -> None:
-        with own_tasks(tmp_path):
+        with own_tasks(tmp_path, "weighted-terrain"):
             task = find_task("weighted-terrain")
             tiles = task.generate(np.random.default_rng(0), 1, (4, 4), "random")[0]
             assert tiles.max() > Tile.TARGET
@@ -412,7 +412,7 @@ class TestTask:
         refused("the mazes are of the task shortest-path", model.learn, 8, callback=held_out)
 
     def test_a_task_of_ones_own(self, tmp_path: Path) -> None:
-        with own_tasks(tmp_path):
+        with own_tasks(tmp_path, "nearest-target", "key-and-door"):
             env = make_path_vec(IDS["nearest-target"], 4, size=4, max_episode_steps=4)
             model = PPO(NCAActorCriticPolicy, env, n_steps=2, batch_size=4, seed=0, device="cpu").learn(8)
             assert load(str(save_model(model.policy.as_policy(), tmp_path / "ppo"))).task == "nearest-target"
