@@ -182,9 +182,10 @@ def test_learning_splits_them_too(tmp_path: Path):
 
 
 SLOW = [pytest.param(automaton, marks=pytest.mark.slow) for automaton in (LIFE, WALL_FOLLOWER)]
+SLOW_TOO = [pytest.param(automaton, marks=pytest.mark.slow) for automaton in (REACHABLE, DEAD_ENDS)]
 
 
-@pytest.mark.parametrize("automaton", [REACHABLE, DEAD_ENDS, FIRST_PASSAGE, *SLOW], ids=lambda each: each.name)
+@pytest.mark.parametrize("automaton", [FIRST_PASSAGE, *SLOW_TOO, *SLOW], ids=lambda each: each.name)
 def test_the_gallery_is_learned_and_proven(automaton, tmp_path: Path):
     model, certificate = learn_automaton(automaton, out=tmp_path, **FAST)
     assert certificate.holds
@@ -237,13 +238,13 @@ def either(see):
     return alternatives(see) ^ (see(Signal.BIT, "R") & see.tile(Tile.EMPTY, "U"))
 
 
-@for_each(
+@pytest.mark.parametrize(
     ("automaton", "pace"),
     [
         (of(parity, path=parity), 2),
-        (of(many, neighbourhood=9), 2),
         (of(alternatives, settles=False), 2),
-        (of(either, settles=False), 4),
+        pytest.param(of(many, neighbourhood=9), 2, marks=pytest.mark.slow),
+        pytest.param(of(either, settles=False), 4, marks=pytest.mark.slow),
     ],
 )
 def test_parts_of_a_rule_get_signals_and_all_is_slower(automaton, pace):
