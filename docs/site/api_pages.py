@@ -71,6 +71,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.automata.compiling.run",
         "agents.automata.compiling.certificate",
         "agents.automata.compiling.kernel",
+        "agents.automata.compiling.checking",
         "agents.automata.compiling.refutations",
     ),
     "Evaluation": (
