@@ -347,3 +347,20 @@ def test_legends_are_of_policies_and_have_a_text():
     assert set(pages.LEGENDS) <= set(list_policies(all=True))
     for name, documented in pages.LEGENDS.items():
         assert len((inspect.getdoc(documented) or "").split("\n\n")) > 1, name
+
+
+def test_links_lead_to_files_or_to_pages_that_are_made():
+    """A link to anything else would be text on the site."""
+    modules = (importlib.import_module(f"{name}_pages") for name in ("environment", "api", "tutorial"))
+    paths = chain(*(listed.values() if isinstance(listed := each.paths(), dict) else [listed] for each in modules))
+    made = {
+        ROOT / "docs" / path
+        for path in (*chain(*paths), *importlib.import_module("hooks").COPIED.values(), "options.md", "examples.md")
+    }
+    made |= {ROOT / "docs" / "policies" / f"{name}.md" for name in list_policies(all=True)}
+    folders = ("docs", "agents", "experiments", "benchmarks", "proofs")
+    for page in [*ROOT.glob("*.md"), *chain(*((ROOT / folder).rglob("*.md") for folder in folders))]:
+        text = re.sub(r"```.*?```|`[^`]*`", "", text_of(page), flags=re.DOTALL)
+        for link in re.findall(r"\]\((?!\w+:)([^)#\s]+)", text):
+            target = Path(os.path.normpath(page.parent / link))
+            assert target.exists() or target in made, f"{page}: {link}"
