@@ -18,7 +18,7 @@ from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.mazes import Tile, distances, shortest_path
-from maze_nca_gym.mazes.facts import broken_axioms, moved
+from maze_nca_gym.mazes.facts import MazePicture, broken_axioms, moved
 from maze_nca_gym.mazes.ghosts import (
     COMPONENT,
     DISTANCE,
@@ -30,6 +30,7 @@ from maze_nca_gym.mazes.ghosts import (
     peeling,
     places,
 )
+from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents.adversary import mutated
@@ -81,6 +82,17 @@ def test_ghosts_are_what_other_solvers_find():
         assert len(np.unique(component().ghosts(tiles[None])[COMPONENT])) - (tiles == Tile.WALL).any() == (
             nx.number_weakly_connected_components(graph)
         )
+
+
+@for_each("walk", ["C", "U", "RR", "DDDL", "LLLL"])
+def test_a_picture_of_real_mazes_has_near_places_and_far_ones(walk):
+    (maze, *_), ((down, right),) = MAZES[-1:], offsets(walk)
+    (height, width), framed = maze.shape, np.pad(maze.astype(int), 5, constant_values=-1)
+    there = framed[5 + down : 5 + down + height, 5 + right : 5 + right + width]
+    picture = MazePicture(maze[None], {}).with_ghosts({"number": maze[None] + 1})
+    np.testing.assert_array_equal(picture.inside(walk)[0], there >= 0)
+    np.testing.assert_array_equal(picture.tile(Tile.WALL, walk)[0], there == Tile.WALL)
+    np.testing.assert_array_equal(picture.number("number", walk)[0], there + 1)
 
 
 def test_false_axioms_are_refused_with_a_maze():
