@@ -252,6 +252,7 @@ def test_parts_of_a_rule_get_signals_and_all_is_slower(automaton, pace):
     assert (slow.pace, slow.slows) == (pace, automaton)
     model, certificate = compile_weights(separated(slow))
     assert certificate.holds
+    assert certify(model, automaton=automaton) == certificate, "helpers are found again"
     assert [words.partition(" = ")[0] for words in certificate.helpers] == [*slow.helpers]
     tiles = mazes(automaton)
     held, slowly = automaton.view(tiles).signals, slow.view(tiles).signals
