@@ -40,7 +40,7 @@ Definition does_same (g : nat) (facts : list form) : bool :=
   match after_parts (pace - 1) g with
   | Some f => let e := translated (rule the_rules g) in if expr_dec e f then true else
       let e := form_of e seen is in let f := form_of f seen is in
-      let differ := neg (disj (conj e f) (conj (neg e) (neg f))) in refute enough (differ :: near_taps differ facts)
+      let differ := neg (disj (conj e f) (conj (neg e) (neg f))) in contradicts differ facts
   | None => false
   end &&
   match nth g its_joins [] with
@@ -140,8 +140,7 @@ Section Joined.
     destruct (expr_dec _ f) as [->|_]; [reflexivity|]; cbv zeta in Hd; set (differ := neg _) in Hd.
     rewrite <- !rule_holds; change (around (see w (after n) x) (tile w x)) with (patch w (after n) x).
     destruct (Refute.holds (patch w (after n) x) differ) eqn:Ed.
-    - exfalso; apply (refute_sound (patch w (after n) x) _ _ Hd); constructor; [exact Ed|].
-      apply incl_Forall with (2 := Hfacts x); apply incl_filter.
+    - exfalso; exact (contradicts_sound _ _ _ Hd Ed (Hfacts x)).
     - unfold differ in Ed; rewrite neg_holds, disj_holds, !conj_holds, !neg_holds in Ed.
       destruct (Refute.holds _ (form_of f seen is)), (Refute.holds _ (form_of (translated _) seen is)); discriminate Ed || reflexivity.
   Qed.

@@ -111,7 +111,7 @@ Definition pools_right (n : network) (parts : list part) (a : automaton) : bool 
 (** [facts]: what holds around every tile. [fuel] is more than the number of atoms of a check. *)
 Definition follows_in (n : network) (parts : list part) (a : automaton) (facts : list form) : bool :=
   forallb (fun '(g, p) => match demand n parts p (form_of (rule a g) seen is) with
-    | Some f => refute enough (neg f :: near_taps f facts)
+    | Some f => contradicts (neg f) facts
     | None => false
     end) (numbered parts).
 Definition follows (n : network) (parts : list part) (a : automaton) (worlds : list (list form)) : bool :=
@@ -212,8 +212,7 @@ Section Proof.
     specialize (H (g, p) (numbered_in _ _ _ Hp)); cbn beta iota in H.
     destruct (demand n parts p (form_of (rule a g) seen is)) as [f|] eqn:E; [|discriminate].
     rewrite <- rule_holds; eapply demand_shows; eauto; destruct (holds (patch (run w a t) x) f) eqn:Ef; [reflexivity|].
-    exfalso; apply (refute_sound (patch (run w a t) x) _ _ H); constructor; [rewrite neg_holds, Ef; reflexivity|].
-    apply incl_Forall with (2 := Hfacts x); apply incl_filter.
+    exfalso; apply (contradicts_sound (patch (run w a t) x) _ _ H); [rewrite neg_holds, Ef; reflexivity | apply Hfacts].
   Qed.
 
   Lemma highest_same f g : pools w -> (forall x, f x = g x) -> highest w f = highest w g.

@@ -156,10 +156,54 @@ Fixpoint form_of (e : expr) (see tile : tap -> nat -> form) : form :=
   | Never => Const false
   end.
 
-(** The formulas about taps of which another formula reads something. *)
-Definition near_taps (f : form) (fs : list form) : list form :=
-  let tap n := ((N.pos n - 1) mod 9)%N in let taps f := map tap (atoms f) in let read := taps f in
-  filter (fun g => existsb (fun t => existsb (N.eqb t) read) (taps g)) fs.
+(** Whether a formula contradicts others. The values of its atoms are distinguished first; then what the others say of one
+    tap is contradictory, of those that it reads, or all of it together. *)
+Fixpoint some_refuted (most : nat) (groups : list (list form)) : bool :=
+  match groups with [] => false | fs :: rest => if refute most fs then true else some_refuted most rest end.
+Fixpoint refute_goal (most fuel : nat) (goal : form) (groups : list (list form)) : bool :=
+  match fuel, goal with
+  | _, Const b => if b then some_refuted most groups else true
+  | S fuel, _ => match first_atom goal with
+      | Some n => forallb (fun b => match fold_right (fun fs found => match assign_all n b fs, found with
+          | Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups with
+          | Some groups => refute_goal most fuel (assign n b goal) groups
+          | None => true
+          end) [true; false]
+      | None => false
+      end
+  | _, _ => false
+  end.
+Definition contradicts (goal : form) (fs : list form) : bool :=
+  let tap n := ((N.pos n - 1) mod 9)%N in let taps f := map tap (atoms f) in let read := nodup N.eq_dec (taps goal) in
+  refute_goal enough enough goal (map (fun t => filter (fun f => existsb (N.eqb t) (taps f)) fs) read ++ [fs]).
+Lemma some_refuted_sound v most groups : some_refuted most groups = true -> Forall (all v) groups -> False.
+Proof.
+  intros H Hall; induction Hall as [|fs groups Hfs _ IH]; [discriminate|]; cbn [some_refuted] in H.
+  destruct (refute most fs) eqn:E; [exact (refute_sound v _ _ E Hfs) | exact (IH H)].
+Qed.
+Lemma refute_goal_sound v most fuel goal groups : refute_goal most fuel goal groups = true -> holds v goal = true -> Forall (all v) groups -> False.
+Proof.
+  revert goal groups; induction fuel as [|fuel IH]; intros goal groups H Hg Hall; cbn [refute_goal] in H.
+  - destruct goal as [|[]| | | |]; try discriminate; exact (some_refuted_sound v _ _ H Hall).
+  - assert (Hsplit : match first_atom goal with Some n => forallb (fun b => match fold_right (fun fs found => match assign_all n b fs, found with
+          | Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups with
+          | Some groups => refute_goal most fuel (assign n b goal) groups | None => true end) [true; false] | None => false end = true \/
+        goal = Const true /\ some_refuted most groups = true) by (destruct goal as [|[]| | | |]; auto; discriminate).
+    clear H; destruct Hsplit as [H|[-> H]]; [|exact (some_refuted_sound v _ _ H Hall)].
+    destruct (first_atom goal) as [n|]; [|discriminate]; rewrite forallb_forall in H; specialize (H (v n) ltac:(destruct (v n); cbn; auto)).
+    assert (Hgroups : exists gs, fold_right (fun fs found => match assign_all n (v n) fs, found with
+      | Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups = Some gs /\ Forall (all v) gs).
+    { clear H; induction Hall as [|fs rest Hfs _ IHrest]; [exists []; split; [reflexivity | constructor]|].
+      destruct IHrest as (gs & E & Hgs), (assign_all_holds v n fs Hfs) as (gs' & E' & Hgs').
+      exists (gs' :: gs); cbn [fold_right]; rewrite E, E'; split; [reflexivity | constructor; assumption]. }
+    destruct Hgroups as (gs & E & Hgs); rewrite E in H; apply (IH _ _ H); [rewrite assign_holds; exact Hg | exact Hgs].
+Qed.
+Lemma contradicts_sound v goal fs : contradicts goal fs = true -> holds v goal = true -> all v fs -> False.
+Proof.
+  unfold contradicts; cbv zeta; set (groups := map _ _ ++ _); intros H Hg Hall; refine (refute_goal_sound v _ _ _ groups H Hg _).
+  apply Forall_app; split; [|repeat constructor; exact Hall].
+  apply Forall_map, Forall_forall; intros t _; apply incl_Forall with (2 := Hall); apply incl_filter.
+Qed.
 
 Section Around.
   Context (see tile : tap -> nat -> bool).

@@ -40,10 +40,10 @@ Definition find_kind (k : nat) (w : holding) : option (list component) :=
 Definition leads_to (n_kinds : nat) (taps : list tap) (a : automaton) (given : list expr) (on : list nat) (w next : holding) : bool :=
   let facts := map (fun e => form_of e (fun _ => later a on) (fun _ => is C)) given ++ world_facts n_kinds taps a given w in
   forallb (fun '(k, _) =>
-    let here := is C k :: unpooled_here a on ++ facts in
+    let facts := unpooled_here a on ++ facts in
     match find_kind k next with
-    | Some cs => forallb (fun c => refute enough (neg (in_component (later a on) c) :: here)) cs
-    | None => refute enough here
+    | Some cs => forallb (fun c => contradicts (conj (is C k) (neg (in_component (later a on) c))) facts) cs
+    | None => contradicts (is C k) facts
     end) w.
 (** Which pooled signals may go on: none, and so on. *)
 Definition choices (pooled : list nat) : list (list nat) := fold_right (fun g cs => cs ++ map (cons g) cs) [[]] pooled.
@@ -145,11 +145,11 @@ Section Proof.
       unfold patch; rewrite neg_holds, rule_holds, Hb in * by (apply existsb_exists; exists g; split; [exact Hg | apply Nat.eqb_refl]).
       apply negb_true_iff, not_true_is_false; intro Hx; enough (goes_on t g = true) by congruence.
       apply (anywhere_iff _ _ (pooling_is ltac:(intro E; rewrite E in Hg; destruct Hg))); eauto. }
-    destruct (find_kind (kind_of w x) next) as [cs'|] eqn:E; [|exfalso; exact (refute_sound _ _ _ H Hall)].
+    destruct (find_kind (kind_of w x) next) as [cs'|] eqn:E; [|exfalso; exact (contradicts_sound _ _ _ H (Forall_inv Hall) (Forall_inv_tail Hall))].
     exists cs'; split; [apply find_kind_in, E|]; intros v value Hv; unfold in_kind; rewrite conjunction_holds; apply forallb_forall; intros c Hc.
     rewrite forallb_forall in H; specialize (H c Hc); rewrite (component_same v (patch w (after t) x) value (later a on) c).
     - destruct (holds (patch w (after t) x) (in_component (later a on) c)) eqn:Ec; [reflexivity | exfalso].
-      apply (refute_sound (patch w (after t) x) _ _ H); constructor; [rewrite neg_holds, Ec; reflexivity | exact Hall].
+      apply (contradicts_sound (patch w (after t) x) _ _ H); [rewrite conj_holds, neg_holds, Ec, andb_true_r; exact (Forall_inv Hall) | exact (Forall_inv_tail Hall)].
     - intro g; rewrite Hv, (later_is on t x g Hb); reflexivity.
   Qed.
 
