@@ -94,15 +94,14 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
 
 def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
     """Return levels of a task with their answers: half have 3 to `size` tiles a side, with a border or without, the
-    others 1 to 4, any kind on each of them."""
+    others 1 to 4, any kind on each of them, but at least two tiles."""
     parts = []
     for tiny, border in product((True, False), (True, False) * 2):
         height, width = rng.integers(1 if tiny else 3, (4 if tiny else size) + 1, size=2).tolist()
         options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
         if tiny:
-            shares = rng.dirichlet(
-                np.full(task.n_tiles, 0.5)
-            )  # some are nearly all targets, which no rule may count on
+            # some are nearly all targets, so that no rule counts on there being one
+            width, shares = width + (height == width == 1), rng.dirichlet(np.full(task.n_tiles, 0.5))
             tiles = rng.choice(task.n_tiles, size=(n // 8, height, width), p=shares).astype(np.uint8)
         else:
             tiles = generate(rng, n // 8, (height, width), border=border, **options)
