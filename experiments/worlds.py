@@ -92,7 +92,7 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
 """Rules by name, what a task has besides, and the numbers of channels and of taps that learn it."""
 
 
-def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
+def drawn(task: Task, rng: np.random.Generator, n: int, size: int, alike: float = 1.0) -> Levels:
     """Return levels of a task with their answers: half have 3 to `size` tiles a side, with a border or without, the
     others 1 to 4, any kind on each of them, but at least two tiles."""
     parts = []
@@ -100,8 +100,9 @@ def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
         height, width = rng.integers(1 if tiny else 3, (4 if tiny else size) + 1, size=2).tolist()
         options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
         if tiny:
-            # some are nearly all targets, so that no rule counts on there being one
-            width, shares = width + (height == width == 1), rng.dirichlet(np.full(task.n_tiles, 0.5))
+            # if few are alike, some are nearly all targets, so that no rule counts on there being one
+            width, shares = width + (height == width == 1), np.where(np.arange(task.n_tiles), 1, task.n_tiles - 1)
+            shares = rng.dirichlet(alike * shares / shares.max())
             tiles = rng.choice(task.n_tiles, size=(n // 8, height, width), p=shares).astype(np.uint8)
         else:
             tiles = generate(rng, n // 8, (height, width), border=border, **options)
@@ -156,7 +157,7 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
         return np.asarray(errors(weights, levels, N_STEPS, most - dear) + dear)
 
     for done in range(N_ROUNDS):
-        levels = drawn(task, rng, N_LEVELS, 5)
+        levels = drawn(task, rng, N_LEVELS, 5, alike=100 if 3 * done < 2 * N_ROUNDS else 1)
         cost = cost_of(weights)
         groups = np.argsort(cost.reshape(-1, N_TOGETHER))[:, : N_TOGETHER // 2].repeat(2, axis=1)
         best = (groups + np.arange(0, N_CHAINS, N_TOGETHER)[:, None]).reshape(-1)
