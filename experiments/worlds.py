@@ -94,14 +94,14 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
 
 def drawn(task: Task, rng: np.random.Generator, n: int, size: int, alike: float = 1.0) -> Levels:
     """Return levels of a task with their answers: half have 3 to `size` tiles a side, with a border or without, the
-    others 1 to 4, any kind on each of them, but at least two tiles."""
+    others 1 to 3, any kind on each of them."""
     parts = []
     for tiny, border in product((True, False), (True, False) * 2):
-        height, width = rng.integers(1 if tiny else 3, (4 if tiny else size) + 1, size=2).tolist()
+        height, width = rng.integers(1 if tiny else 3, (3 if tiny else size) + 1, size=2).tolist()
         options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
         if tiny:
             # if few are alike, some are nearly all targets, so that no rule counts on there being one
-            width, shares = width + (height == width == 1), np.where(np.arange(task.n_tiles), 1, task.n_tiles - 1)
+            shares = np.where(np.arange(task.n_tiles), 1, task.n_tiles - 1)
             shares = rng.dirichlet(alike * shares / shares.max())
             tiles = rng.choice(task.n_tiles, size=(n // 8, height, width), p=shares).astype(np.uint8)
         else:

@@ -74,6 +74,10 @@ def test_a_network_with_a_channel_for_each_direction_is_right_and_proven():
     assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "right"
 
 
+def test_a_maze_of_one_tile_has_an_answer():
+    np.testing.assert_array_equal(world_task("core").solve(np.array([[[0]], [[1]]], np.uint8)), [[[True]], [[False]]])
+
+
 def prove_it() -> None:
     assert prove(PROVEN).holds
     for name in (

@@ -179,6 +179,8 @@ class MazePicture:
         """Return what framed values are at a place, without the frame in which all near places are."""
         if self._look is not None:
             return self._look(framed, at, beyond)
+        if is_of_map(framed):  # a tile's value, in a maze of one tile, which has no frame
+            framed = _framed(framed, self._margin, beyond)
         ((down, right),) = offsets(at)
         if max(abs(down), abs(right)) > REACH:
             framed, down, right = shifted(framed, at, beyond), 0, 0
