@@ -153,7 +153,7 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
     turn = turning(weights.shape[1:])
 
     def cost_of(weights: Floats, most: NDArray[np.float64] | float = 1.0) -> NDArray[np.float64]:
-        dear = COST * np.abs(weights).sum(axis=(1, 2, 3))
+        dear = (COST if 3 * done < 2 * N_ROUNDS else 8 * COST) * np.abs(weights).sum(axis=(1, 2, 3))
         return np.asarray(errors(weights, levels, N_STEPS, most - dear) + dear)
 
     for done in range(N_ROUNDS):
