@@ -140,7 +140,9 @@ class Proof:
             "refuted": f"refuted: does not show an answer {bound} on a maze",
             None: "; ".join(self._unproven(n_held)) or self.worth or "nothing is proven of what signals are",
         }[self.verdict]
-        parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {len(self.lemmas)} lemmas"]
+        parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {n_held} lemmas"]
+        if self.verdict in ("right", "described"):  # of what else is claimed, such as that it heals
+            parts += [f"not proven: {lemma.claim}" for lemma in self.refused]
         if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
             parts.append(f"PATH is on {self.theorem.means[self.automaton.signals(0)]}")
         if self.verdict == "described" and self.worth:

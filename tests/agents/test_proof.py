@@ -153,7 +153,12 @@ def refused_lemmas(automaton):
 
 def check_refused(automaton, signal, rule, refused):
     wrong = replace(expected(automaton), rules={**automaton.rules, signal: rule})
-    assert prove(wrong).verdict in (None, "refuted")
+    proof = prove(wrong)
+    if proof.verdict == "right":  # on mazes that do not change, for which healing is of no use
+        assert automaton is HEALING
+        assert f"not proven: {refused}" in proof.words
+    else:
+        assert proof.verdict in (None, "refuted")
     (lemma,) = [lemma for lemma in refused_lemmas(wrong) if lemma.claim.startswith(refused)]
     assert lemma.holds is False
     assert any(glyph in lemma.counterexample for glyph in ".#ST")
