@@ -60,7 +60,7 @@ def one_way_streets() -> np.ndarray:
     return weights
 
 
-def test_a_network_with_a_channel_for_each_direction_is_right_and_proven():
+def test_a_network_with_a_channel_for_each_direction_is_right_and_proven(forgotten):
     pytest.importorskip("z3")
     task, weights = world_task("one-way"), one_way_streets()
     turned = weights.reshape(-1)[turning(weights.shape)].reshape(weights.shape)
@@ -74,7 +74,7 @@ def test_a_network_with_a_channel_for_each_direction_is_right_and_proven():
     assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "right"
 
 
-def test_a_maze_of_one_tile_has_an_answer():
+def test_a_maze_of_one_tile_has_an_answer(forgotten):
     np.testing.assert_array_equal(world_task("core").solve(np.array([[[0]], [[1]]], np.uint8)), [[[True]], [[False]]])
 
 
