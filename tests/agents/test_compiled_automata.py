@@ -201,7 +201,7 @@ def test_one_maze_and_questions_are_enough_for_a_proof(automaton, tmp_path: Path
         model, certificate = learn_automaton(automaton, out=tmp_path, **options)
         return model, certificate, read_metrics(tmp_path / "metrics.jsonl")
 
-    model, certificate, lines = learned(100)
+    model, certificate, lines = learned(200)
     assert certificate.holds
     assert certify(model) == certificate
     needed = lines[-1]["questions"]
