@@ -191,7 +191,7 @@ def draw(runs: dict[tuple[str, str, int], list[Record]], path: Path) -> None:
             axes.set(title=f"{kind[0]}, {kind[1]} x {kind[1]}", xlabel="steps", ylabel="mean return")
             axes.set_ylim(-0.6, 1.03)  # an empty answer returns 0; agents that draw at random are far below
             count_axis(axes.xaxis, 4)
-            axes.legend(loc="center right")
+            axes.legend(loc="best")
 
 
 def main() -> None:
