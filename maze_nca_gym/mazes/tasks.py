@@ -137,7 +137,8 @@ class Task:
         if (self.guidance is None) != (not self.guided):
             raise ValueError(f"guidance needs names of its channels, guided, and they need it, got {self.guided}")
         if not all(isinstance(kind, Kind) for kind in self.kinds) or self.kinds[:2] != KINDS[:2]:
-            raise ValueError(f"the kinds of tile of the task {self.name!r} must begin with KINDS[:2], empty and wall")
+            such = '(*KINDS, Kind("water", "w", "#56b4e9"))'
+            raise ValueError(f"kinds of the task {self.name!r} must be Kinds that begin with KINDS[:2], such as {such}")
         if len(self.kinds) > MOST_KINDS:
             raise ValueError(f"a task has at most {MOST_KINDS} kinds of tile, got {len(self.kinds)}")
         for what in ("name", "letter"):
