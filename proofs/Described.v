@@ -254,17 +254,17 @@ Definition said_at (th : statement) (tap : tap) (g : nat) : fact :=
 Definition shown (th : statement) (g : nat) : fact := fact_of (rule (of_rules th) g) (said_at th).
 (** Of each signal: it is off at first and beyond the edge, and the rule gives what is said of it an iteration later; of a
     pooled one, that it says nothing else, and that the tile that shows why a relation comes on shows that it does. *)
+Definition claims_of (th : statement) (g : nat) (f : fact) : list fact :=
+  [Either (No (Below (Lin 0 [(1, (TIME, (0, 0)))]))) (No f); Either inside_at (No f)] ++
+  if is_pooled (of_rules th) g then
+    [outside_or (Either (No (shown th g)) (later f));
+     outside_or (Either (No (later f)) (match find (fun '(k, _) => Nat.eqb k g) (witnesses th) with
+       | Some (_, h) => Both (Below (Lin 0 [(-1, (-4 - Z.of_nat h, (0, 0)))]))
+           (Either (No (rule_before th (stage_of_map h) h)) (shown th g))
+       | None => Always false end))]
+  else [outside_or (same (shown th g) (later f))].
 Definition claims (th : statement) : list fact :=
-  flat_map (fun '(g, s) => match s with None => [] | Some f =>
-      [Either (No (Below (Lin 0 [(1, (TIME, (0, 0)))]))) (No f); Either inside_at (No f)] ++
-      if is_pooled (of_rules th) g then
-        [outside_or (Either (No (shown th g)) (later f));
-         outside_or (Either (No (later f)) (match find (fun '(k, _) => Nat.eqb k g) (witnesses th) with
-           | Some (_, h) => Both (Below (Lin 0 [(-1, (-4 - Z.of_nat h, (0, 0)))]))
-               (Either (No (rule_before th (stage_of_map h) h)) (shown th g))
-           | None => Always false end))]
-      else [outside_or (same (shown th g) (later f))] end)
-    (numbered (said th)) ++
+  flat_map (fun '(g, s) => match s with None => [] | Some f => claims_of th g f end) (numbered (said th)) ++
   flat_map (fun '(g, (wanted, due)) =>
       [outside_or (Either (No (shown th g)) wanted);
        outside_or (Either (No (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due)))) (same (shown th g) wanted))])
@@ -364,15 +364,7 @@ Section Theorems.
     intro IH; unfold shown; rewrite (fact_of_says th m t _ x) by (apply cell_at_some; reflexivity).
     apply eval_same; [|reflexivity]; intros tap h; apply said_held, IH.
   Qed.
-  Lemma claim_of g f c : nth g (said th) None = Some f -> In c
-    ([Either (No (Below (Lin 0 [(1, (TIME, (0, 0)))]))) (No f); Either inside_at (No f)] ++
-      if is_pooled (of_rules th) g then
-        [outside_or (Either (No (shown th g)) (later f));
-         outside_or (Either (No (later f)) (match find (fun '(k, _) => Nat.eqb k g) (witnesses th) with
-           | Some (_, h) => Both (Below (Lin 0 [(-1, (-4 - Z.of_nat h, (0, 0)))]))
-               (Either (No (rule_before th (stage_of_map h) h)) (shown th g))
-           | None => Always false end))]
-      else [outside_or (same (shown th g) (later f))]) -> In c (claims th).
+  Lemma claim_of g f c : nth g (said th) None = Some f -> In c (claims_of th g f) -> In c (claims th).
   Proof. intros Hg Hc; apply in_or_app; left; apply in_flat_map; exists (g, Some f); split; [apply said_in, Hg | exact Hc]. Qed.
   (** After t iterations every signal is what is said of it. *)
   Theorem said_everywhere t g f q : nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f.
@@ -391,7 +383,7 @@ Section Theorems.
         assert (Hsame : is_pooled (of_rules th) g = true -> forall y z : cell m, true_at t (proj1_sig y) (later f) = true_at t (proj1_sig z) (later f)).
         { intros Hp y z; rewrite !Hlater; unfold Described.true_at; rewrite <- !(normal_says _ _ _ f); exact (uniform_says (S t) y z _ (Hu Hp)). }
         assert (Hsome : forall z : cell m, cell_at m (proj1_sig z) = Some z) by (intro; apply cell_at_some; reflexivity).
-        pose proof (fun (y : cell m) c => claims_true t (proj1_sig y) c) as Hc; pose proof (fun c => claim_of g f c Hg) as Hin.
+        pose proof (fun (y : cell m) c => claims_true t (proj1_sig y) c) as Hc; pose proof (fun c => claim_of g f c Hg) as Hin; unfold claims_of in Hin.
         apply cell_at_some in Ex; subst q; cbn [run]; unfold step; destruct (is_pooled (of_rules th) g) eqn:Epool; cbn [app] in Hin.
         * specialize (Hsame eq_refl); apply eq_true_iff_eq; rewrite (anywhere_iff w _ pooling), <- Hlater; split.
           -- intros (y & Hy); rewrite (Hsame x y); rewrite <- (shown_rule t y g IH) in Hy; exact (implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
