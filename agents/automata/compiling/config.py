@@ -109,10 +109,13 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
             raise ValueError(f"the module {module!r} has no Automaton {name!r}")
         found = found if named == USUAL_ORDER else found.ordered(named)
     elif isinstance(automaton, str):
-        grows = [name for name, task in TASKS.items() if isinstance(task.solve, Fixpoint)]
-        if automaton not in AUTOMATA and automaton not in grows:
-            raise ValueError(unknown_name("automaton", automaton, [*AUTOMATA, *grows], ", or module:NAME"))
-        found = AUTOMATA[automaton] if automaton in AUTOMATA else grown(automaton)
+        grow = [name for name, task in TASKS.items() if isinstance(task.solve, Fixpoint)]
+        if automaton in AUTOMATA:
+            found = AUTOMATA[automaton]
+        elif automaton in grow:
+            found = grown(automaton)
+        else:
+            raise ValueError(unknown_name("automaton", automaton, [*AUTOMATA, *grow], ", or module:NAME"))
     if not isinstance(found, Automaton):
         raise ValueError(f"an automaton is given by name, or as an Automaton, got {found!r}")
     return found if order is None else found.ordered(order)

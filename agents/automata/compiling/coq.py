@@ -5,8 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Sequence
-from functools import reduce
-from itertools import product
+from itertools import compress, product
 
 import numpy as np
 
@@ -129,7 +128,7 @@ def printed_worlds(automaton: Automaton) -> str:
     lines, all_pooled = [], mask_of(automaton.pooled)
     for world in found:
         after = [code for code, _ in following(automaton, world)]
-        pools = reduce(lambda found, s: [*found, *(code | mask_of([s]) for code in found)], automaton.pooled[::-1], [0])
+        pools = [mask_of(compress(automaton.pooled, on)) for on in product((0, 1), repeat=len(automaton.pooled))]
         # what cannot go on is refuted whatever world is named
         nexts = [places[next((code for code in after if code & all_pooled == pool), after[0])] for pool in pools]
         of_kinds = []

@@ -245,7 +245,7 @@ def _command(given: str | Automaton) -> str:
 def _finish(
     run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate, export: Path | None = None
 ) -> None:
-    """Let a network state what is proven of it, and save it with that."""
+    """Write into a network's guarantees what is proven of it, and save it."""
     from ...policies.weights import save_model
     from ..proof import is_argued, prove
     from .refutations import write_refutations
@@ -255,10 +255,10 @@ def _finish(
         if certificate.holds or export is not None:
             proof = prove(automaton)
             words = proof.words
-        if proof is not None and export is not None:
-            proof.export(export)
-            if find_spec("cvc5") is not None:
-                write_refutations(export)
+            if export is not None:
+                proof.export(export)
+                if find_spec("cvc5") is not None:
+                    write_refutations(export)
     except (ImportError, ValueError) as error:
         words = f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}"
     of_rules = None if proof is None else proof.verdict
