@@ -336,7 +336,10 @@ def main() -> None:
     check(arguments.n_chunks % 8 == 0, f"n_chunks must be a multiple of 8, got {arguments.n_chunks}")
     calls = {
         arguments.out / f"{chosen_by.replace(' ', '-')}-{seed}.json": (
-            *(chosen_by, seed, arguments.n_chunks, arguments.size),
+            chosen_by,
+            seed,
+            arguments.n_chunks,
+            arguments.size,
         )
         for seed, chosen_by in product(arguments.seeds, arguments.chosen_by)
     }
