@@ -151,8 +151,10 @@ def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles],
 
 
 def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
-    """Return every fact that a guess may use about a tile, but times, and then the contrary of each in the same order;
-    the values of ghosts are those in (N, H, W) mazes."""
+    """Return the facts that a guess may state of a tile, none of them about time, then their contraries in that order.
+
+    Ghosts are compared with the values that they have in (N, H, W) mazes.
+    """
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles) for tiles in mazes]
     leaves = [leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves]

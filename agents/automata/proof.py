@@ -434,8 +434,7 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lem
 
 
 def second_opinion(folder: str | Path) -> dict[str, str]:
-    """Ask the solver cvc5 the queries of an exported proof; return those to which it has another answer than z3, with
-    its own.
+    """Ask the solver cvc5 every query of an exported proof; return its answers that differ from z3's, by file.
 
     Raises:
         ValueError: the folder has no queries.

@@ -59,7 +59,7 @@ class ResultRow(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """The facts that a record has before its numbers, by name, JSON-serialisable; options are a mapping."""
+        """The parts of a JSON record that stand before its numbers, by name; options are a mapping."""
 
     @property
     def cells(self) -> Mapping[str, Number]:

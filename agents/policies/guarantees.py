@@ -156,7 +156,7 @@ def _read_bound(content: Any) -> StepBound:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A kind of output that is not one solution.
+    """What a policy draws if that is not one solution, such as all shortest paths at once.
 
     Attributes:
         target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the right output.

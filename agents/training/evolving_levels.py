@@ -63,7 +63,7 @@ class EvolvingLevels:
         return cls(population)
 
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> tuple[NDArray[np.int64], Batch]:
-        """Draw members; return their (M,) indices, and the levels of an update: the members, then the newcomers."""
+        """Draw members for an update; return their (M,) indices, and its levels: the members, then the newcomers."""
         with self._timed():
             rng = rng_for(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))

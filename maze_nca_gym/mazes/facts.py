@@ -188,7 +188,7 @@ class MazePicture:
         return framed[..., REACH + down : height - REACH + down, REACH + right : width - REACH + right]
 
     def of_map(self, ghost: str, when: Number | None = None) -> NDArray[np.int64]:
-        """Return an integer of the maps, (N, 1, 1) int64."""
+        """Return a ghost that is one integer for each map, (N, 1, 1) int64."""
         return np.asarray(self._value(ghost, when), np.int64)
 
     def _value(self, ghost: str, when: Number | None) -> NDArray[Any]:

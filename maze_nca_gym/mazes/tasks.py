@@ -168,7 +168,7 @@ class Task:
 
     @property
     def n_tiles(self) -> int:
-        """T, the number of kinds of tile: the channels of the one-hot maze."""
+        """T, the number of kinds of tile, each a channel of the one-hot maze."""
         return len(self.kinds)
 
     @property
@@ -538,7 +538,7 @@ TASKS = OrderedRegistry("task", {task.name: task for task in (SHORTEST_PATH, DIA
 
 
 def find_task(task: str | Task, order: str | None = None) -> Task:
-    """Return the task of that name, or a task itself, in another order of directions if one is given.
+    """Return a task that is given by name or as itself, in another order of directions if one is given.
 
     Raises:
         ValueError: unknown name, or no order of that task.

@@ -125,7 +125,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
-    """Return a number of things as Python's integer.
+    """Check a number of things, and return it as Python's integer.
 
     Raises:
         ValueError: no integer, or fewer than `least`.
