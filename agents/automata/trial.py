@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.small import mazes_to_try
-from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.tasks import Task
 
 from ..policies.guarantees import StepBound
 from .automaton import Automaton, MapView, Signals
@@ -28,13 +28,13 @@ class Trial:
     """The result of running an automaton on small mazes.
 
     Attributes:
-        task: the name of the task.
+        task: the task.
         n_mazes: the number of mazes, up to the first wrong one.
         wrong: the first (H, W) maze on which it does not show an answer within its bound; None if there was none.
         shown: (H, W) or (K, H, W) bool, what it shows on that maze.
     """
 
-    task: str
+    task: Task
     n_mazes: int
     wrong: Tiles | None = None
     shown: NDArray[np.bool_] | None = None
@@ -42,23 +42,25 @@ class Trial:
     @property
     def words(self) -> str:
         """What came of it, in words."""
+        what = f"the task {self.task.name}"
         if not self.n_mazes:
-            return f"no answer of the task {self.task} was tried: none is due within {MOST_ITERATIONS:,} iterations"
+            return f"no answer of {what} was tried: none is due within {MOST_ITERATIONS:,} iterations"
         n_right = self.n_mazes - (self.wrong is not None)
-        return f"the answer of the task {self.task} on {n_right:,} of {self.n_mazes:,} small mazes"
+        return f"the answer of {what} on {n_right:,} of {self.n_mazes:,} small mazes"
 
     @property
     def drawing(self) -> str:
         """The wrong maze with what is shown there, as text; empty if there is none."""
         if self.wrong is None or self.shown is None:
             return ""
-        return find_task(self.task).to_text(self.wrong, self.shown)
+        return self.task.to_text(self.wrong, self.shown)
 
 
 def tried(automaton: Automaton) -> list[Trial]:
     """Run an automaton on small and some larger solvable mazes of each task for which it states a bound."""
-    bounds = {automaton.task: automaton.bound, **automaton.also}
-    return [_tried(automaton, find_task(name), bound) for name, bound in bounds.items() if bound is not None]
+    bounds = automaton.bound, *automaton.also.values()
+    pairs = zip(automaton.problems, bounds, strict=True)
+    return [_tried(automaton, task, bound) for task, bound in pairs if bound is not None]
 
 
 def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
@@ -89,9 +91,9 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
                 raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
             if len(wrong):
                 i = wrong[0]
-                return Trial(task.name, n_mazes + int(i) + 1, tiles[i], shown[i])
+                return Trial(task, n_mazes + int(i) + 1, tiles[i], shown[i])
         n_mazes += len(tiles) if left >= 0 else 0
-    return Trial(task.name, n_mazes)
+    return Trial(task, n_mazes)
 
 
 def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
