@@ -71,14 +71,14 @@ def following(word: list[Truth], earlier: int) -> tuple[Truth, Truth]:
 
 @dataclass(frozen=True)
 class AnyState:
-    """The automaton for mazes of fewer than 2**m free tiles, m being `n_bits`."""
+    """The automaton for mazes of fewer than 2**m free tiles, where m is `n_bits`."""
 
     n_bits: int = 10
     order: str = USUAL_ORDER
 
     @cached_property
     def signals(self) -> Any:
-        """The signals of a tile; the module's text says what each means."""
+        """The signals of a tile; the module's docstring says what each means."""
         each = [f"{name}_{tap}" for name in ("NEAR", "ENTER", "HEARD") for tap in DIRECTIONS]
         bits = [f"BIT_{j}" for j in range(1, self.n_bits)]
         checks = ["FEW_V", "FEW_H", "ORPHAN", "UNHEARD", "OVERHEARD"]
@@ -91,16 +91,17 @@ class AnyState:
 
     @property
     def bits(self) -> list[Any]:
-        """The signals of the bits that were emitted, the last one first."""
+        """The signals that hold the last bits a tile has emitted, the latest first."""
         return [self.signals[f"BIT_{j}"] for j in range(1, self.n_bits)]
 
     @property
     def checks(self) -> tuple[Any, ...]:
-        """The signals of the checks."""
+        """The signals of the checks, each on where its check fails."""
         return tuple(self.signals)[-7:-2]
 
     def emits(self, see: TileView, tap: str = "C") -> Bits:
-        """Return whether a tile emits a 1: the target what is due, any other what it heard."""
+        """Return whether a tile emits a 1, `Bits` of the view's shape: the target emits the next bit of the sequence,
+        any other tile the bit that it heard."""
         due = any_on(see, (self.signals.ONE_A, self.signals.ONE_B), tap)
         return any_on(see, self.of("HEARD").values(), tap) | (see.tile(Tile.TARGET, tap) & due)
 
@@ -157,7 +158,7 @@ class AnyState:
 
     @property
     def theorem(self) -> Theorem:
-        """What every signal is after t iterations from a fresh start, and the claims about any state."""
+        """The value of every signal after t iterations from a fresh start, and the claims about any state."""
         paths, earlier = canonical_path(self.order), EARLIER[self.n_bits]
 
         def said(picture: Picture, at: Place, n: Number) -> Truth:
@@ -293,7 +294,7 @@ def any_state_automaton(n_bits: int = 10, order: str = USUAL_ORDER) -> Automaton
     """Return the automaton for mazes of fewer than 2**n_bits free tiles.
 
     Raises:
-        ValueError: no sequence of so many bits is listed here; or no order.
+        ValueError: no sequence for that number of bits is listed here, or `order` is no order of directions.
     """
     if n_bits not in EARLIER:
         raise ValueError(f"n_bits must be one of {', '.join(map(str, EARLIER))}, got {n_bits!r}")

@@ -41,7 +41,7 @@ from .theorem import Claim, Steps, Theorem
 
 
 class AsynchronousSignal(IntEnum):
-    """Signals of a tile; the module's text says what each means."""
+    """Signals of a tile; the module's docstring says what each means."""
 
     PATH, NOT_AT_0, AT_1, AT_2, AT_3 = range(5)
     FLOOD_0, FLOOD_1, FLOOD_2, FLOOD_3 = range(5, 9)

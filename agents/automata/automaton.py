@@ -38,12 +38,12 @@ UNSETTLED = 64
 
 
 class NeverAtRest(ValueError):
-    """An automaton that should settle does not."""
+    """Raised when an automaton that should settle does not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Automaton:
-    """An automaton: a rule for each signal, and what is known about the states that follow.
+    """A boolean automaton: a rule for each signal, and what its author states about the states that the rules produce.
 
     All signals are off in the first state.
 
@@ -67,17 +67,17 @@ class Automaton:
             By default all signals that are not the same everywhere are one group.
         invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
             reads the tile itself, PATH included.
-        theorem: a `Theorem`, which says what each signal is; or the ghosts in which `proof.prove` shall find that out.
-            None takes the ghosts of the task's specification, or, if it has none, ghosts of the library.
+        theorem: a `Theorem`, which says what each signal is; or the ghosts in terms of which `proof.prove` guesses
+            that. None takes the ghosts of the task's specification, or, if it has none, ghosts of the library.
         heals: whether it restarts when the maze changes.
         any_state: whether networks must follow it from every state, not only from the first; then nothing is invariant.
         settles: whether on every maze its state stops changing, or ends up alternating between two. If not, it runs for
             `UNSETTLED` iterations; its answers may still settle, within its bound.
         in_order: order of directions -> the automaton in that order; None if it has one order only.
-        learning: options of `compiling.config.HintConfig` with which networks learn it, as far as they differ from the
-            defaults.
-        slows: a faster automaton, all of whose signals this one has: it holds after `pace` times t iterations what that
-            one holds after t. `compiling.helpers` makes such automata, and `prove` checks them.
+        learning: options of `compiling.config.HintConfig` with which networks learn it; options that are left out have
+            their defaults.
+        slows: a faster automaton, all of whose signals this one has: after `pace` times t iterations, its signals are
+            those of the faster one after t. `compiling.helpers` makes such automata, and `prove` checks them.
         pace: the number of its iterations for one of the faster automaton.
         helpers: the signals that the faster automaton lacks, each with its rule in words.
 
@@ -210,7 +210,7 @@ class Automaton:
         """Return this automaton in another order of directions.
 
         Raises:
-            ValueError: no order, or it has one order only.
+            ValueError: `order` is no order of directions, or the automaton has one order only.
         """
         order_code(order)
         if order == split_order(self.name)[1]:
@@ -282,11 +282,11 @@ class Automaton:
         return Tape(expression_of(self.rules[signal]) for signal in self.signals)
 
     def view(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> MapView:
-        """Return a view of (N, H, W) tiles with signals, by default those of the first state, all off; on the places
-        of a graph if one is given.
+        """Return a view of (N, H, W) uint8 tiles and (N, S, H, W) signals, by default all off; with `graph`, tiles are
+        its places.
 
         Raises:
-            ValueError: on a graph, rules that may read tiles at corners.
+            ValueError: with a graph, the rules may read tiles at corners.
         """
         if graph is not None and self.neighbourhood != 5:
             raise ValueError(f"{self.name} reads tiles at corners, which no door of a graph leads to")
@@ -295,11 +295,12 @@ class Automaton:
         return MapView({kind: tiles == kind for kind in self.kinds}, signals, graph)
 
     def step(self, tiles: Tiles, signals: Signals, graph: Graph | None = None) -> Signals:
-        """Return the signals after one iteration on (N, H, W) tiles, of a graph if one is given."""
+        """Return the (N, S, H, W) signals after one iteration on (N, H, W) tiles, the places of a graph if one is
+        given."""
         return self.advance(self.view(tiles, signals, graph))
 
     def advance(self, view: MapView) -> Signals:
-        """Return the signals that follow those of a view."""
+        """Return the signals of the next iteration, (N, S, H, W) like those of the view."""
         after = self.tape(view)
         for signal in self.pooled:
             # bitwise, since each bit of an integer may belong to another map
@@ -308,7 +309,7 @@ class Automaton:
         return np.stack(after, axis=1)
 
     def trace(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> Iterator[Signals]:
-        """Yield all states on (N, H, W) tiles, from the first until they repeat.
+        """Yield the states of all iterations, (N, S, H, W) each, from the first until they repeat.
 
         They repeat once a state equals that of one or two iterations before. If it need not settle, `UNSETTLED` states
         follow the first.
@@ -316,7 +317,7 @@ class Automaton:
         Args:
             tiles: (N, H, W) uint8 mazes.
             signals: the first state; by default every signal is off.
-            graph: the places whose kinds the tiles are, if these are no mazes.
+            graph: the graph whose places the tiles are; None for mazes.
 
         Raises:
             NeverAtRest: it should settle, and has not after many iterations; the message names what still changes.
@@ -342,7 +343,7 @@ class Automaton:
 
 
 class MapView:
-    """The surroundings of every tile of some maps.
+    """What rules can read around every tile of (N, H, W) maps.
 
     Args:
         kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
@@ -367,7 +368,7 @@ class MapView:
         return self._shifted(self._framed[:, signal], tap)
 
     def tile(self, kind: int, tap: str = "C") -> Bits:
-        """Return whether that tile is of a kind, (N, H, W) `Bits`."""
+        """Return whether the tile at a tap is of a kind, (N, H, W) `Bits`."""
         return self._shifted(self._kinds[kind], tap)
 
     def _shifted(self, framed: Bits, tap: str) -> Bits:
@@ -379,7 +380,7 @@ class MapView:
 
 
 def scaled(bound: StepBound, factor: Fraction) -> StepBound:
-    """Return a bound times a factor."""
+    """Return a bound with all its terms multiplied by a factor."""
     return StepBound(**{name: float(Fraction(value) * factor) for name, value in asdict(bound).items()})
 
 

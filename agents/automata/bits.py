@@ -30,7 +30,8 @@ LEFT, RIGHT = np.uint64(EDGES[1][1]), np.uint64(EDGES[1][-1])
 
 @jit
 def rows_at(state, block, plane, down, width):
-    """Return a plane of a block, shifted so that each tile reads the tile `down` rows below it."""
+    """Return a block's word of one kind or signal, uint64, shifted so that each tile reads the tile `down` rows below
+    it."""
     word = state[block, plane]
     if down < 0:
         return (word << EIGHT) | (state[block - width, plane] >> ROWS)
@@ -41,22 +42,25 @@ def rows_at(state, block, plane, down, width):
 
 @jit
 def advance(state, listed, due, changed, after, counts, touched, steps, taps, edges, results, n_answers, n_iterations):
-    """Iterate an automaton; an iteration computes the blocks that read a tile which has just changed.
+    """Iterate an automaton in place; each iteration computes only the blocks that read a tile which has just changed.
 
     Args:
         state: (n, kinds + S) uint64, the kinds and the signals of every block, row by row.
-        listed: (n,) bool, whether a block is due, and the blocks never to compute, a frame.
+        listed: (n,) bool, whether a block is due already; the outermost blocks are always marked, so that they are
+            never computed.
         due: (n,) int32, the blocks to compute, as many as `counts` says.
-        changed, after: (n,) int32 and (n, S) uint64, room for what an iteration changes.
-        counts: (5,) int64: how many blocks are due; the iterations so far, the last in which an answer changed, and in
-            which anything did, in all rows but the outer two; and how many blocks were computed.
+        changed, after: (n,) int32 and (n, S) uint64, scratch arrays: the blocks that an iteration changes, and their
+            new signals.
+        counts: (5,) int64: the number of blocks that are due; the iterations so far; the last in which an answer
+            changed, and the last in which any signal did, both without the two outer rows on each side; and the number
+            of blocks computed.
         touched: (rows,) bool, the rows of blocks in which something has changed.
         steps: (K, 3) int64, the rules: an operation, and the steps that it joins, or the plane and tap that it reads.
-        taps, edges: (taps, 2) int64 and (taps,) uint64, where a tile reads, and which tiles of a block are read by the
-            block that is as far in the other direction.
+        taps, edges: (taps, 2) int64 and (taps,) uint64, the offset of each tap in rows and columns, and the tiles of a
+            block that the block on the opposite side reads through it.
         results: (S,) int64, the step that is the next value of each signal.
-        n_answers: how many signals are answers.
-        n_iterations: how many iterations at most; it ends sooner when nothing is due.
+        n_answers: the number of signals that are answers.
+        n_iterations: the largest number of iterations; it ends sooner when no block is due.
     """
     n_signals, n_rows = len(results), len(touched)
     n_kinds, width = state.shape[1] - n_signals, len(state) // n_rows
@@ -128,19 +132,20 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
 
 
 class Strip:
-    """Some rows of blocks of a maze, with two above and two below that belong to others, and the automaton on them.
+    """An automaton on some rows of blocks of a maze, with copies of the two rows above and below, which other strips
+    own.
 
-    The outer rows stay as they were given, and those next to its own are computed too. So what is out of date comes a
-    row of tiles nearer in each iteration, and its own rows are right for `SIDE` iterations.
+    The outermost rows stay as they were given; those next to the strip's own are computed too. Out-of-date values
+    spread inwards by one row of tiles an iteration, so the strip's own rows are right for `SIDE` iterations.
 
     Args:
         automaton: an automaton without a pooled signal, whose rules are made of `&`, `|`, `^` and `~`.
         tiles: (H, W) uint8, the whole maze; its other rows are not read.
-        first, last: the strip's rows of blocks, without the last.
+        first, last: the strip owns the rows of blocks from `first` to `last` - 1.
 
     Attributes:
-        signals: (rows + 4, columns, S) uint64, its blocks, and those that belong to others first and last.
-        counts: what `advance` counts.
+        signals: (rows + 4, columns, S) uint64, its blocks, between the two copied rows above and the two below.
+        counts: the counts of `advance`.
     """
 
     def __init__(self, automaton: Automaton, tiles: Tiles, first: int, last: int) -> None:
@@ -175,20 +180,21 @@ class Strip:
         self.wake(1, rows - 1)
 
     def wake(self, first: int, last: int) -> None:
-        """Let all blocks of some rows, without the last, be computed next; those that are right stay as they are."""
+        """Mark all blocks of rows `first` to `last` - 1 as due; blocks whose values are right do not change."""
         rows, columns = np.nonzero(~self._listed[first:last])
         n_due = self.counts[0]
         self._due[n_due : n_due + len(rows)] = (first + rows) * self._listed.shape[1] + columns
         self._listed[first:last], self.counts[0] = True, n_due + len(rows)
 
     def replace(self, above: bool, signals: NDArray[np.uint64]) -> None:
-        """Give it the two rows that belong to others above or below, (2, columns, S) uint64."""
+        """Replace the two copied rows above, or those below, by (2, columns, S) uint64 signals."""
         rows, last = (slice(0, 2), 3) if above else (slice(-2, None), len(self.signals) - 1)
         self.signals[rows] = signals
         self.wake(last - 2, last)
 
     def advance(self, n_iterations: int) -> list[bool]:
-        """Iterate so often; return whether anything changed in the row above, the first two, the last two and below."""
+        """Iterate; return whether anything changed in the row above, in the first two rows, in the last two, and in the
+        row below."""
         planes, end = self._state.reshape(-1, self._state.shape[-1]), self.counts[1] + n_iterations
         rules = self._steps, self._taps, self._edges, self._results, self._n_answers, n_iterations
         self._touched[:] = False

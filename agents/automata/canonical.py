@@ -30,7 +30,7 @@ from .rules import Bits, Rule, TileView, any_on, several_on
 
 @dataclass(frozen=True)
 class CanonicalPath:
-    """The rule on the signals of some automaton.
+    """The rules that flood a maze and draw its canonical path, on the signals of some automaton.
 
     Attributes:
         signals: the automaton's signals, with FLOOD, and NEAR_U, ENTER_U and so on for all directions. The NEAR of the
@@ -39,7 +39,7 @@ class CanonicalPath:
         end: (view, tap) -> where it ends, and the flood starts.
         wiped_by: a signal that switches all of these off, except the start of the flood.
         walls: the kinds of tile that the path cannot enter.
-        passes: (view, tap) -> where the flood spreads to the neighbours; None where it has come, at once.
+        passes: (view, tap) -> where the flood spreads to the neighbours; None to spread as soon as it has come.
         prefix: what the names of its signals begin with, so that an automaton can have several paths.
         order: the order of directions, see `maze_nca_gym.mazes.orders`.
         floods: the names of the flood's signals without the prefix. Of several, one is on where the flood has come,
@@ -58,13 +58,13 @@ class CanonicalPath:
 
     @property
     def near(self) -> tuple[IntEnum, ...]:
-        """The signals of nearer neighbours, in the order of directions."""
+        """The signals that say which neighbours are nearer to the end, in the order of directions."""
         names = (f"{self.prefix}NEAR_{towards}" for towards in self.order)
         return tuple(self.signals[name] for name in names if name in self.signals.__members__)
 
     @property
     def enter(self) -> tuple[IntEnum, ...]:
-        """The signals of moves by which the path comes in, in the order of directions."""
+        """The signals of the moves by which the path enters a tile, in the order of directions."""
         return tuple(self.signals[f"{self.prefix}ENTER_{towards}"] for towards in self.order)
 
     @property
@@ -105,7 +105,8 @@ class CanonicalPath:
         }
 
     def invariant(self, see: TileView) -> Bits:
-        """Return what holds at a tile, `Bits`, because there is one path and distances fall along it.
+        """Return whether the path's invariant holds at a tile, `Bits` of the view's shape: there is one path, and
+        distances fall along it.
 
         The path enters from one side at most, after the flood, and never from a nearer tile. It never returns to its
         start. No neighbour is nearer to the end than the end itself, except in the remains of another flood, just

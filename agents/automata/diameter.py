@@ -47,7 +47,7 @@ from .rules import Bits, Rule, TileView, around, several_on
 
 
 class RaceSignal(IntEnum):
-    """Signals of a tile; the module's text says what each means."""
+    """Signals of a tile; the module's docstring says what each means."""
 
     PATH, A_NEW, A_MID, A_WET, B_NEW, B_MID, B_WET, FAR_NEXT, FAR = range(9)
     FLOOD, NEAR_U, NEAR_L, NEAR_D, NEAR_R, ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(9, 18)
@@ -138,7 +138,8 @@ RULES: dict[IntEnum, Rule] = {
 
 
 def one_walker(see: TileView) -> Bits:
-    """Return what holds at every tile, `Bits`, because there is one walker, which launches where it waits."""
+    """Return whether the invariant holds at a tile, `Bits` of the view's shape: there is one walker, which launches
+    waves where it waits."""
     return ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
 

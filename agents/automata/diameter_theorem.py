@@ -65,7 +65,7 @@ class _Flood:
 
 
 def invariant_theorem(path: CanonicalPath) -> Theorem:
-    """Return the theorem that the automaton of the diameter with this path has a true invariant."""
+    """Return the theorem that the invariant of the diameter's automaton is true, for these signals of its path."""
     flood = canonical_path(path.order)
 
     def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:

@@ -66,8 +66,8 @@ NEARLY = 0.9
 
 
 class Atom(NamedTuple):
-    """Something that can be said of a tile after t iterations: in words, how far-fetched it is, (picture, at, t) -> its
-    truth, and whether it is the same at all tiles."""
+    """A statement about a tile after t iterations: in words, how far-fetched it is, (picture, at, t) -> its truth, and
+    whether it is the same at all tiles."""
 
     words: str
     cost: int
@@ -76,11 +76,12 @@ class Atom(NamedTuple):
 
 
 def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
-    """Yield the ghosts that an automaton may be about, and what a proof in terms of them is worth if that is little.
+    """Yield the ghosts that may describe an automaton's signals, each with a note if a proof in terms of them says
+    little.
 
-    None; distances from the kinds of tile that it reads, by the directions in which it reads signals, through what it
-    does not negate; rounds of peeling; and when its own rules switch signals on, of those that none negates.
-    """
+    In turn: no ghosts; distances from the kinds of tile that the rules read, in the directions in which they read
+    signals, through tiles that they do not negate; rounds of peeling; and the iterations in which its own rules switch
+    on the signals that no rule negates."""
     rules = {signal: expression_of(rule) for signal, rule in automaton.rules.items()}
     read = {each for rule in rules.values() for each in rule.polarity}
     taps = tuple(tap for tap in automaton.taps if tap != "C" and any(leaf.tap == tap for leaf, _ in read))
@@ -127,7 +128,8 @@ def _by_name(rule: Expression, see: Any) -> Truth:
 
 
 def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
-    """Yield mazes in which tiles are of given kinds, -1 beyond the edge: others that have been changed.
+    """Yield (1, H, W) mazes in which tiles near some place have the given kinds, -1 beyond the edge, made by changing
+    other mazes.
 
     A kind that every maze has once, such as the source, is there once.
     """
@@ -151,10 +153,10 @@ def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles],
 
 
 def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
-    """Return the facts that a guess may state of a tile, none of them about time, then their contraries in that order.
+    """Return the facts that a guess may state about a tile, none of them about time, and then their negations in the
+    same order.
 
-    Ghosts are compared with the values that they have in (N, H, W) mazes.
-    """
+    Each ghost is compared with the values that it has in (N, H, W) mazes."""
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles) for tiles in mazes]
     leaves = [leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves]
@@ -232,8 +234,8 @@ def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture,
 
 
 class Run(NamedTuple):
-    """An automaton on (N, H, W) mazes: its (T, N, S, H, W) signals, the truth of (A, T, N, H, W) atoms, and the
-    ghosts."""
+    """A run of an automaton on (N, H, W) mazes: its signals, (T, N, S, H, W) bool, the truth of atoms, (A, T, N, H, W)
+    bool, and the ghosts."""
 
     tiles: Tiles
     signals: NDArray[np.bool_]
@@ -251,7 +253,7 @@ class Run(NamedTuple):
 
 
 def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: Tiles) -> Run:
-    """Run an automaton on (N, H, W) mazes until it repeats its states."""
+    """Return the run of an automaton on (N, H, W) uint8 mazes, until its states repeat."""
     ghosts, signals = theorem.ghosts(tiles), np.stack([*automaton.trace(tiles)])
     run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles, ghosts), ghosts)
     facts = run.truths(atoms[: len(atoms) // 2])  # behind them are their contraries
@@ -259,11 +261,10 @@ def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: 
 
 
 def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Sequence[Atom]) -> Theorem:
-    """Return a theorem with guessed signals, guessed so that it holds in every given run.
+    """Return a theorem whose statements about signals are guessed, so that they hold in every given run.
 
-    Nothing is said of a signal for which no atoms tell apart where it is on and where it is off; `unsaid` has two such
-    tiles. An answer is not guessed.
-    """
+    Where no atoms tell apart two tiles at which a signal differs, the theorem does not mention that signal, and
+    `unsaid` names the two tiles. An answer is not guessed."""
     shown = automaton.answers[: len(theorem.answers)]
     # a column for each tile of each run at each time, numbered in the order of what is true of it
     facts = np.concatenate([run.atoms.reshape(len(atoms), -1) for run in runs], axis=1)

@@ -48,7 +48,7 @@ from .theorem import Claim, State, Steps, Theorem
 
 
 class HealingSignal(IntEnum):
-    """Signals of a tile; the module's text says what each means."""
+    """Signals of a tile; the module's docstring says what each means."""
 
     PATH, FLOOD, NEAR_U, NEAR_L, NEAR_D, NEAR_R, ROOT = range(7)
     ENTER_U, ENTER_L, ENTER_D, ENTER_R, ON = range(7, 12)
@@ -212,14 +212,15 @@ def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
 
 
 def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: IntEnum, path: IntEnum) -> Iterator[Claim]:
-    """Yield why the path becomes right from any, where the flood is right after t iterations, and stays so.
+    """Yield the claims that the path becomes right from any state, and stays right, where the flood is right after t
+    iterations.
 
     Args:
-        steps: what the claims are made of.
-        held: the state, in which `enter` and `on` may be anything.
-        enter: the signals of moves by which the path comes in, by direction.
-        on: the signal of tiles on the path.
-        path: the answer, which shows that.
+        steps: the states and theorems from which the claims are made.
+        held: the state before, in which `enter` and `on` may have any values.
+        enter: the signals of the moves by which the path enters a tile, by direction.
+        on: the signal that is on at tiles of the path.
+        path: the answer's signal, which shows the path.
     """
     maze, t = steps.picture, steps.t
     since, farthest, length = maze.of_map("since"), maze.of_map("farthest"), maze.of_map(LENGTH)

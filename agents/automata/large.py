@@ -36,14 +36,14 @@ FORMAT = "maze_nca_gym.bits.1"
 
 
 class SolvedLarge(NamedTuple):
-    """What `solve_large` found.
+    """The result of `solve_large`.
 
     Attributes:
         answers: a file for each of the task's answers, (H, ceil(W / 8)) uint8, eight tiles in a byte from its lowest
             bit on: `np.unpackbits(np.load(file), axis=1, count=W, bitorder="little")`.
         drawn: the iteration in which an answer last changed.
         still: the iteration in which anything last changed.
-        computed: how many blocks of 8 x 8 tiles this call computed, over all iterations and processes.
+        computed: the number of blocks of 8 x 8 tiles that this call computed, over all iterations and processes.
     """
 
     answers: tuple[Path, ...]
@@ -53,16 +53,16 @@ class SolvedLarge(NamedTuple):
 
 
 class Alone:
-    """A single process."""
+    """A single process, with the methods of `Gloo`."""
 
     rank, size = 0, 1
 
     def gather(self, numbers: Iterable[int]) -> NDArray[np.int64]:
-        """Return the numbers of all processes, a row for each, (size, n) int64."""
+        """Return the (n,) int64 numbers of every process, (size, n): one row for each."""
         return np.array([list(numbers)], np.int64)
 
     def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:
-        """Send arrays to processes, and receive others from them in place; all are contiguous."""
+        """Send arrays to other processes by rank, and fill arrays with what they send; all arrays are contiguous."""
 
 
 class Gloo(Alone):
@@ -92,7 +92,7 @@ class Gloo(Alone):
             each.wait()
 
     def end(self) -> None:
-        """Leave the others."""
+        """Leave the group of processes."""
         self._link.destroy_process_group()
 
 
@@ -163,7 +163,8 @@ def solve_large(
 def run_in_bits(
     automaton: Automaton, tiles: Tiles, folder: Path, processes: Alone, steps: int | None, save_every: float
 ) -> SolvedLarge:
-    """Do the work of `solve_large` in one of its processes, whose rows of blocks follow those of the one before."""
+    """Do the work of `solve_large` in one of its processes; each has consecutive rows of blocks, in the order of
+    ranks."""
     from .bits import SIDE, Strip, unpacked
 
     # this process's rows of the maze, in the first state or that of a checkpoint

@@ -52,25 +52,26 @@ NOTHING = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda pi
 
 
 def is_argued(automaton: Automaton) -> bool:
-    """Return whether an automaton is one of the package's own, as it ships, of which something is argued and tested."""
+    """Return whether an automaton is an unchanged one of this package, for which more is argued and tested than
+    proven."""
     shipped = AUTOMATA.ships(automaton.name) and AUTOMATA[automaton.name] is automaton
     return shipped and split_order(automaton.name)[0] in ARGUED
 
 
 @dataclass(frozen=True, repr=False)
 class Proof:
-    """What came of trying to prove an automaton.
+    """The result of `prove`.
 
     Attributes:
         automaton: the automaton.
-        theorem: what is proven, if all lemmas hold.
-        lemmas: each with its result, in the order of trying.
-        trials: what came of running it on small mazes, for each task of which it states a bound.
+        theorem: the theorem that is proven if all lemmas hold.
+        lemmas: the lemmas with their results, in the order in which they were tried.
+        trials: the results of running it on small mazes, one for each task for which it states a bound.
         specified: whether the answers of the theorem are those of the task's specification.
-        on: of which worlds it is, one of `prover.WORLDS`.
-        worth: in terms of what it describes signals, if that is worth little; or why nothing was asked, as it never
-            comes to rest although it says that it `settles`.
-        suffices: a bound with which the automaton is proven right, where its own, or none, is not enough for that.
+        on: the worlds for which it is proven, one of `prover.WORLDS`.
+        worth: a note on the ghosts that describe signals, if they say little; or why nothing was tried: it never comes
+            to rest although its author states that it `settles`.
+        suffices: a bound with which the automaton is proven right, where its own bound is too small or missing.
     """
 
     automaton: Automaton
@@ -84,12 +85,12 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether all lemmas were proven, and no maze refutes it."""
+        """Whether all lemmas are proven, and no maze refutes the automaton."""
         return bool(self.lemmas) and all(lemma.holds for lemma in self.lemmas) and not self.counterexample
 
     @property
     def verdict(self) -> Verdict | None:
-        """What is proven of the rules: "right", "described" or "refuted"; None if none of these."""
+        """The verdict on the rules: "right", "described" or "refuted"; None if none of these is proven."""
         if self.counterexample:
             return "refuted"
         of_rules = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "signal", "everywhere", "answer")]
@@ -113,7 +114,7 @@ class Proof:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """The axioms that the automaton's author states, which nothing proves."""
+        """The names of axioms that the automaton's author states and nothing proves."""
         return tuple(name.removeprefix(STATED) for name in self.axioms if name.startswith(STATED))
 
     @property
@@ -128,7 +129,7 @@ class Proof:
 
     @property
     def words(self) -> str:
-        """What is proven, in a sentence that begins with the verdict."""
+        """A sentence that says what is proven, and begins with the verdict."""
         n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
         n_held = sum(bool(lemma.holds) for lemma in self.lemmas)
         bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
@@ -241,8 +242,8 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
         The proof. `verdict` says what is proven; where that is nothing, it is the attempt that came nearest.
 
     Raises:
-        ValueError: no automaton; other worlds, or an automaton that reads what graphs do not have; a theorem with more
-            or fewer answers than the automaton; or axioms that are not true of a small maze.
+        ValueError: an unknown automaton; an unknown kind of world, or an automaton that reads something that graphs do
+            not have; a theorem with more or fewer answers than the automaton; or axioms that are false on a small maze.
         ImportError: z3 is not installed.
     """
     from .compiling.config import find_automaton
@@ -434,7 +435,8 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lem
 
 
 def second_opinion(folder: str | Path) -> dict[str, str]:
-    """Ask the solver cvc5 every query of an exported proof; return its answers that differ from z3's, by file.
+    """Run the solver cvc5 on every query of an exported proof; return those of its answers that differ from z3's, by
+    file.
 
     Raises:
         ValueError: the folder has no queries.
@@ -463,8 +465,8 @@ def second_opinion(folder: str | Path) -> dict[str, str]:
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
-    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states, which must
-    say what signals are."""
+    """Yield (signal, t) wherever an automaton's state on an (H, W) maze differs from what its theorem states; the
+    theorem must state what signals are."""
     theorem = automaton.theorem
     assert isinstance(theorem, Theorem)
     assert theorem.signals is not None

@@ -57,14 +57,14 @@ class Lemma:
     """A step of a proof.
 
     Attributes:
-        claim: what it states.
-        about: what it is about.
+        claim: the claim in words.
+        about: its subject: a signal, the answer, the invariant, or a further claim.
         holds: whether it was proven; None if the solver gave up.
         seconds: the solver's time.
-        axioms: names of the axioms that its proof uses, of those that were at hand; empty if it was not proven.
+        axioms: names of the axioms that its proof uses; empty if it was not proven.
         counterexample: a picture on which it is false, as text; empty if none was found.
         kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
-        asked: what writes each of the `queries`.
+        asked: the functions that write the `queries`, by name.
     """
 
     claim: str
@@ -78,8 +78,8 @@ class Lemma:
 
     @property
     def queries(self) -> dict[str, str]:
-        """What the solver was asked, in SMT-LIB with its answers as `:status`: whether what is supposed occurs (sat),
-        and whether the contrary of the claim does (unsat). Axioms are `:named`."""
+        """The queries to the solver in SMT-LIB, with its answers as `:status`: that the premises can occur (sat), and
+        that the negation of the claim cannot (unsat). Axioms are `:named`."""
         return {what: written() for what, written in self.asked.items()}
 
 
@@ -138,14 +138,14 @@ class _See:
 
 
 class Prover:
-    """The lemmas about an automaton in terms of a theorem, which are the `theorem.Steps` of further claims too.
+    """Asks z3 for the lemmas that prove an automaton's theorem; it is also the `theorem.Steps` of further claims.
 
     On graphs nothing commutes: the tile above the left neighbour need not be that to the left of the upper one. Places
     are walks then, two of which may lead to the same tile, through a loop or two doors: no axiom says that they do not.
 
     Raises:
-        ValueError: other worlds than `WORLDS`; or on graphs, an automaton that reads tiles at corners, or with signals
-            that are the same everywhere because neighbours agree: a graph need not be connected.
+        ValueError: worlds that are not in `WORLDS`; or on graphs, an automaton that reads tiles at corners, or with
+            signals that are the same everywhere because neighbours agree: a graph need not be connected.
         ImportError: z3 is not installed, or another one is loaded in this process.
     """
 
@@ -219,7 +219,8 @@ class Prover:
         return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in used})
 
     def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
-        """Return what the theorem says, see `Steps`; of other signals, anything, and each time something else."""
+        """Return the values that the theorem states, see `Steps`; signals that it does not mention get new unknown
+        values in each call."""
         said = self._said(picture, at, t)
         self._n_unsaid += 1
         return said if len(said) == len(self._automaton.signals) else {**self.state(f"{self._n_unsaid}")(at), **said}
@@ -307,9 +308,9 @@ class Prover:
             yield self._lemma("claim", words, z3.And(*then), inside, *given)
 
     def slowed(self, original: Automaton, pace: int) -> Iterator[Lemma]:
-        """Yield the lemmas of which it follows that, after t iterations, tiles hold what they hold after t / pace ones
-        of another automaton, rounded down: that they hold nothing for a while, and what the other's rules say of what
-        they held so many iterations before, whatever that was."""
+        """Yield the lemmas from which it follows that tiles hold after t iterations what they hold after t / pace
+        iterations, rounded down, of another automaton. They say that tiles hold nothing at first, and later what the
+        other's rules give for what they held `pace` iterations before, whatever that was."""
         z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
         before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
         see = _See(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
@@ -420,7 +421,7 @@ class Prover:
 
 @contextmanager
 def fresh_context() -> Iterator[None]:
-    """Run a block with a z3 that has forgotten all earlier proofs, so that its models do not depend on them."""
+    """Run a block with a new z3 context, so that its models do not depend on earlier proofs."""
     z3 = sys.modules.get("z3")
     if z3 is None:  # it has been asked nothing yet
         yield

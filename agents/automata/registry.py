@@ -31,7 +31,7 @@ def register_automaton(automaton: Automaton) -> Automaton:
 
 
 def automata_of(task: str) -> list[Automaton]:
-    """Return all known automata of a task, in the order of directions of that task."""
+    """Return all registered automata of a task, in the task's order of directions."""
     question, order = split_order(task)
     known = AUTOMATA.values()
     other = [each for each in known if question in each.tasks and each.in_order is not None] if question != task else []

@@ -24,7 +24,7 @@ Bits: TypeAlias = NDArray[Any]
 
 
 class TileView(Protocol):
-    """The surroundings of the tiles to which a rule applies, in arrays of one shape; signals are off beyond the map's
+    """What a rule reads around the tiles to which it applies, in arrays of one shape; signals are off beyond the map's
     edge."""
 
     def __call__(self, signal: Any, tap: str = "C") -> Bits:
@@ -32,14 +32,15 @@ class TileView(Protocol):
         `DIRECTIONS`."""
 
     def tile(self, kind: int, tap: str = "C") -> Bits:
-        """Return whether that tile is of a kind: its number among the kinds of the task, such as `Tile.WALL`."""
+        """Return whether the tile at a tap is of a kind: its number among the kinds of the task, such as
+        `Tile.WALL`."""
 
 
 class TileKind(int):
-    """The number of a kind of tile, where it must be told from a signal, which is a number too.
+    """The number of a kind of tile, as a type that differs from the number of a signal.
 
     Attributes:
-        name: what the rule calls it, such as "SOURCE"; empty if it gives the number alone.
+        name: its name in the rule, such as "SOURCE"; empty if the rule has the number alone.
     """
 
     name: str = ""
@@ -92,7 +93,7 @@ class Count:
     Attributes:
         name: what the names of its signals begin with.
         most: the largest number.
-        binary: whether it is held in digits, of which fewer are needed, and which no least fixed point has.
+        binary: whether signals hold binary digits, of which fewer are needed; least fixed points cannot use them.
 
     Raises:
         ValueError: a largest number below 1.
@@ -129,7 +130,7 @@ class Count:
         """Return the rule of each of its signals, by name.
 
         Args:
-            rule: (see, n) -> whether the next number is at least n, for n from 1 to the largest.
+            rule: (see, n) -> whether the next number is at least n, for n from 1 to the largest, as `Bits`.
         """
         return {name: partial(self._says, rule, i) for i, name in enumerate(self.signals)}
 
@@ -187,7 +188,7 @@ class Expression:
 
     @cached_property
     def operands(self) -> tuple[Expression, ...]:
-        """What it joins by its operator, however many, none of which has the same operator."""
+        """The parts that its operator joins, with nested uses of the same operator flattened."""
         found = (part.operands if part.join is self.join else (part,) for part in self.parts)
         return tuple(each for some in found for each in some)
 
@@ -216,8 +217,8 @@ class Expression:
 
     @cached_property
     def polarity(self) -> frozenset[tuple[Expression, bool]]:
-        """The signals and kinds of tile that it reads, with whether as they are (True) or negated; of what is joined
-        by other than `&`, `|` and `~`, both."""
+        """The signals and kinds of tile that it reads, each with True if read plainly and False if negated; both for
+        parts of operators other than `&`, `|` and `~`."""
         if self.seen is not None:
             return frozenset({(self, True)})
         read = {each for part in self.parts for each in part.polarity}
@@ -260,7 +261,8 @@ class Expression:
         """Return its value, `Bits` of the shape of the known values.
 
         Args:
-            known: the values of everything that it reads, or of parts of it; the values of other parts are added.
+            known: the values of all signals and kinds that it reads, or of some of its parts; the values of other parts
+                are added.
         """
         if self not in known:
             assert self.join is not None  # the values of leaves must be known
@@ -269,11 +271,11 @@ class Expression:
 
 
 class Tape:
-    """Several rules as one list of operations, in which what they have in common is read and computed once.
+    """Several rules as one list of operations, in which common parts are read and computed once.
 
     Attributes:
-        steps: the operations: a join and the steps that it joins, or whether a kind of tile is read, and what at which
-            tap.
+        steps: the operations: an operator with the steps that it joins; or a reading, with whether it is of a kind of
+            tile, the signal or kind, and the tap.
         results: the step that is the value of each rule.
         bitwise: whether each bit of an integer may belong to another map.
     """
@@ -330,10 +332,10 @@ def expression_of(rule: Rule, signals: type[IntEnum] | None = None) -> Expressio
 
     Args:
         rule: any rule.
-        signals: if given, they are refused where a kind of tile is read.
+        signals: if given, reading one of them as a kind of tile is an error.
 
     Raises:
-        TypeError: it uses more than `&`, `|`, `^` and `~` on what it sees.
+        TypeError: the rule uses other operators than `&`, `|`, `^` and `~`, or reads a signal as a kind of tile.
     """
     if isinstance(rule, Expression):
         return rule

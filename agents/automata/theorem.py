@@ -34,24 +34,24 @@ class Steps(Protocol):
         """The number of iterations before the step: the unknown of the induction."""
 
     def maze(self, name: str) -> Picture:
-        """Return another maze of the same size, for which the axioms hold too."""
+        """Return another maze of the same size, whose ghosts fulfil the axioms too."""
 
     def state(self, name: str) -> State:
-        """Return any state in which signals that are the same everywhere are so."""
+        """Return an arbitrary state, except that signals that are the same everywhere are so."""
 
     def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
-        """Return the state after an iteration on a maze, by the automaton's rules or by others; of pooled
-        signals, whether the tile switches them on."""
+        """Return the state after an iteration on a maze, by the automaton's rules or by others; a pooled signal is on
+        where the tile itself switches it on."""
 
     def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
-        """Return what the theorem says of a tile's signals after t iterations on a maze."""
+        """Return the values of a tile's signals after t iterations on a maze, by the theorem."""
 
     def invariant(self, picture: Picture, state: State) -> Truth:
         """Return whether the automaton's invariant is true of the tile at the centre."""
 
 
 class Claim(NamedTuple):
-    """A further step of a proof: in words, what is supposed, which must be possible, and what follows."""
+    """A further step of a proof: its words, its premise, which must be possible, and its conclusion."""
 
     words: str
     given: Iterable[Truth]
@@ -59,7 +59,7 @@ class Claim(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """Mazes, of which a theorem may be true alone: in words, and (N, H, W) tiles -> which these are, (N,) bool."""
+    """The mazes for which alone a theorem is true: in words, and as a function from (N, H, W) tiles to (N,) bool."""
 
     words: str
     holds: Callable[[Tiles], NDArray[Any]]
@@ -67,21 +67,21 @@ class Domain(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Theorem(Ghosts):
-    """What an automaton's signals are after t iterations on a maze that does not change, starting with all of them off.
+    """The values of an automaton's signals after t iterations on a maze that does not change, from all signals off.
 
     Ghosts alone are a theorem whose signals are to be guessed (`guessing`).
 
     Attributes:
-        answers: what each of the automaton's answers shows, such as PATH; none if `signals` states that.
-        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there are answers; or
-            none, if the further claims are all there is. None if it is to be guessed.
+        answers: what each of the automaton's answers shows, such as PATH; empty if `signals` states that.
+        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there are answers, or an
+            empty mapping if there are only further claims. None if it is to be guessed.
         shown: what PATH shows after t iterations, in words; if there are answers, what the further claims add to them.
             Nothing checks these words.
         further: (steps) -> further claims, such as what follows once the maze has changed. Each is proven as it stands;
             that together they mean what `shown` says is their author's argument.
-        means: what `signals` says of each signal, in words.
-        unsaid: why it says nothing of others: two tiles that no ghost tells apart, in words.
-        domain: the mazes of which it is true; None for all.
+        means: the meaning of each signal, by `signals`, in words.
+        unsaid: for each signal that it does not mention, the reason in words: two tiles that no ghost tells apart.
+        domain: the mazes for which it is true; None for all.
     """
 
     signals: Callable[[Picture, Place, Number], Mapping[IntEnum, Truth]] | None = None

@@ -31,7 +31,7 @@ class Trial:
         task: the task.
         n_mazes: the number of mazes, up to the first wrong one.
         wrong: the first (H, W) maze on which it does not show an answer within its bound; None if there was none.
-        shown: (H, W) or (K, H, W) bool, what it shows on that maze.
+        shown: (H, W) or (K, H, W) bool, the automaton's answer on that maze.
     """
 
     task: Task
@@ -41,7 +41,7 @@ class Trial:
 
     @property
     def words(self) -> str:
-        """What came of it, in words."""
+        """The result in words."""
         what = f"the task {self.task.name}"
         if not self.n_mazes:
             return f"no answer of {what} was tried: none is due within {MOST_ITERATIONS:,} iterations"
@@ -50,14 +50,15 @@ class Trial:
 
     @property
     def drawing(self) -> str:
-        """The wrong maze with what is shown there, as text; empty if there is none."""
+        """The wrong maze with the automaton's answer, as text; empty if there is none."""
         if self.wrong is None or self.shown is None:
             return ""
         return self.task.to_text(self.wrong, self.shown)
 
 
 def tried(automaton: Automaton) -> list[Trial]:
-    """Run an automaton on small and some larger solvable mazes of each task for which it states a bound."""
+    """Return the results of running an automaton on small and some larger solvable mazes, one for each task for which
+    it states a bound."""
     bounds = automaton.bound, *automaton.also.values()
     pairs = zip(automaton.problems, bounds, strict=True)
     return [_tried(automaton, task, bound) for task, bound in pairs if bound is not None]
@@ -138,6 +139,6 @@ def packed(bools: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def unpacked(words: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
-    """Return the n that `packed` has packed, (n, ...) bool."""
+    """Return the first n of the (n, ...) bools that `packed` has packed."""
     octets = np.moveaxis(np.ascontiguousarray(words)[..., None].view(np.uint8), -1, 1)
     return np.unpackbits(octets.reshape(-1, *words.shape[1:]), axis=0, count=n).view(np.bool_)

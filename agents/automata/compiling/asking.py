@@ -31,12 +31,12 @@ def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tile
     Args:
         config: the options of the run.
         log: receives `update` and `round`, which are the same, the number of `questions` so far, and the fields of the
-            certificate after each round.
+            certificate, after each round.
         automaton: one that `linear.separated` returned.
         mazes: batches of mazes, each (N, H, W).
 
     Raises:
-        ValueError: a signal without a pair that is no weighted sum.
+        ValueError: a signal with a single channel is no weighted sum.
     """
     patches, n_asked, leaves = patches_seen(automaton, mazes), 0, leaves_of(automaton)
     for number in range(1, 2 + config.n_rounds):

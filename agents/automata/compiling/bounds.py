@@ -44,7 +44,7 @@ ROUNDING = 2.0**-24
 
 
 class Bounds(NamedTuple):
-    """Lower and upper bounds of a network's sums, for some rows of weights, (P, R) each."""
+    """Lower and upper bounds of a network's sums, (P, R) float64 each: for P kinds of patch and R rows of weights."""
 
     low: Doubles
     high: Doubles
@@ -76,13 +76,13 @@ class Kinds(NamedTuple):
 
 
 def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
-    """Return the weights of an iteration, (C, T + C, taps) at the automaton's taps, and the biases, (C,).
+    """Return the weights of an iteration, (C, T + C, taps) at the automaton's taps, and the biases, (C,), both float64.
 
-    They are those of the network's `program`, which is what all engines run.
+    They come from the network's `program`, which is what all engines run.
 
     Raises:
-        ValueError: iterations that are no ReLU of one 3x3 convolution, with the automaton's pooling; that are not all
-            the same; that read other kinds of tile or tiles; weights of low precision, or that are not finite: every
+        ValueError: iterations that are no ReLU of one 3x3 convolution, with the automaton's pooling; that differ from
+            one another; that read other kinds of tile or tiles; weights of low precision, or that are not finite: every
             comparison with NaN is false, so no bound would be exceeded.
     """
     program, pooled = model.program(), len(automaton.pooled)
@@ -117,9 +117,9 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
 
 
 class Network:
-    """The weights of a network, by what a tile can add to each sum.
+    """The weights of a network, as what each possible tile adds to each sum.
 
-    There is a row of weights for each channel, and after these one for each pair: the difference of its two rows.
+    Each channel has a row of weights; after these, each pair has one, the difference of its two rows.
 
     Args:
         automaton: an automaton with the model's channels, a pair or a single one for each signal.
@@ -127,10 +127,10 @@ class Network:
         tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
 
     Attributes:
-        rows: for each signal, the rows of its channels; if it is a pair, that of their difference comes last.
+        rows: for each signal, the rows of its channels; for a pair, the row of their difference comes last.
         exact: whether float64 rounds nothing here, so that all bounds are exact rational numbers.
-        largest: the upper bound of a pair's second channel: 1 more than the highest that it can be if pairs are read by
-            their differences, and nothing is rounded.
+        largest: the upper bound of a pair's second channel: 1 more than it can reach if pairs are read only by their
+            differences and nothing is rounded.
 
     Raises:
         ValueError: a network that `weights_of` refuses.
@@ -182,7 +182,7 @@ class Network:
         return self._kinds(reads, self.rows[signal], rule)
 
     def highest_maximum(self) -> float:
-        """Return the largest sum of the channel that becomes the maximum over all channels."""
+        """Return the upper bound of the channel that holds the maximum over all channels, before it is replaced."""
         # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
         nothing = [Reads(0, False)] * len(self.automaton.taps)
         anything = self._kinds(
@@ -305,10 +305,11 @@ class Network:
 
 
 def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
-    """Return all patches of given numbers of cases at the taps, (taps, P) int64 indices of the cases.
+    """Return all combinations of one case at each tap, (taps, P) int64 indices of the cases; `numbers` has how many
+    cases each tap has.
 
     Raises:
-        ValueError: they are more than `MOST_KINDS`.
+        ValueError: there are more than `MOST_KINDS` combinations.
     """
     if prod(numbers) > MOST_KINDS:
         raise ValueError(

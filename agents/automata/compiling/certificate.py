@@ -63,7 +63,7 @@ SLACK = 0.01
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """Bounds over all mazes and iterations, which are valid if `holds` is true.
+    """Bounds of a network's sums over all mazes and iterations, which are valid if `holds` is true.
 
     Attributes:
         n_patches: the number of kinds of patch for which sums were bounded, over all signals.
@@ -76,7 +76,7 @@ class Certificate:
         largest: the upper bound of `most`, which holds if weights read pairs by their differences alone.
         tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
         assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
-        exact: whether all these numbers are exact: float64 has rounded none of the sums of which they are the extremes.
+        exact: whether float64 rounded none of the sums, so that all these numbers are exact.
         helpers: the signals that `helpers.helped` has added to the automaton, each with its rule.
     """
 
@@ -106,7 +106,7 @@ class Certificate:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """All that it states but the helpers."""
+        """The fields by name, without the helpers, as numbers."""
         return {name: value for name, value in asdict(self).items() if name != "helpers"}
 
     def __repr__(self) -> str:
@@ -139,13 +139,13 @@ def registered_for(policy: Policy) -> Automaton:
 def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate:
     """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
 
-    It can only be proven of weights that read pairs by their differences, as those that are compiled or learned do.
+    That can be proven only of weights that read pairs by their differences, as compiled and learned weights do.
 
     Args:
         model: a network with channels of the automaton's signals, or of those into which they are split: one for each
-            answer, one or two, whose difference is the signal, for each of the others. Any weights, and any class whose
+            answer; for each other signal one, or two whose difference is the signal. Any weights, and any class whose
             `program` is one 3x3 convolution and a ReLU.
-        automaton: the automaton that the network should follow; by default that of its channels (`registered_for`).
+        automaton: the automaton that the network should follow; by default the one that `registered_for` returns.
 
     Raises:
         ValueError: the network has other channels or another architecture than networks learned from hints, weights
@@ -231,7 +231,8 @@ def _certificate(network: Network) -> Certificate:
 
 
 def worst_patch(automaton: Automaton, model: Policy) -> str:
-    """Return the patch on which a network is most wrong, in words: which sum, what it is, and what the tiles hold.
+    """Return a sentence about the patch on which a network is most wrong: which sum, its value, and what the tiles
+    hold.
 
     Args:
         automaton: what the network should do.

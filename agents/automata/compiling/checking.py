@@ -22,15 +22,15 @@ def check_proofs(
     automaton: Annotated[str | Automaton | None, Stored(str), Shown("NAME|MODULE:NAME")] = None,
     out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/proofs"),
 ) -> Checked:
-    """Check with Coq's kernel that rules and networks do what is stated of them, on every maze.
+    """Check theorems about rules and networks with Coq's kernel, for mazes of every size.
 
     The package's rules of the canonical shortest path and the networks compiled from them are printed, in all 24 orders
     of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
     first shortest path on every maze. `coqc` compiles all of it, `coqchk` checks the result again. That takes a minute
     or two, and needs Coq: `apt-get install coq`.
 
-    Of another automaton it checks the theorem that `prove` finds in terms of a fixpoint, and that the network compiled
-    from it shows the same answers, weights included.
+    With `automaton`, it checks instead the theorem that `prove` finds for it in terms of a fixpoint, and that the
+    network compiled from it, weights included, shows the same answers.
 
     >>> check_proofs().holds
     True
@@ -39,14 +39,14 @@ def check_proofs(
         folder: folder that `compile-automaton` wrote with `--coq` or `--coq-proof`. None: the package's own theorems
             are checked, or those of an automaton.
         automaton: automaton whose theorem and network are printed and checked, see `compile_automaton`.
-        out: folder for what is printed of the package or the automaton.
+        out: folder that receives the printed files of the package or the automaton.
 
     Returns:
-        The theorems, and the axioms on which they stand, which are none.
+        The theorems, each with the axioms that it uses: none, for all of ours.
 
     Raises:
         ValueError: a folder without such files, or with an automaton; a theorem or network that the theory does not
-            cover; or a file that the kernel refuses: the message says what it says.
+            cover; or a file that the kernel refuses: the message is the kernel's.
         OSError: there is no Coq, one that is too old, or a file could not be written.
     """
     check(folder is None or automaton is None, f"give a folder or an automaton, not both: {folder} and {automaton}")

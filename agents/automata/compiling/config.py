@@ -72,7 +72,7 @@ class HintConfig:
 
     @classmethod
     def of(cls, automaton: str | Automaton, **given: Any) -> HintConfig:
-        """Return the configuration for an automaton, with its defaults for all that is not given.
+        """Return the configuration for an automaton, with the automaton's values for the options that are not given.
 
         Raises:
             ValueError: an unknown automaton, or a value of the wrong type or out of range.
@@ -83,7 +83,7 @@ class HintConfig:
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON-serialisable dict, from which the class makes the same again."""
+        """Return the fields as a JSON-serialisable dict, from which the class makes an equal configuration."""
         return cast(dict[str, Any], to_json(self))
 
 
@@ -94,7 +94,7 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
     With an `order` of directions, it is returned in that order.
 
     Raises:
-        ValueError: an unknown name, no automaton, or no order of that automaton.
+        ValueError: an unknown name, something that is no automaton, or an order that the automaton does not have.
     """
     from ..automaton import Automaton
     from ..growing import grown

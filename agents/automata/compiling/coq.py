@@ -20,20 +20,20 @@ MOST_JOINED = 12
 
 
 def printed_list(items: Sequence[str], between: str = "; ") -> str:
-    """Return items as a list of Coq."""
+    """Return items as the text of a Coq list."""
     return f"[{between.join(items)}]"
 
 
 def printed_tap(tap: str) -> str:
-    """Return a tap as a term of Coq."""
+    """Return a tap as the text of a Coq term."""
     return "C" if tap == "C" else f"(N {tap})"
 
 
 def printed_rule(rule: Expression) -> str:
-    """Return a rule as an `expr` of Coq.
+    """Return a rule as the text of a Coq term of type `expr`.
 
     Raises:
-        ValueError: it joins many parts by another operator than `&`, `|` and `~`.
+        ValueError: the rule joins more than `MOST_JOINED` parts by another operator than `&`, `|` and `~`.
     """
     if rule.seen is not None:
         what = "Is" if isinstance(rule.seen, TileKind) else "See"
@@ -67,7 +67,7 @@ def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
 
 
 def printed_automaton(automaton: Automaton) -> str:
-    """Return an automaton as a term of Coq, a rule a line with its signal's number and name."""
+    """Return an automaton as the text of a Coq term, one line for each rule, with its signal's number and name."""
     rules = []
     for signal in automaton.signals:
         name = re.sub(r"\W", "_", signal.name)
@@ -77,14 +77,14 @@ def printed_automaton(automaton: Automaton) -> str:
 
 
 def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
-    """Return a network as a term of Coq, and which of its channels are which signals.
+    """Return two texts of Coq terms: a network, and which of its channels hold which signal.
 
     Args:
         model: a network with integer weights, and biases that are multiples of 1/2.
-        automaton: what it follows.
+        automaton: the automaton that it follows.
 
     Raises:
-        ValueError: other weights.
+        ValueError: the network has other weights or biases.
     """
     weight = model.weights[0].detach().double().numpy()
     bias = model.biases[0].detach().double().numpy()
@@ -117,10 +117,10 @@ def _number(value: float) -> str:
 
 
 def printed_worlds(automaton: Automaton) -> str:
-    """Return what tiles can hold as a term of Coq: all worlds, each with those that can follow.
+    """Return what tiles can hold as the text of a Coq term: all worlds, each with the worlds that can follow it.
 
     Raises:
-        ValueError: as `worlds.find_worlds` raises it.
+        ValueError: see `worlds.find_worlds`.
     """
     found = find_worlds(automaton).worlds
     everywhere = [next(iter(world.values()))[-1].states[0] if automaton.everywhere else 0 for world in found]
@@ -144,7 +144,7 @@ def printed_worlds(automaton: Automaton) -> str:
 
 
 def printed_definitions(model: NCA, automaton: Automaton) -> str:
-    """Return the file in which Coq reads a network, the automaton that it follows, and what tiles can hold.
+    """Return the text of a Coq file that defines a network, the automaton that it follows, and what tiles can hold.
 
     Args:
         model: a network with integer weights, and biases that are multiples of 1/2.
@@ -173,8 +173,8 @@ def printed_definitions(model: NCA, automaton: Automaton) -> str:
 
 
 def printed_joins(automaton: Automaton, split: Automaton) -> str:
-    """Return how an automaton's signals are those of another that `linear.separated` split, and how many iterations it
-    takes for one of the automaton that it slows, as definitions of Coq."""
+    """Return the text of Coq definitions: how the signals that `linear.separated` split make up the automaton's own,
+    and how many iterations it takes for one of the automaton that it slows."""
     signals, named = (automaton if automaton.slows is None else automaton.slows).signals, split.signals.__members__
     parts = [[s.name] if s.name in named else [n for n in named if re.fullmatch(rf"{s.name}_\d+", n)] for s in signals]
     joins = printed_list([printed_list([str(int(named[name])) for name in of_signal]) for of_signal in parts])

@@ -17,7 +17,7 @@ from .linear import Sum, no_sum, sum_of
 
 
 def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
-    """Return a network that does what an automaton does, with the certificate for its weights.
+    """Return a network that does what an automaton does, and the certificate of its weights.
 
     Args:
         automaton: one that `separated` returned.

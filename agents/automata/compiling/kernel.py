@@ -49,11 +49,11 @@ JOINED = tuple(dict.fromkeys((*GENERAL, *FOLLOWED, *PROVEN, "Joined")))
 
 @dataclass(frozen=True)
 class Checked:
-    """What the kernel has checked.
+    """The theorems that Coq's kernel has checked.
 
     Attributes:
-        theorems: the theorems by file and name, each with the axioms on which it stands; none of ours has any.
-        seconds: how long each file took to compile, and `coqchk` to check all of them again.
+        theorems: the theorems by file and name, each with the axioms that it uses; ours use none.
+        seconds: the time that each file took to compile, and that `coqchk` took to check all of them again.
         axioms: the axioms that `coqchk` found in all files together.
     """
 
@@ -63,15 +63,16 @@ class Checked:
 
     @property
     def holds(self) -> bool:
-        """Whether all theorems stand on no axiom."""
+        """Whether no theorem uses an axiom."""
         return not self.axioms and not any(self.theorems.values())
 
 
 def write_theory(folder: Path, names: Iterable[str], printed: Mapping[str, str]) -> None:
-    """Write files of the theory and printed ones into a folder, in place of such files and what was made of them.
+    """Write the theory's files and printed ones into a folder; earlier ones are replaced, and what Coq made of them is
+    deleted.
 
     Raises:
-        ValueError: the folder has other files of Coq.
+        ValueError: the folder has other Coq files.
         OSError: a file could not be written.
     """
     ours = {"Package", "Printed", "Lemmas", *(path.stem for path in THEORY.glob("*.v"))}
@@ -92,7 +93,7 @@ def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: 
     Args:
         folder: the folder.
         model: the network.
-        automaton: the automaton, as `linear.separated` returns it.
+        automaton: the automaton that `linear.separated` returned.
         certificate: the network's.
 
     Raises:
@@ -115,7 +116,7 @@ def write_proof(folder: Path, proof: Proof) -> None:
 
     Args:
         folder: the folder.
-        proof: what z3 has proven.
+        proof: the proof that `prove` returned.
 
     Raises:
         ValueError: the proof does not hold, or the theory does not cover its theorem.
@@ -127,13 +128,14 @@ def write_proof(folder: Path, proof: Proof) -> None:
 
 
 def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate) -> None:
-    """Add to what `write_proof` wrote that a network shows the automaton's answers, weights included; or say why not.
+    """Add a theorem to the folder that `write_proof` wrote: the network, weights included, shows the automaton's
+    answers. Where the theory does not cover that, print why.
 
     Args:
         folder: the folder.
-        automaton: the automaton, as `helpers.helped` returns it.
+        automaton: the automaton that `helpers.helped` returned.
         model: the network.
-        split: what the network follows, as `linear.separated` returns it.
+        split: the automaton that the network follows, from `linear.separated`.
         certificate: the network's.
 
     Raises:
@@ -151,8 +153,8 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
 
 
 def package_file() -> str:
-    """Return the text of the printed file Package: the rules of the canonical shortest path and the networks compiled
-    from them, for every order of directions, and the network that learned these rules."""
+    """Return the text of the Coq file Package: the rules of the canonical shortest path and the networks compiled from
+    them, for every order of directions, and the network that learned these rules."""
     from ...policies.learned.nca import NCA
     from ...policies.registry import load
     from ..shortest_path import SHORTEST_PATH as AUTOMATON
@@ -179,7 +181,7 @@ def check_folder(folder: Path) -> Checked:
     """Compile the Coq files of a folder, each after those that it needs, and check all of them again.
 
     Raises:
-        ValueError: there are no such files, or the kernel refuses one.
+        ValueError: there are no Coq files, or the kernel refuses one.
     """
     files = sorted(path.name for path in folder.glob("*.v"))
     if not files:
@@ -214,10 +216,10 @@ def compile_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, tuple[s
 
 
 def check_version() -> None:
-    """Check that there is a Coq that is new enough.
+    """Check that Coq is installed, in a version that is new enough.
 
     Raises:
-        OSError: there is none.
+        OSError: Coq is missing or too old.
     """
     if shutil.which("coqc") is None:
         raise FileNotFoundError("there is no coqc on the PATH: the proofs need Coq, such as `apt-get install coq`")

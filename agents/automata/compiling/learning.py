@@ -46,7 +46,7 @@ Examples: TypeAlias = tuple[Tensor, Tensor]
 
 
 def examples_of(automaton: Automaton, patches: Codes) -> Examples:
-    """Return (P, taps) patches as examples."""
+    """Return (P, taps) patches as training examples: what the rules read of each, and the signals that follow."""
     kinds, signals = kinds_of(automaton, patches), signals_of(automaton, patches)[..., len(automaton.answers) :]
     seen = np.concatenate([kinds, signals], axis=-1).swapaxes(1, 2).reshape(len(patches), -1)
     read = torch.from_numpy(np.pad(seen, [(0, 0), (0, 1)], constant_values=True)).float()
@@ -54,7 +54,7 @@ def examples_of(automaton: Automaton, patches: Codes) -> Examples:
 
 
 def leaves_of(automaton: Automaton) -> tuple[Leaf, ...]:
-    """Return what sums read of examples, in order."""
+    """Return the inputs of sums, in the order of the examples' columns: kinds of tile and signals, each at a tap."""
     signals = tuple(automaton.signals)[len(automaton.answers) :]
     told: tuple[IntEnum | TileKind, ...] = (*map(TileKind, automaton.kinds), *signals)
     return tuple((each, tap) for each in told for tap in automaton.taps)

@@ -34,20 +34,20 @@ class Linear(NamedTuple):
 
     @property
     def over(self) -> Linear:
-        """Its contrary."""
+        """The negation: the sum is at least 1."""
         return Linear(1 - self.constant, tuple((-c, v) for c, v in self.terms))
 
 
 class Refutation(NamedTuple):
-    """Why facts cannot all be true, as `proofs/Facts.v` has it: literals are n or, for the contrary, -n.
+    """A refutation of facts, in the form of `proofs/Facts.v`: a literal is n or, negated, -n.
 
     Attributes:
-        atoms: what the literals from 2 on are.
-        nodes: the conjunctions of two literals that the next literals are.
-        roots: the literals that the facts are.
+        atoms: the atoms that the literals from 2 on stand for.
+        nodes: pairs of literals, whose conjunctions the next literals stand for.
+        roots: the literals of the facts.
         claims: linear facts.
-        cuts: clauses, the last of which is empty, each with the numbers of those from which it follows: that TRUE
-            is, three for each node, then facts, claims and cuts, from 1.
+        cuts: clauses, the last of which is empty, each with the numbers of the clauses from which it follows. Clauses
+            are numbered from 1: TRUE, three for each node, then facts, claims and cuts.
     """
 
     atoms: list[Any]
@@ -58,7 +58,7 @@ class Refutation(NamedTuple):
 
 
 class TooHard(ValueError):
-    """No refutation was found."""
+    """Raised when no refutation is found."""
 
 
 @dataclass(eq=False)
@@ -281,8 +281,8 @@ class _Search:
 
 
 def refutation(z3: Any, facts: Sequence[Any]) -> Refutation:
-    """Return why facts cannot all be true: each True, False, a `Linear`, a `Variable`, or ("No", fact),
-    ("Both", fact, fact) or ("Either", fact, fact).
+    """Return a refutation of facts that cannot all be true. Each is True, False, a `Linear`, a `Variable`, or ("No",
+    fact), ("Both", fact, fact) or ("Either", fact, fact).
 
     Raises:
         TooHard: no reason was found; they may all be true.

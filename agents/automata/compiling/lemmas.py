@@ -32,7 +32,7 @@ OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
 
 
 class Hypothesis(NamedTuple):
-    """What a lemma may use: how Coq names it, where, and what it says."""
+    """A fact that a lemma may use: its name in Coq, the place where it holds, and what it says."""
 
     name: str
     at: Place
@@ -82,10 +82,11 @@ class _Defined(_SymbolicPicture):
 
 
 class Guide:
-    """A theorem's facts between z3 and Coq.
+    """Translates the facts of a theorem from z3 to Coq, and the reasons why they hold.
 
     Raises:
-        ValueError: the theorem is about ghosts of which no definition is known, or about what Coq does not cover here.
+        ValueError: the theorem is about ghosts without a known definition, or about something that the Coq theory does
+            not cover.
     """
 
     def __init__(self, proof: Proof) -> None:
@@ -152,11 +153,11 @@ class Guide:
         return Linear(constant, tuple((c, var) for var, c in sorted(total.items()) if c))
 
     def linear(self, number: Any) -> Linear:
-        """Return a sum of z3."""
+        """Return a z3 integer expression as a `Linear`."""
         return self._below(number, self.z3.IntVal(0))
 
     def fact(self, e: Any) -> Any:
-        """Return an expression of z3 as a tree of strings, `Linear` and (n, at)."""
+        """Return a z3 boolean as what `refutation` takes, a tree of tuples such as ("No", fact)."""
         z3, kind, c = self.z3, e.decl().kind(), e.children()
         if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
             return kind == z3.Z3_OP_TRUE
@@ -190,7 +191,8 @@ class Guide:
     # what may be supposed
 
     def definitions(self, places: Iterable[Place], bounds: Iterable[Any]) -> Iterator[Hypothesis]:
-        """Yield what is known of the relations from their definition, as `given_fact` of `proofs/Described.v`."""
+        """Yield what the relations' definitions imply at some places, as `given_fact` of `proofs/Described.v` states
+        it."""
         z3, picture = self.z3, self.picture
         alone, n_rules = len(self.rules) == 1, len(self.rules)
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
@@ -219,7 +221,7 @@ class Guide:
                     yield Hypothesis(f"Step {int(name)} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
 
     def rule_before(self, rule: Expression, bound: Any, at: Place = CENTRE) -> Any:
-        """Return whether a relation's rule is true of what is on before a round."""
+        """Return, as a z3 boolean, whether a relation's rule is true of the relations that are on before a round."""
 
         def before(there: Place) -> Mapping[IntEnum, Any]:
             return {
@@ -234,7 +236,7 @@ class Guide:
         return self.picture.true(relation, at).arg(0)
 
     def kinds(self) -> Iterator[Hypothesis]:
-        """Yield which kinds there are, and that no time is before the first."""
+        """Yield that each tile has one of the task's kinds, or -1 beyond the edge, and that t is at least 0."""
         yield Hypothesis("Times", CENTRE, self.t >= 0)
         for (name, at), kind in list(self.picture.made.items()):
             if name == "kind" and at is not None:
@@ -243,10 +245,10 @@ class Guide:
     # the way to a lemma
 
     def proof(self, name: str, goal: Any, hypotheses: list[Hypothesis]) -> str:
-        """Return what leads Coq to a goal.
+        """Return the text of a Coq term that proves a goal from hypotheses.
 
         Raises:
-            ValueError: z3 finds no way, or the search has no end.
+            ValueError: z3 does not prove the goal, or its proof has no refutation that Coq can follow.
         """
         z3, solver = self.z3, self.z3.Solver()
         solver.set("timeout", 60_000)
@@ -281,7 +283,7 @@ class Guide:
         return f"Proof {printed_list(listed)} (Refutation {' '.join(map(printed_list, why))})"
 
     def printed(self, f: Any) -> str:
-        """Return what `fact` returns as a term of Coq."""
+        """Return a fact, from `fact`, as the text of a Coq term."""
         if isinstance(f, bool):
             return f"(Always {str(f).lower()})"
         if isinstance(f, Linear):
@@ -291,7 +293,7 @@ class Guide:
         return f"({f[0]} {' '.join(map(self.printed, f[1:]))})"
 
     def text(self) -> str:
-        """Return the file Lemmas.v."""
+        """Return the text of the file Lemmas.v."""
         z3, picture, t, automaton, theorem = self.z3, self.picture, self.t, self.automaton, self.theorem
         signals, inside = automaton.signals, picture.inside()
         assert theorem.signals is not None
@@ -380,7 +382,7 @@ class Guide:
 
 
 def printed_theorem(proof: Proof) -> str:
-    """Return the file in which Coq reads an automaton, its theorem and what leads to it.
+    """Return the text of the Coq file with an automaton, its theorem and the proofs of its lemmas.
 
     Raises:
         ValueError: the proof does not hold, or Coq does not cover its theorem.

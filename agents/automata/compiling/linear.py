@@ -43,12 +43,12 @@ Leaf = tuple[IntEnum | TileKind, str]
 
 
 class Sum(NamedTuple):
-    """A weighted sum of what a rule reads.
+    """A weighted sum of the kinds of tile and signals that a rule reads.
 
     Attributes:
-        leaves: what is read.
+        leaves: the kinds of tile and signals, each at a tap.
         weights: (F,) float64, the weight of each.
-        bias: what is added.
+        bias: the constant term.
     """
 
     leaves: tuple[Leaf, ...]
@@ -60,8 +60,8 @@ class Cases(NamedTuple):
     """All patches that a rule can tell apart.
 
     Attributes:
-        leaves: everything that it may read to do so.
-        read: (P, F) float64 zeros and ones, what is read on each patch.
+        leaves: the kinds of tile and signals that it may read, each at a tap.
+        read: (P, F) float64 zeros and ones, the values of the leaves on each patch.
         on: (P,) bool, the rule's result.
     """
 
@@ -71,10 +71,10 @@ class Cases(NamedTuple):
 
 
 def cases_of(automaton: Automaton, rule: Rule) -> Cases:
-    """Return what a rule can see at any iteration on any map.
+    """Return all cases that a rule can meet at any iteration on any map.
 
     Raises:
-        ValueError: it tells too many patches apart.
+        ValueError: the rule tells too many patches apart.
     """
     says = expression_of(rule)
     kinds = {tap: says.kinds(tap) for tap in automaton.taps}
@@ -103,12 +103,14 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
 
 
 def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
-    """Return a sum with small weights that is at least 1 where a rule is on, and at most 0 elsewhere; None if none is.
+    """Return a sum with small weights that is at least 1 where a rule is on, and at most 0 elsewhere; None if there is
+    none.
 
     Args:
-        cases: what the rule sees.
+        cases: the rule's cases.
         most: upper bound of the sum where the rule is on.
-        excess: (P,) costs of what exceeds 0 where the rule is off; it must not where they are 0, as by default.
+        excess: (P,) the cost of each unit above 0 where the rule is off; a cost of 0, the default everywhere, forbids
+            any.
     """
     if len(cases.on) > MOST_SPLIT:
         return _separate_many(cases, most)
@@ -157,7 +159,7 @@ def _separate_many(cases: Cases, most: float) -> Sum | None:
 
 
 def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
-    """Return the signals that a network cannot follow even if they are split, each with the complaint."""
+    """Return the signals that no network can follow, even if they are split, each with the error to raise."""
     found = dict[IntEnum, ValueError]()
     for signal in automaton.signals:
         single = signal not in automaton.paired
@@ -238,7 +240,7 @@ def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum 
 
 
 def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
-    """Return the complaint that a network cannot follow a signal's rule."""
+    """Return the error to raise as no network can follow a signal's rule."""
     return ValueError(
         f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
         f"signal of its own, which {signal.name} copies"
@@ -250,7 +252,7 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
     """Return sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule.
 
     Raises:
-        ValueError: they would be more than `MOST_PARTS`, or the rule has too many cases.
+        ValueError: there would be more than `MOST_PARTS` sums, or the rule has too many cases.
     """
     cases, sums = cases_of(automaton, automaton.rules[signal]), list[Sum]()
     if len(cases.on) > MOST_SPLIT:
@@ -291,7 +293,7 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
 
 
 class Joined:
-    """A view in which the parts of a signal are seen as one."""
+    """A view in which the parts that a signal was split into appear as that signal."""
 
     def __init__(self, new: Mapping[IntEnum, tuple[IntEnum, ...]], see: TileView) -> None:
         self._new, self._see = new, see

@@ -54,27 +54,27 @@ def patches_of(automaton: Automaton, codes: Codes) -> Codes:
 
 
 def mask_of(signals: Iterable[IntEnum]) -> int:
-    """Return a mask with the bits that some signals have in the code of a tile."""
+    """Return the bit mask of some signals in the code of a tile."""
     return sum(1 << (KIND_BITS + signal) for signal in signals)
 
 
 def kinds_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
-    """Return the one-hot kinds of (...) tiles, (..., T) bool, all false beyond the edge."""
+    """Return the one-hot kinds of tiles, (..., T) bool, from their (...) int64 codes; all false beyond the edge."""
     return (tiles & _KIND)[..., None] == 1 + np.array(automaton.kinds)
 
 
 def signals_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
-    """Return the signals of (...) tiles, (..., S) bool."""
+    """Return the signals of tiles, (..., S) bool, from their (...) int64 codes."""
     return (tiles[..., None] >> (KIND_BITS + np.arange(len(automaton.signals)))) & 1 == 1
 
 
 def is_seen(seen: IntEnum | TileKind, tiles: Codes) -> NDArray[np.bool_]:
-    """Return whether a signal is on at (...) tiles, or whether they are of a kind, (...) bool."""
+    """Return where a signal is on, or where tiles are of a kind, (...) bool, from the (...) int64 codes of tiles."""
     return tiles & _KIND == seen + 1 if isinstance(seen, TileKind) else tiles & mask_of([seen]) != 0
 
 
 class PatchView:
-    """The surroundings of the centres of (P, taps) patches, in arrays of shape (P,)."""
+    """What a rule reads around the centres of (P, taps) int64 patches, in arrays of shape (P,)."""
 
     def __init__(self, automaton: Automaton, patches: Codes) -> None:
         self._tiles = dict(zip(automaton.taps, patches.T, strict=True))
@@ -84,17 +84,18 @@ class PatchView:
         return is_seen(signal, self._tiles[tap])
 
     def tile(self, kind: int, tap: str = "C") -> Bits:
-        """Return whether the centre or a neighbour is of a kind, (P,) bool."""
+        """Return whether the tile at a tap is of a kind, (P,) bool."""
         return is_seen(TileKind(kind), self._tiles[tap])
 
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
-    """Return the next signals of the centres of (P, taps) patches by the rules, (P, S) bool."""
+    """Return the signals that the rules give the centres of (P, taps) int64 patches next, (P, S) bool."""
     return np.stack(automaton.tape(PatchView(automaton, patches)), axis=1)
 
 
 def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
-    """Return each of some (..., taps) patches once, (P, taps) int64, in an order that depends only on which they are.
+    """Return each of some (..., taps) patches once, (P, taps) int64, in an order that depends only on the set of
+    patches.
 
     Patches are compared as 64-bit numbers. Those with more bits are hashed. Among a million patches, two have the same
     hash with a probability of at most 1e-7, and one of the two is lost then.
@@ -113,9 +114,8 @@ def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
 def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
     """Return all patches that occur while an automaton runs on batches of (N, H, W) levels, each once, (P, taps) int64.
 
-    If the automaton heals, the maze then changes `N_CHANGES` times, each time into the level before it in the batch,
-    and the state stays.
-    """
+    If the automaton heals, the maze then changes `N_CHANGES` times, each time to the previous level in the batch, and
+    the state stays."""
     found: list[Codes] = []
     for tiles in levels:
         before = last = None
@@ -134,7 +134,8 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
 
 
 def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig) -> Iterator[Tiles]:
-    """Yield the levels of a run in batches of one shape, (N, H, W) uint8, with and without a border."""
+    """Yield the levels on which an automaton runs to collect patches, in batches of one shape, (N, H, W) uint8, half of
+    them without a border."""
     for task, size in product(automaton.problems, config.sizes):
         batches = [
             task.generate(rng, config.n_levels // 2, size, family.generator, border=border, **options)
@@ -147,7 +148,8 @@ def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: Hint
 
 
 def few_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig, n: int) -> Iterator[Tiles]:
-    """Yield n levels, (1, H, W) uint8, of a run's families and the automaton's tasks in turn, half without a border."""
+    """Yield n levels, (1, H, W) uint8 each, of the configuration's families and the automaton's tasks in turn, half of
+    them without a border."""
     for number in range(n):
         task = automaton.problems[number % len(automaton.problems)]
         family = FAMILIES[config.families[number % len(config.families)]]

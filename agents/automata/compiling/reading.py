@@ -20,7 +20,7 @@ from ..rules import Bits, Rule, TileView, any_on, threshold
 def automaton_of(
     network: str | Policy, *, name: str = "from-network", bound: StepBound | None = None, theorem: Ghosts | None = None
 ) -> Automaton:
-    """Read a network with integer weights as an automaton, so that `prove` can be applied to a learned network.
+    """Return the automaton that a network with integer weights is, so that `prove` can be applied to a learned network.
 
     If all weights are integers and states are clipped to [0, 1], every state is 0 or 1, and float32 makes no rounding
     errors. So each channel is a signal, C_0, C_1, and so on, which is on where its sum was 1 or more. PATH, or each of
@@ -31,7 +31,7 @@ def automaton_of(
             program; or its name for `load`.
         name: the name of the automaton.
         bound: the iterations within which it solves every maze, for `prove` to prove or refute.
-        theorem: what its signals are, or ghosts in which that is to be guessed, see `Automaton`.
+        theorem: its theorem, or ghosts from which `prove` guesses one, see `Automaton`.
 
     Raises:
         ValueError: the network cannot be read as an automaton; the message says why.

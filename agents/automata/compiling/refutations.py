@@ -25,7 +25,7 @@ def write_refutations(folder: Path) -> tuple[str, ...]:
     """Write cvc5's refutation, in its format CPC, beside each query that has none; return the queries without one.
 
     Args:
-        folder: queries in SMT-LIB, as `proof.Proof.export` writes them.
+        folder: folder with queries in SMT-LIB, as `proof.Proof.export` writes them.
 
     Raises:
         ImportError: cvc5 is not installed.
@@ -71,7 +71,7 @@ def check_refutations(
         signatures: folder proofs/eo of the sources of cvc5, which defines the steps of a proof.
 
     Returns:
-        What Ethos says of each refutation: "correct", or its complaint.
+        Ethos's answer for each refutation: "correct", or its complaint.
 
     Raises:
         ValueError: there are no refutations, or no such signatures.

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of a run by name, with the values of its automaton.
+    """Return the options of `learn_automaton` by name, with the automaton's values as defaults.
 
     Args:
-        given: what is given of `automaton`.
+        given: the given options, of which only `automaton` is read.
 
     Raises:
         ValueError: an unknown automaton.

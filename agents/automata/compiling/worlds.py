@@ -30,7 +30,7 @@ MOST_CASES = 1 << 20
 
 
 class Component(NamedTuple):
-    """A group of signals of a tile, and its possible states, whatever the states of the other groups are.
+    """A group of signals of a tile, and its possible states, which do not depend on those of other groups.
 
     Attributes:
         signals: the signals.
@@ -49,7 +49,7 @@ A map in this world has no tile of a kind that is missing here.
 
 
 class Worlds(NamedTuple):
-    """All worlds of an automaton.
+    """All worlds of an automaton: sets of tile states that can occur together on a map.
 
     Attributes:
         worlds: the worlds; at every iteration, all tiles of a map belong to the same one.
