@@ -50,7 +50,7 @@ def register_environment(id: str, task: str, max_episode_steps: int) -> None:
         max_episode_steps: steps after which an episode is truncated, at least 1.
 
     Raises:
-        ValueError: an unknown task, or no such number.
+        ValueError: an unknown task, or a number below 1.
     """
     from maze_nca_gym.mazes.tasks import find_task  # here, so that importing the package stays fast
 

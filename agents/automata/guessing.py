@@ -81,7 +81,8 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
 
     In turn: no ghosts; distances from the kinds of tile that the rules read, in the directions in which they read
     signals, through tiles that they do not negate; rounds of peeling; and the iterations in which its own rules switch
-    on the signals that no rule negates."""
+    on the signals that no rule negates.
+    """
     rules = {signal: expression_of(rule) for signal, rule in automaton.rules.items()}
     read = {each for rule in rules.values() for each in rule.polarity}
     taps = tuple(tap for tap in automaton.taps if tap != "C" and any(leaf.tap == tap for leaf, _ in read))
@@ -156,7 +157,8 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     """Return the facts that a guess may state about a tile, none of them about time, and then their negations in the
     same order.
 
-    Each ghost is compared with the values that it has in (N, H, W) mazes."""
+    Each ghost is compared with the values that it has in (N, H, W) mazes.
+    """
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles) for tiles in mazes]
     leaves = [leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves]
@@ -264,7 +266,8 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     """Return a theorem whose statements about signals are guessed, so that they hold in every given run.
 
     Where no atoms tell apart two tiles at which a signal differs, the theorem does not mention that signal, and
-    `unsaid` names the two tiles. An answer is not guessed."""
+    `unsaid` names the two tiles. An answer is not guessed.
+    """
     shown = automaton.answers[: len(theorem.answers)]
     # a column for each tile of each run at each time, numbered in the order of what is true of it
     facts = np.concatenate([run.atoms.reshape(len(atoms), -1) for run in runs], axis=1)

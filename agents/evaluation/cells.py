@@ -75,27 +75,28 @@ class Result:
 
     @property
     def cells(self) -> dict[str, Estimate]:
-        """The metrics after the last iteration."""
+        """The metrics after the last iteration, by name."""
         usual = ("complete", "optimal", "accuracy", "paper_accuracy")
         return {**{name: getattr(self.metrics, name) for name in usual}, **self.evaluation.named}
 
     @property
     def texts(self) -> dict[str, str]:
-        """Policy, levels, their number, and the iterations until nothing changed any more."""
+        """The policy, the levels, their number, and the number of iterations until no level changed any more, as texts
+        by heading."""
         n, used = self.evaluation.n_levels, self.evaluation.curve[-1].step
         named = {"policy": self.policy, "levels": f"{self.family}-{self.size}"}
         return {**named, "n": f"{n:,}", "iterations": f"{used:,}"}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Policy and levels, and the numbers of levels and of iterations."""
+        """The policy, the family and size, and the numbers of levels and iterations, by name."""
         numbers = {"n_levels": self.evaluation.n_levels, "n_steps": self.evaluation.n_steps}
         named = {"policy": self.policy, "levels": self.levels["name"]}
         return {**named, "family": self.family, "size": self.size, **numbers}
 
     @property
     def details(self) -> dict[str, Any]:
-        """The description of the set, and all further measurements."""
+        """The description of the set, and all further measurements, by name."""
         return {
             "set": dict(self.levels),
             "curve": [asdict(point) for point in self.evaluation.curve],

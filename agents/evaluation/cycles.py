@@ -25,9 +25,9 @@ class Habit:
     """The long-run behaviour of states, or of paths: fractions of levels.
 
     Attributes:
-        fixed_point: fraction where nothing changes any more.
-        limit_cycle: fraction where it repeats with a period of two or more iterations.
-        aperiodic: fraction where it does neither within the window.
+        fixed_point: fraction of levels on which nothing changes any more.
+        limit_cycle: fraction on which the state or path repeats with a period of two or more iterations.
+        aperiodic: fraction on which it does neither within the window.
         periods: period of a cycle in iterations, as text -> fraction of levels that have it.
     """
 
@@ -38,7 +38,7 @@ class Habit:
 
     @classmethod
     def of(cls, periods: NDArray[np.int64]) -> Habit:
-        """Summarise (N,) periods: 1 for a fixed point, 0 for none."""
+        """Return the fractions for (N,) int64 periods: 1 for a fixed point, 0 for none."""
         counts = Counter(periods[periods > 1].tolist())
         return cls(
             float((periods == 1).mean()),

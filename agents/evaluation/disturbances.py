@@ -48,7 +48,7 @@ def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
 
 
 def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Remove one wall inside the outer frame of an (H, W) level such that the old solution is no longer optimal.
+    """Return an (H, W) level without one wall inside its outer frame, so that the old solution is no longer optimal.
 
     The solution gets shorter (for the diameter, longer). None if no such wall is found.
     """
@@ -59,14 +59,14 @@ def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArra
 
 
 def close_path(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Put a wall on an empty tile of the canonical solution of an (H, W) level; None if any such wall would leave it
-    unsolvable."""
+    """Return an (H, W) level with a wall on an empty tile of its canonical solution; None if any such wall would leave
+    it unsolvable."""
     edited, solutions = _try_tiles(rng, task, level, target & (level == Tile.EMPTY), Tile.WALL)
     return _first(edited, solutions.sum(axis=(1, 2)) > 0)
 
 
 def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Move the target of an (H, W) level to another tile that the source reaches; None if there is none."""
+    """Return an (H, W) level with its target on another tile that the source reaches; None if there is none."""
     places = np.argwhere((distances(level) > 0) & (level != Tile.TARGET))
     if not len(places):
         return None
@@ -96,8 +96,8 @@ EDITS: dict[str, Edit] = {"wall opened": open_wall, "wall closed": close_path, "
 
 
 def edits_of(task: Task) -> dict[str, Edit]:
-    """Return the edits that make sense for a task: without endpoints there is no target to move, and with answers of
-    several channels there are none."""
+    """Return the edits that make sense for a task: a task without endpoints has no target to move, and a task whose
+    answers have several channels has no edits."""
     if len(task.answers) > 1:
         return {}
     return {name: edit for name, edit in EDITS.items() if task.has_endpoints or edit is not move_target}

@@ -86,7 +86,7 @@ def figure(
         width, height: in inches, on a screen.
         title: a line above the panels.
         dpi: pixels per inch, where the format has pixels.
-        style: settings that replace the same ones of `STYLE`.
+        style: settings that replace those of the same name in `STYLE`.
         printed: width in print, to which the figure shrinks, with the text of `PRINTED`.
 
     Raises:
@@ -131,7 +131,7 @@ def panels(drawn: Figure, n: int, columns: int, narrowest: float = 1.6, **option
 
 
 def panel_width(axes: Axes) -> float:
-    """Return the width of a panel, its labels included, in inches."""
+    """Return the width of a panel in inches, including its labels."""
     return axes.get_figure().get_figwidth() / axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
 
 
@@ -207,11 +207,11 @@ def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
 def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None, title: str = "") -> None:
     """Draw a legend above the panels, in as many columns as fit, and make the figure higher by as much.
 
-    Long labels go on in further lines: nothing of them is left out.
+    Long labels are wrapped, not cut off.
 
     Args:
         drawn: the figure.
-        handles: label -> what has it; by default all that has a label in any panel, each label once.
+        handles: label -> the artist that has it; by default every label of any panel, once.
         title: a line above the labels.
     """
     found = dict(handles or {})
@@ -234,7 +234,8 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None, title: st
 
 
 def wrapped(text: str, inches: float, size: float | None = None) -> str:
-    """Wrap a text to lines of at most a width in inches, in a font size, by default that of the figure."""
+    """Return a text with line breaks, so that lines are at most `inches` wide in a font of `size` points, by default
+    the figure's."""
     return "\n".join(wrap(text, max(8, int(inches * 72 / (0.62 * (size or mpl.rcParams["font.size"]))))))
 
 
@@ -326,7 +327,7 @@ def strip(
         pictures: (H, W, 3) uint8 each; those in a row that are the same are drawn once.
         captions: one for each.
         title: a line above them.
-        printed: width in print, where they take as many rows as they need.
+        printed: width in print; the pictures then take as many rows as they need.
 
     Raises:
         ValueError: another suffix.

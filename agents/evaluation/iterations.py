@@ -29,7 +29,8 @@ N_LEVELS = 1024
 
 
 def find_iterations(policy: Policy, families: Sequence[str]) -> int:
-    """Find the number of iterations at size 16, on validation levels of the size that the policy is meant for.
+    """Return the number of iterations at size 16 that suits a policy, found on validation levels of the size for which
+    it is meant.
 
     It is the smallest candidate with which at most `GAIN` fewer paths are optimal than with the best one. Candidates
     are from a quarter of the usual number to `MOST` times it; for longer solutions each grows as in `default_steps`.
@@ -69,11 +70,11 @@ def keep_iterations(
 
     Args:
         found: the policies by name.
-        policies: what they were asked for by.
+        policies: the policies as the caller gave them: names, files or objects.
         families: families of validation levels.
 
     Raises:
-        ValueError: a name of no model file, or a policy that has no choice; nothing is changed.
+        ValueError: a name that is no model file, or a policy whose iterations are fixed or bounded; nothing is changed.
         OSError: a file could not be written.
     """
     files = {} if isinstance(policies, Policy | Mapping) else by_label(policies)

@@ -41,17 +41,18 @@ IN_TILES = ("length",)
 
 
 class Number(Protocol):
-    """A number with its spread: an `Estimate` over levels, or a `Pooled` one over seeds."""
+    """A number with its spread: an `Estimate` over levels, or a `Pooled` mean over seeds."""
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
-        """Return it as a table shows it, times a factor."""
+        """Return the cell of a table: the number times a factor, with `digits` decimals, and its spread."""
 
     def parts(self) -> dict[str, Any]:
-        """Return its parts by name, JSON-serialisable: `value` first, and its `values` by seed if it has some."""
+        """Return its parts by name, JSON-serialisable: `value` first, then its spread, and `values` by seed if it has
+        them."""
 
 
 class ResultRow(Protocol):
-    """A row of results: what it is, as texts and as values, and its numbers by measurement."""
+    """A row of results: its description, as texts and as values, and its numbers by measurement."""
 
     @property
     def texts(self) -> Mapping[str, str]:
@@ -59,7 +60,7 @@ class ResultRow(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """The parts of a JSON record that stand before its numbers, by name; options are a mapping."""
+        """The fields of a JSON record that come before its numbers, by name; options are a mapping."""
 
     @property
     def cells(self) -> Mapping[str, Number]:
@@ -108,8 +109,8 @@ class Results(Tabular, Sequence[R]):
         return table_of([(row.texts, row.cells) for row in self.rows], digits=self.digits)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the facts of each row, and the parts of its numbers but for those of single seeds: complete,
-        complete_low, complete_high ..., as fractions or tiles."""
+        """Return each row's facts and the parts of its numbers, without values of single seeds: complete, complete_low,
+        complete_high ..., as fractions or tiles."""
         found = []
         for row in self.rows:
             record: dict[str, Any] = {}
@@ -146,7 +147,7 @@ class Results(Tabular, Sequence[R]):
 def table_of(
     lines: Sequence[tuple[Mapping[str, str], Mapping[str, Number | Effect]]], title: str = "", digits: int = 2
 ) -> Table:
-    """Return a table of texts and numbers; what a line lacks is a dash."""
+    """Return a table of texts and numbers; a missing value is shown as a dash."""
     heads, measures, rows = names_in(texts for texts, _ in lines), names_in(cells for _, cells in lines), []
     for texts, cells in lines:
         shown = (cells[name].text(digits, factor_of(name)) if name in cells else NOTHING for name in measures)
@@ -159,10 +160,10 @@ class Pooled:
     """A measurement over the runs of a row.
 
     Attributes:
-        values: one for each run that has it, by its seed.
+        values: the values of all runs that have one, by seed.
         value, sd: mean and sample standard deviation; None for fewer runs than one or two.
         low, high: 95 % interval of the mean by Student's t; None for fewer runs than three.
-        published: mean and standard deviation that others published; None if nobody has.
+        published: published mean and standard deviation; None if there are none.
     """
 
     values: Mapping[int | str, float]
@@ -176,7 +177,8 @@ class Pooled:
     def of(
         cls, measure: str, values: Mapping[int | str, float], published: tuple[float, float] | None = None
     ) -> Pooled:
-        """Pool values by seed; the interval of their mean is cut to the range of the measurement."""
+        """Return the mean, deviation and interval of values by seed; the interval is cut to the range of the
+        measurement."""
         found = list(values.values())
         least, most = -np.inf if measure.endswith(SIGNED) else 0.0, np.inf if measure.endswith(IN_TILES) else 1.0
         # np.clip keeps a NaN, which Python's max and min would turn into an end of the range
@@ -186,7 +188,8 @@ class Pooled:
 
     @property
     def deviation(self) -> float | None:
-        """The mean minus the published one, in published standard deviations; None without both, or if those are 0."""
+        """The mean minus the published one, in published standard deviations; None if either is missing or the
+        deviation is 0."""
         mean, sd = self.published or (0.0, 0.0)
         return None if self.value is None or not sd else (self.value - mean) / sd
 
@@ -212,7 +215,8 @@ class Pooled:
 
 
 class Failure(NamedTuple):
-    """A run that was given up: what it is in a few words, its error, and the file of the folder with its output."""
+    """A run that was given up: a short description, its error, and the file with its output, relative to the sweep's
+    folder."""
 
     run: str
     error: str
@@ -232,7 +236,7 @@ class SweepRow:
         n_runs: number of runs.
         found: seed -> `n_weights`, `figures` by name and `seconds` of a finished run.
         failures: the runs that were given up.
-        ended: the update at which all its runs ended early, or 0.
+        ended: the update at which `halve` ended all its runs, or 0.
     """
 
     name: str
@@ -254,7 +258,7 @@ class SweepRow:
 
     @property
     def state(self) -> str:
-        """The number of finished runs, and what ended the others: "2 of 3, Diverged"."""
+        """The number of finished runs, and the errors of the others: "2 of 3, Diverged"."""
         kinds = dict.fromkeys(failure.error.partition(":")[0] for failure in self.failures)
         early = [f"ended at update {self.ended:,}"] * bool(self.ended)
         return ", ".join([f"{len(self.found)} of {self.n_runs}", *early, *kinds])
@@ -266,18 +270,18 @@ class SweepRow:
         return [name for name in self.published or found if name != WEIGHTS]
 
     def cell(self, measure: str) -> Pooled:
-        """Return a measurement over seeds."""
+        """Return one measurement, pooled over seeds."""
         values = {seed: r["figures"][measure] for seed, r in self.found.items() if measure in r["figures"]}
         return Pooled.of(measure, values, self.published.get(measure))
 
     @property
     def cells(self) -> dict[str, Pooled]:
-        """The values over seeds, by measurement."""
+        """All measurements, pooled over seeds, by name."""
         return {name: self.cell(name) for name in self.measures}
 
     @property
     def texts(self) -> dict[str, str]:
-        """The name, the options, the number of weights with the published one, and the state."""
+        """The name, the options, the number of weights beside the published one, and the state, as texts by heading."""
         options = {name: in_words(value) for name, value in self.options.items()}
         count = NOTHING if self.n_weights is None else f"{self.n_weights:,.0f}"
         published = f"{self.published[WEIGHTS][0]:,.0f}" if WEIGHTS in self.published else count
@@ -286,7 +290,7 @@ class SweepRow:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The name, the options, and numbers of weights and runs."""
+        """The name, the options, and the numbers of weights and runs, by name."""
         numbers = {"n_weights": self.n_weights, "n_finished": len(self.found), "n_runs": self.n_runs}
         return {"row": self.name, "options": self.options, **numbers}
 
@@ -304,19 +308,19 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class Effect:
-    """The mean difference in a measurement that one value of an option makes.
+    """The mean difference in a measurement between two values of an option.
 
     Attributes:
         option: name of the option.
-        value, base: its value, and the one that is compared with.
+        value, base: the value, and the value with which it is compared.
         measure: name of the measurement.
         n_pairs: number of pairs of rows that differ in the option alone.
         difference: mean over seeds and pairs.
-        error: standard error of the difference over seeds, for these pairs, or over pairs where figures were published;
-            None for fewer than two.
+        error: standard error of the difference: over seeds or, where figures were published, over pairs; None for fewer
+            than two.
         published: the published difference; None if nothing was published.
         n_agreeing: number of pairs whose published difference and ours have the same sign.
-        where: what else all rows have in common, such as a task.
+        where: other options that all rows share, such as a task, in words.
     """
 
     option: str
@@ -337,7 +341,8 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """Whether the published effect appears, differs in its sign, or is unclear: less than two errors from zero."""
+        """A word on whether the published effect appears, has the other sign, or is unclear: within two standard errors
+        of zero."""
         if self.published is None or self.error is None or abs(self.difference) <= 2 * self.error:
             return "unclear"
         return "appears" if self.published * self.difference > 0 else "differs"
@@ -413,11 +418,11 @@ class SweepResults(Results[SweepRow]):
         rows: the rows.
         effects: differences between rows that differ in one option alone.
         out: the folder of the sweep.
-        title: what it is, in a few words.
-        about: what the figures in the tables are.
-        facts: what else describes the sweep, JSON-serialisable.
+        title: a title in a few words.
+        about: a sentence on what the tables show.
+        facts: further facts about the sweep, JSON-serialisable.
         always: options that every table shows; others are shown where rows of the table differ in them.
-        refit: the best row, trained with further seeds and measured on test sets, where that was asked for.
+        refit: the best row, trained with further seeds and measured on test sets; None unless the sweep has `refit`.
     """
 
     effects: Sequence[Effect]

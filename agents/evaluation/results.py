@@ -25,7 +25,7 @@ class EvaluationResults(Results[Result]):
         rows: the results.
         configuration: the options, JSON-serialisable.
         seconds: the time that the evaluation took.
-        missing: (policy, name of the set) of all results that are still missing.
+        missing: (policy, name of the set) of each result that is still missing.
     """
 
     configuration: Mapping[str, Any]
@@ -68,7 +68,7 @@ class EvaluationResults(Results[Result]):
         return self.write(folder, {CSV: self.csv()})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the JSON file: configuration, rows, results that are missing, and the time."""
+        """Return the content of the JSON file: configuration, rows, missing results, and the time."""
         missing = [{"policy": policy, "levels": name} for policy, name in self.missing]
         return {
             "configuration": self.configuration,

@@ -87,7 +87,7 @@ class Stability:
         state, path: the behaviour of the state and of the rounded path from there on.
         corruption: one for each of `disturbances.FRACTIONS`.
         edits: one for each edit that could be made on any level.
-        hysteresis: the same fraction over all edits; None without edits.
+        hysteresis: the fraction in `Edited.hysteresis`, over all edits; None without edits.
     """
 
     n_levels: int
@@ -111,7 +111,7 @@ def measure_stability(
     batch: int | None = None,
     report: Report = lambda _: None,
 ) -> Stability:
-    """Run a policy for longer than usual, and disturb it.
+    """Run a policy for longer than usual, and disturb it; return how its metrics change.
 
     Args:
         policy: a policy on any device, whose iterations share their weights.

@@ -54,13 +54,13 @@ def note(
     picture_every: int,
     paths: Callable[[Tiles], NDArray[np.float32]],
 ) -> None:
-    """Record the round of the population's clock, unless it is recorded already.
+    """Record the population's current round, unless it is recorded already.
 
     Args:
         run: the folder, which receives a line.
         population: the population, which counts rounds.
         snapshots: receives a snapshot every `picture_every` rounds.
-        picture_every: see there.
+        picture_every: the number of rounds between two snapshots.
         paths: a function from (n, H, W) tiles to a policy's paths, (n, H, W); not called for most rounds.
     """
     clock = population.clock

@@ -57,7 +57,7 @@ ROUNDS = ("n_offspring", "parents")
 
 
 def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of the generator, the population, its mutation and its rounds by name."""
+    """Return by name the options of `evolve`: of the generator, the population, its mutation and its breeding."""
     population = {name: each for name, each in options_of(PopulationConfig).items() if name != "task"}
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
     rounds = {name: each for name, each in options_of(BreedingSchedule).items() if name in ROUNDS}
@@ -212,7 +212,7 @@ def evolve(
 def different_levels(
     draw: Callable[[np.random.Generator, int], Tiles], seed: int, n: int, reserved: NDArray[np.uint64]
 ) -> Tiles:
-    """Return (n, H, W) uint8 levels that all differ, none of them reserved.
+    """Return (n, H, W) uint8 levels, all different, and none of them reserved.
 
     Args:
         draw: rng, n -> (n, H, W) levels.
@@ -221,7 +221,7 @@ def different_levels(
         reserved: hashes from `families.reserved_hashes`.
 
     Raises:
-        ValueError: there are hardly `n` different levels of this kind.
+        ValueError: the generator yields too few different levels.
     """
     rng = rng_for(seed, "first levels")
     levels = draw(rng, n)

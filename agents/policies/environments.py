@@ -21,7 +21,7 @@ from .guarantees import Guarantees
 
 
 class Runs(Protocol):
-    """The part of a `Policy` on which its environment depends."""
+    """Protocol for the part of a `Policy` on which its environment depends."""
 
     @property
     def task(self) -> str:
@@ -48,7 +48,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
             by `gymnasium.make`.
         name: the policy's name in warnings, by default its class name.
         options: further arguments of these functions, such as `size`, `generator`, `levels` or `render_mode`; they
-            replace the policy's choices.
+            replace the values that the policy chooses.
 
     Returns:
         A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
@@ -74,7 +74,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
 
 
 def border_warning(name: str) -> str:
-    """Return the warning that the policy of this name needs a border, which levels lack."""
+    """Return the warning that the policy of this name needs a border of walls, which the levels lack."""
     return f"the policy {name} needs a wall around every level, and some levels have none: expect wrong paths"
 
 
@@ -89,7 +89,7 @@ def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         policy: a policy.
-        options: the options that are given. With `levels` there is nothing to choose, with `generator` only the size.
+        options: the given options. With `levels` the result is empty; with `generator` it has at most the size.
 
     Raises:
         ValueError: the policy is meant for a family that is not known here.

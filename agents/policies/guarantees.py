@@ -75,12 +75,12 @@ class Guarantees:
         family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
         size: the inner size of the levels that it is meant for; None for any.
         largest_count: the largest sum that an iteration reaches on A tiles, in units of the smallest step of its
-            values, with which it is exact in every dtype that represents all integers up to there; None if it is known
+            values, so that it is exact in every dtype that represents all integers up to that sum; None if it is known
             to be exact in float32 and float64 only.
-        also: other tasks to which it is exact with the same weights, and its bound for each (`policy.for_task`).
+        also: other tasks for which it is exact with the same weights, and its bound for each (`policy.for_task`).
         basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
-        verdict: what is proven of a network that follows an automaton: "right", "described" or "followed", see
-            `automata.proof.Verdict`; "refuted" if its automaton is; None if nothing is.
+        verdict: what is proven about a network that follows an automaton: "right", "described" or "followed" (see
+            `automata.proof.Verdict`), or "refuted" if its automaton is refuted; None if nothing is proven.
 
     Raises:
         ValueError: a value of the wrong type or out of range, or an exact policy without a bound or a basis.
@@ -110,7 +110,7 @@ class Guarantees:
         return self.exact or self.verdict is not None
 
     def for_task(self, task: str) -> Guarantees:
-        """Return the guarantees of the same weights for another task."""
+        """Return the guarantees that the same weights have for another task."""
         bound = self.also.get(task)
         return replace(self, exact=self.exact and bound is not None, bound=bound, n_iterations=None, also={})
 
@@ -143,7 +143,7 @@ class Guarantees:
         return cls(**{**content, **bounds, "also": {task: _read_bound(each) for task, each in also.items()}})
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-serialisable table."""
+        """Return the fields by name as a JSON-serialisable dict, which `from_json` reads back."""
         return asdict(self)
 
 
@@ -156,11 +156,11 @@ def _read_bound(content: Any) -> StepBound:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a policy draws if that is not one solution, such as all shortest paths at once.
+    """An output of policies that is not a single solution, such as all shortest paths at once.
 
     Attributes:
         target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the right output.
-        note: what it is and against what it is measured, for tables.
+        note: what it shows and what it is compared with, for tables.
         found: the verdict on a right output, for windows.
     """
 

@@ -46,8 +46,8 @@ class EngineHints:
         gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
         memory_format: the memory format in which PyTorch iterates the policy fastest.
         state_limit: the upper bound of a state; no gradient passes where a state is there.
-        passes: passes of its network in one iteration. It chooses among several outside of the network, so that no file
-            can hold it.
+        passes: the number of passes of its network in one iteration; a policy with several chooses among them in Python
+            code, so no file can hold it.
     """
 
     gains_from_threads: bool = True
@@ -118,7 +118,7 @@ class Policy(nn.Module):
         raise NotImplementedError
 
     def encode_maze(self, maze: Tensor) -> Any:
-        """Return what `update` needs of the (B, n_tiles, H, W) float maze; computed once per rollout."""
+        """Return the form of the (B, n_tiles, H, W) float maze that `update` reads; computed once per rollout."""
         return maze
 
     def program(self) -> Program | None:
@@ -189,7 +189,7 @@ class Policy(nn.Module):
         return F.pad(maze, (0, 0, 0, 0, 0, self.n_tiles - tiles[1])) if tiles[1] < self.n_tiles else maze
 
     def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
-        """Make an environment in which the policy can run; arguments as of `agents.make_env`.
+        """Make an environment in which the policy can run; for the arguments see `agents.make_env`.
 
         >>> env = policy.make_env(size=32, render_mode="human")
         """
@@ -224,7 +224,7 @@ class Policy(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
 
     def extra_repr(self) -> str:
-        """Return what a representation says before the parts: the task, the channels and the weights."""
+        """Return the text of `repr` before the submodules: the task, the channels and the weights."""
         return f"{self.task}, {self.n_channels} channels, {self.n_weights:,} weights"
 
     def _repr_html_(self) -> str:
@@ -366,7 +366,7 @@ def common_task(policies: Mapping[str, Policy]) -> Task:
     """Return the task of all policies.
 
     Raises:
-        ValueError: there are several.
+        ValueError: their tasks differ.
     """
     tasks = {policy.task: name for name, policy in policies.items()}
     if len(tasks) > 1:

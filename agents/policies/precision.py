@@ -24,9 +24,9 @@ _CHANGED: list[tuple[Any, str, Any]] = []
 def tf32(allowed: bool, device: torch.device) -> Iterator[None]:
     """Allow or forbid TF32 in float32 convolutions and matrix products on a GPU, within the block or the function.
 
-    On a CPU there is none, and nothing happens. PyTorch has one setting for the whole process. So TF32 is off while a
-    block of any thread forbids it; of blocks within one another, the innermost of each thread counts. When the last
-    has ended, PyTorch's settings are as before.
+    A CPU has no TF32, and nothing happens. PyTorch has one setting for the whole process. So TF32 is off while a block
+    of any thread forbids it; of blocks within one another, the innermost of each thread counts. When the last has
+    ended, PyTorch's settings are as before.
     """
     if device.type == "cpu":
         yield

@@ -22,8 +22,8 @@ class Program(NamedTuple):
         kernel_size: side k of the kernel, odd.
         taps: the positions in the kernel that have weights, numbered row by row.
         state_limit: the upper bound of a state; None for no bound.
-        n_maxima: the number of channels before the last that become their maxima over the map, and the last that over
-            channels, as in `learned.NCA`; 0 if none does.
+        n_maxima: the number of channels before the last that become their maxima over the map, where the last becomes
+            the maximum over channels, as in `learned.NCA`; 0 if none does.
         pool_before_activation: whether these maxima are added to the channels before the activations instead.
         sees_inputs: whether every iteration reads the inputs, and not only the first.
         unbounded: the step after which there is no ReLU; None if there is no such step.

@@ -65,10 +65,10 @@ class PolicyInfo:
         description: one line.
         constructor: "module:name" of a class or function that makes it; the module is relative to this package.
         options: default keyword arguments of the constructor.
-        exact: whether its output is guaranteed to be right on every level, so that any other is a bug.
+        exact: whether its output is guaranteed to be right on every level, so that a wrong one is a bug.
         scores: measured scores by name.
         role: a name from `ROLES`.
-        when: when to take it, in at most 78 characters; empty unless its role is "main".
+        when: when to choose it, in at most 78 characters; empty unless its role is "main".
         family: the family of levels that it is meant for, on which `policies list` shows its score; None for any.
     """
 
@@ -147,9 +147,9 @@ def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
 
 
 def split_prefix(name: str) -> tuple[str, str]:
-    """Return what comes before the name of a policy, and that name.
+    """Return the prefix of a policy's name, and the name without it.
 
-    What comes before is "symmetrised:", or a task and a colon such as "diameter:", or else empty.
+    The prefix is "symmetrised:", or a task and a colon such as "diameter:", or empty.
     """
     before, colon, rest = name.partition(":")
     known = colon and (before + colon == SYMMETRISED or before in TASKS)
@@ -299,7 +299,7 @@ def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
     """Check that a mapping's keys are names, and its values of some types.
 
     Raises:
-        ValueError: another name or type; the message has the first.
+        ValueError: a key that is no name, or a value of another type; the message has the first.
     """
     wanted = " or ".join(kind.__name__ for kind in kinds)
     for name, what in given.items():
@@ -308,7 +308,7 @@ def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
 
 
 def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
-    """Split texts of the form NAME=WHAT into a table from NAME to WHAT; a text without = is both.
+    """Return a dict from NAME to WHAT for texts of the form NAME=WHAT; a text without = is both.
 
     The text is not split if it is a file or has a slash before the "=": sweeps make folders such as "lr=0.1".
 

@@ -24,11 +24,11 @@ CHECKSUM = "sha256"
 
 
 class TensorSpec(NamedTuple):
-    """The shape and type of a tensor, before it is read.
+    """The shape and dtype of a tensor in a file, known before it is read.
 
     Attributes:
         shape: its sizes.
-        dtype: its type; for a type that files of this package do not use, its name in the file, such as "F16".
+        dtype: its dtype; for a dtype that files of this package do not use, its name in the file, such as "F16".
     """
 
     shape: tuple[int, ...]
@@ -118,7 +118,7 @@ def check_keys(description: Any, *keys: str) -> None:
     """Check that a description is an object with these keys and a checksum, no others.
 
     Raises:
-        ValueError: it is not.
+        ValueError: a key is missing or unknown, or it is no object.
     """
     if not isinstance(description, dict) or set(description) != {*keys, CHECKSUM}:
         named = ", ".join(f"`{key}`" for key in keys)
@@ -126,7 +126,7 @@ def check_keys(description: Any, *keys: str) -> None:
 
 
 def layouts_of(tensors: Mapping[str, Tensor]) -> TensorSpecs:
-    """Return the layouts of tensors, which may be on the meta device."""
+    """Return shapes and dtypes of tensors by name; they may be on the meta device."""
     return {key: TensorSpec(tuple(tensor.shape), tensor.dtype) for key, tensor in tensors.items()}
 
 
@@ -134,7 +134,7 @@ def check_layouts(layouts: TensorSpecs, expected: TensorSpecs) -> None:
     """Check that a file holds exactly the tensors that are expected.
 
     Raises:
-        ValueError: it does not.
+        ValueError: a tensor is missing, unknown, or of another shape or dtype.
     """
     prefix = next((each for each in _PREFIXES if any(key.startswith(each) for key in layouts.keys() - expected)), "")
     if prefix:

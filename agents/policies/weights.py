@@ -155,8 +155,8 @@ def made_again(model: Policy) -> Policy:
     """Make a model again from its `arguments`, as a file would store them, without memory for its weights.
 
     Raises:
-        ValueError: it has no `arguments`, no file can keep them, or they make another model: of another task, with
-            other channels, or with weights of other names or shapes.
+        ValueError: it has no `arguments`, no file can keep them, or they make a different model: another task, other
+            channels, or weights of other names or shapes.
     """
     name, arguments = type(model).__name__, getattr(model, "arguments", None)
     if not isinstance(arguments, dict):

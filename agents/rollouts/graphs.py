@@ -19,11 +19,11 @@ from ..policies.registry import load
 
 
 class OnGraph(Policy):
-    """A policy that runs on the places of a graph, whose kinds are its mazes, in the shape of `Graph.tiles`.
+    """A policy that runs on a graph: its mazes are the kinds of the graph's places, in the shape of `Graph.tiles`.
 
-    `rollout`, `iterate`, `solve` and `evaluate` take it, with `graph.tiles` as levels or other kinds of these places;
-    what is optimal is decided on the graph. Nothing that is guaranteed of mazes is guaranteed of graphs: it keeps the
-    bound as stated. `prove(automaton, on="graphs")` proves what a network with a certificate does on all of them.
+    `rollout`, `iterate`, `solve` and `evaluate` take it, with `graph.tiles`, or other kinds of the same places, as
+    levels; optimal means optimal on the graph. Guarantees for mazes do not hold on graphs, so the bound counts as
+    stated only. `prove(automaton, on="graphs")` proves what a network with a certificate does on all of them.
 
     >>> torus = Graph.of(tiles, edges="torus")
     >>> solve(OnGraph(load("nca-shortest-path-hinted"), torus), levels=torus.tiles[None])
@@ -34,8 +34,8 @@ class OnGraph(Policy):
 
     Raises:
         ValueError: a policy whose iterations are no convolution that reads a tile and its four neighbours, with weights
-            that are the same at every iteration; one that outputs something else than one path; or a task without an
-            exact solver on graphs.
+            that are the same at every iteration; a policy that outputs something else than one path; or a task without
+            an exact solver on graphs.
     """
 
     _places: Tensor

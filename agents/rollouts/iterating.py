@@ -142,7 +142,7 @@ def iterate(
         undisturbed: whether the policy reached `state` from zeros on the same maze, without changes from outside.
 
     Raises:
-        ValueError: a negative number of iterations, or as `Policy.forward`.
+        ValueError: a negative number of iterations, or an error of `Policy.forward`.
     """
     maze, first = _first(policy, maze, state)
     if not isinstance(steps, Iterable | None) and steps < 0:

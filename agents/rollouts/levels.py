@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of all generators by name; `given` does not matter."""
+    """Return the options of all generators by name; `given` is ignored."""
     return options_of_each(
         {
             kind: {name: each for name, each in options_of_call(generator).items() if name in generator_defaults(kind)}
@@ -64,7 +64,7 @@ SIZE = Shown("SIZE|ROWSxCOLS", read=read_size)
 def draw_levels(
     n: int, seed: int, *, generator: str, size: int | tuple[int, int], task: Task, **options: Any
 ) -> LevelSet:
-    """Return `n` fresh levels, with everything that is needed to draw them again.
+    """Return `n` new levels, whose `config` has everything that is needed to generate them again.
 
     Args:
         n: the number of levels.
@@ -134,12 +134,12 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
     """Return the options of a policy's levels: `levels`, or else `generator`, `size` and further options of fresh ones.
 
     Args:
-        policy: a policy; what is not given is as in the levels that the policy is meant for.
+        policy: a policy; options that are not given are those of the levels for which it is meant.
         levels: a set, or the name or file of one; None for fresh levels.
         given: `generator`, `size` and options of the generator; values that are None count as not given.
 
     Raises:
-        ValueError: options of fresh levels are given beside a set, or an option is not the generator's.
+        ValueError: options of fresh levels are given together with a set, or the generator does not have an option.
     """
     given = {name: value for name, value in given.items() if value is not None}
     if levels is not None:
@@ -165,5 +165,5 @@ def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Tas
 
 
 def describe_source(levels: object) -> str:
-    """Return the name or file by which a set of levels is given; "levels" if it is given otherwise."""
+    """Return the name or file that was given as a set of levels; "levels" for any other value."""
     return str(levels) if isinstance(levels, str | Path) and "\n" not in str(levels) else "levels"

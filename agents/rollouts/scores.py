@@ -116,7 +116,7 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
 def score_table(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the columns of `Scores.table`, (B, 4) float64.
 
-    If the policy outputs something else than one path (`DRAWINGS`), only exactly what was wanted is optimal.
+    If the policy outputs something else than one path (`DRAWINGS`), only exactly the wanted tiles are optimal.
 
     Args:
         policy: the policy that drew.

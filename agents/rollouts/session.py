@@ -32,7 +32,7 @@ class Session:
     """A policy on one level after another. The newest snapshot is the present step; going back deletes it.
 
     Attributes:
-        policy: the policy, on the graph of the level where something is beyond its edges.
+        policy: the policy; on the graph of the level if its edges lead somewhere.
         name: the policy's name in the title.
         level: the number of the level, from 0.
 
@@ -62,7 +62,7 @@ class Session:
 
     @property
     def names(self) -> dict[Action, str]:
-        """The name in use of each of the window's menus; no generator where the levels are given."""
+        """The current choice in each of the window's menus; without the generator if the levels are given."""
         generator = {} if self._options["levels"] is not None else {Action.LEVEL: str(self._options["generator"])}
         return {Action.POLICY: self.name, **generator}
 
@@ -107,7 +107,7 @@ class Session:
         return ""
 
     def with_policy(self, policy: Policy, name: str) -> Session:
-        """Return a session with another policy: on this level if it is of its task, else on the next.
+        """Return a session with another policy: on this level if that is of the policy's task, otherwise on the next.
 
         Raises:
             ValueError: the policy cannot run on it.
@@ -124,7 +124,7 @@ class Session:
         return other._on(level)
 
     def with_other_edges(self) -> Session:
-        """Return a session on this level with the next of the `EDGES`; its border goes where something is beyond.
+        """Return a session on this level with the next of the `EDGES`; without a border where the edges lead somewhere.
 
         Raises:
             ValueError: the policy cannot run there.
@@ -139,7 +139,7 @@ class Session:
         """Return a session with levels of another generator, of the present one's size.
 
         Raises:
-            ValueError: the generator makes none of this size, or the policy cannot run on them.
+            ValueError: the generator makes no levels of this size, or the policy cannot run on them.
         """
         other, (height, width) = copy(self), np.array(self.snapshot.tiles.shape) - 2 * (self._edges == EDGES[0])
         other._options = {"size": (max(1, int(height)), max(1, int(width))), "generator": name, "levels": None}

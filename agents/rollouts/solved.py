@@ -44,7 +44,7 @@ class Solved(Tabular):
         source: where the levels come from, in words.
         levels: the levels, prepared for the policy's task.
         targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
-        result: how the episode on each level ended.
+        result: the ends of the episodes, one for each level.
         n_steps: the limit on iterations.
         batch: the number of levels that ran at once, as requested; None for the default.
         enough: the number of iterations after which the policy solves no more levels (`step_limit`).
@@ -82,7 +82,7 @@ class Solved(Tabular):
         }
 
     def table(self) -> Table:
-        """Return a table of facts: what ran, and the metrics."""
+        """Return a table of facts: the policy, the levels and the metrics."""
         metrics, most = self.metrics, f"{self.n_steps:,} iterations"
         limited, unsolved = metrics["stopped_at_limit"], metrics["finished_unsolved"]
         steps = (
@@ -105,7 +105,7 @@ class Solved(Tabular):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """Return how the episode on each level ended, and the number of tiles of its solution."""
+        """Return a record for each level: how its episode ended, and the number of tiles of its solution."""
         lengths = lengths_of(self.targets).tolist()
         columns = (each.tolist() for each in self.result)
         names = ("level", "solution_length", *self.result._fields)

@@ -85,7 +85,7 @@ def check_steps(policy: Policy, n_steps: int) -> None:
 
 @torch.no_grad()
 def try_out(policy: Policy, tiles: Tiles, n_steps: int, name: str) -> None:
-    """Check a number of iterations, and run one on the first of (N, H, W) levels.
+    """Check a number of iterations, and run one iteration on the first of (N, H, W) levels.
 
     Raises:
         ValueError: the policy cannot run on such levels, or for that many iterations; the message begins with `name`.

@@ -42,7 +42,7 @@ def turn(x: Tensor, orientation: int) -> Tensor:
 
 
 def turn_back(x: Tensor, orientation: int) -> Tensor:
-    """Undo `turn`: return the maps in their own orientation."""
+    """Return (..., H, W) maps in their own orientation: the inverse of `turn`."""
     x = x.flip(_flipped(orientation))
     return x.transpose(-1, -2) if orientation & 4 else x
 
@@ -114,11 +114,11 @@ class Symmetrised(Policy):
         self.policy.compile(*args, **kwargs)
 
     def encode_maze(self, maze: Tensor) -> tuple[Tensor, list[Any]]:
-        """Return the maze, and what the given policy needs of its orientations."""
+        """Return the (B, T, H, W) maze, and the given policy's encodings of its orientations."""
         return maze, [self.policy.encode_maze(turned) for turned in self.orientations_of(maze)]
 
     def update(self, encoded: tuple[Tensor, list[Any]], state: Tensor, step: int) -> Tensor:
-        """Return the next state, (B, 1 + 8 C, H, W) as the given one, with the maze and all else from `encode_maze`."""
+        """Return the next state, (B, 1 + 8 C, H, W) floats, from what `encode_maze` returned and the state."""
         maze, turned = encoded
         states = zip(turned, self.states_of(state), strict=True)
         return self.join(maze, [self.policy.update(given, each, step) for given, each in states])
@@ -163,7 +163,7 @@ class EachOrientation:
     """
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether it is such a policy."""
+        """Return whether the policy is `Symmetrised`."""
         return isinstance(policy, Symmetrised)
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:

@@ -60,10 +60,10 @@ __all__ = [
 
 
 def recorded(*calls: Call) -> str:
-    """Return the command that repeats the run of a call, with --import for the modules that register its names; for
+    """Return the command that repeats a call's run, with --import for the modules that register names it uses; for
     several calls, their commands in order.
 
-    If no command can do that, the text is a comment that says what a command cannot name.
+    If no command can, the text is a comment that names the argument that a command cannot express.
     """
     modules, texts = own_modules(), []
     untyped = [f"{name}, which no module registers" for name in unimportable()]
@@ -85,8 +85,8 @@ def recorded(*calls: Call) -> str:
 
 
 def own_modules() -> tuple[str, ...]:
-    """Return the modules that the user named, and those that registered anything in this process: others import them to
-    know the same names."""
+    """Return the modules that the user named, and those that registered something in this process. Other processes
+    import them to know the same names."""
     script = _script()
     found = (script if module == "__main__" else module for module in Registry.modules())
     return tuple(dict.fromkeys(filter(None, (*NAMED.get(), *found))))

@@ -50,9 +50,9 @@ VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 
 
 class OutOfTime(BaseException):
-    """A call was ended by a time limit, or to make room; made again, it goes on from what it has saved.
+    """Raised when a call was ended by a time limit or pre-empted; the same call resumes from its checkpoint.
 
-    Like KeyboardInterrupt it is no `Exception`, so that what handles the errors of a run lets it through.
+    Like KeyboardInterrupt it is no `Exception`, so that handlers of a run's errors let it through.
     """
 
 
@@ -60,17 +60,18 @@ class Pending(Protocol):
     """A call that was started: a `Future`, or a job of submitit."""
 
     def done(self) -> bool:
-        """Return whether it has ended."""
+        """Return whether the call has ended."""
 
     def result(self) -> Any:
-        """Return what it returned."""
+        """Return the value that the call returned."""
 
     def exception(self) -> BaseException | None:
-        """Return what it raised, or an error that says that its process died or `OutOfTime`, or None."""
+        """Return the exception that the call raised; an error if its process died, `OutOfTime` if its time ran out,
+        None if it succeeded."""
 
 
 class Executor(Protocol):
-    """Something that makes calls elsewhere.
+    """Protocol for objects that make calls in other processes or on other machines.
 
     Attributes:
         n_at_once: largest number of calls that should run at once.
@@ -218,7 +219,7 @@ class SubmititExecutor:
         """Submit a job for each argument.
 
         Raises:
-            ValueError: the cluster refuses the jobs; nothing of them is left.
+            ValueError: the cluster refuses the jobs; none of them stays in the queue.
         """
         executor, present = self._executor, set(self._unsent())
         self._jobs = [job for job in self._jobs if not job.done()]

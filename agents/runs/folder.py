@@ -144,7 +144,7 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the folder's run is finished, and this one asks for no more."""
+        """Whether the folder's run is finished, and this configuration needs no further steps."""
         return self.found is not None and bool(self.found.get("finished")) and not self.continues
 
     def _present(self) -> list[Path]:
@@ -177,13 +177,13 @@ class RunFolder:
         it at once: the last checkpoint is the one before.
 
         Args:
-            save: writes the checkpoint, and whatever else the run leaves; called where the state is whole.
+            save: writes the checkpoint and the run's other files; called only when the state is consistent.
             every: least number of seconds between two saves.
             agree: receives whether this process was asked to stop; returns whether all that share the run stop.
 
         Yields:
-            A function to call between two steps, and within long ones where the state is whole. It saves if it is time,
-            unless its first argument is false, and ends the run if its second is true.
+            A function to call between two steps, and within long ones whenever the state is consistent. It saves if it
+            is time, unless its first argument is false, and ends the run if its second is true.
 
         Raises:
             KeyboardInterrupt: asked to stop, after saving; the message names the checkpoint, if there is one.
@@ -245,16 +245,17 @@ class RunFolder:
             save_tensors(self.path / CHECKPOINT, _KIND, description, tensors)
 
     def load(self, product: str) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
-        """Return what the last `save` wrote, with the tensors on the CPU; None if there is no checkpoint.
+        """Return the state and the parts that the last `save` wrote, with tensors on the CPU; None without a
+        checkpoint.
 
-        The file holds a digest of its content. So what is read is what was written, and needs no further checks.
+        The file holds a digest of its content. So the content is as it was written, and needs no further checks.
 
         Args:
             product: the name of a file that only a run with a checkpoint can have.
 
         Raises:
             ValueError: the file is no checkpoint, damaged, or of another configuration, or the product exists without a
-                checkpoint; the message says what to do.
+                checkpoint. The message says what to do.
         """
         from ..policies.tensor_files import load_tensors
 

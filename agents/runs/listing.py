@@ -43,11 +43,11 @@ def list_runs(
     state: Literal["finished", "begun", "damaged"] | None = None,
     sort: Annotated[str | None, Shown("COLUMN")] = None,
 ) -> Table:
-    """List the runs in a folder and in those within it, a line each: the options in which they differ, and scores.
+    """List the runs in a folder and its subfolders, one line each: the options in which they differ, and their scores.
 
-    The scores are what a sweep has measured of a run, else what its last validation has. The config.json of a run has
-    all that it takes to make it again: the command, the whole configuration with its seed, and versions of packages.
-    A run whose files cannot be read is listed as damaged, with the reason.
+    Scores are a sweep's measurements of a run, or else those of its last validation. A run's config.json has everything
+    to repeat it: the command, the whole configuration with its seed, and versions of packages. A run whose files cannot
+    be read is listed as damaged, with the reason.
 
     >>> list_runs("runs/sweep/widths", sort="random-16 complete").print()
 
@@ -57,7 +57,7 @@ def list_runs(
         kind: only runs of this command, such as train or evolve.
         state: only runs that are finished, begun, or damaged.
         sort: the column by whose values to sort, such as run, learning_rate or random-16 complete; numbers come before
-            words, and what is missing comes last. By default runs are sorted by their paths.
+            words, and runs without a value come last. By default runs are sorted by their paths.
 
     Returns:
         A table with one row per run, and a column for each option that differs and each score; scores are fractions.

@@ -26,9 +26,10 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     KeyboardInterrupt.
 
     A further SIGTERM does not, since a scheduler and `torchrun` may each send one. Only the main thread gets signals;
-    in other threads nothing asks to stop. A block within another yields the same function. So a whole run, the reading
-    of its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place. A handler that
-    a scheduler's signal had before the block is called after it: submitit's queues the job again, and ends the process.
+    in other threads the function always returns False. A block within another yields the same function. So a whole run,
+    the reading of its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place. A
+    handler that a scheduler's signal had before the block is called after it: submitit's queues the job again, and ends
+    the process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
@@ -69,5 +70,6 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
 
 
 def has_stopped() -> bool:
-    """Return, in a handler of a signal, whether a block has ended for it; otherwise it came where nothing is saved."""
+    """Return, in a signal handler, whether a block of `asked_to_stop` has ended because of the signal; if not, it came
+    outside of any block."""
     return bool(_asked)

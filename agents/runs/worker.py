@@ -27,7 +27,7 @@ _BEGIN = (
 def begin(
     function: Callable[[Any], Any], argument: Any, environ: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], Future[Any]]:
-    """Start a process that makes a call; return it, and the call.
+    """Start a process that makes a call; return the process, and the call as a `Future`.
 
     The function, which must be importable, the argument and the result are pickled. The call raises BrokenProcessPool
     if the process dies.
@@ -64,7 +64,7 @@ def begin(
 
 
 def main() -> None:
-    """Make the call that comes in through stdin, and send what it returned or raised through stdout."""
+    """Make the call that is read from stdin, and write its result or exception to stdout."""
     sys.argv[1:] = []
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -44,8 +44,8 @@ def draw_sweep(
     dot for each seed, the mean and its 95 % interval.
 
     Args:
-        results: what was measured.
-        jobs: all runs, whose folders have the learning curves.
+        results: the results of the sweep.
+        jobs: the jobs of all runs, whose folders have the learning curves.
         format: file type of the figures.
         width: their width in print.
     """

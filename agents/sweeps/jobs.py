@@ -37,21 +37,23 @@ IN_RUN: ContextVar[bool] = ContextVar("IN_RUN", default=False)
 
 
 class Measure(Protocol):
-    """A function that measures a trained network, and can be pickled."""
+    """Protocol for a picklable function that measures a trained network."""
 
     @property
     def about(self) -> str:
-        """What is measured, in a sentence."""
+        """A sentence that says what is measured."""
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> Mapping[str, float]:
         """Return measurements by name of the network of a run."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the measurements depend on, JSON-serialisable; a run is measured again where it has changed."""
+        """Return everything on which the measurements depend, JSON-serialisable; if it changes, runs are measured
+        again."""
 
 
 class Error(NamedTuple):
-    """What ended an attempt: a text, whether another would end in the same way, and whether it counts as a failure."""
+    """The reason why an attempt ended early: a text, whether another attempt would end in the same way, and whether it
+    counts as a failure."""
 
     text: str
     is_final: bool = False
@@ -65,7 +67,7 @@ class Job:
     Attributes:
         name: name of the configuration, the same for all seeds.
         config: the configuration of the training.
-        measure: measures the trained network.
+        measure: the function that measures the trained network.
         folder: the folder of the run.
         device: the device on which to train and measure.
         tensorboard: whether to write events for TensorBoard.
@@ -94,7 +96,7 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run has been measured, as this job measures, or has come to where it pauses.
+        """Whether the run has been measured as this job would, or has reached the update at which it pauses.
 
         Raises:
             ValueError: its files cannot be read.
@@ -106,7 +108,7 @@ class Job:
         not as this job measures.
 
         Raises:
-            ValueError: they cannot be read.
+            ValueError: the file cannot be read.
         """
         path = self.folder / MEASURED
         if not path.exists():
@@ -158,7 +160,7 @@ class Job:
 
 
 def attempt(job: Job) -> Error | None:
-    """Make one attempt at a run, whose output is appended to its log; return what ended it early, or None.
+    """Make one attempt at a run, whose output is appended to its log; return why it ended early, or None if it did not.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.

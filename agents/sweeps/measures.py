@@ -30,13 +30,13 @@ METRICS = (*USUAL, "paper_accuracy")
 
 
 def known_metrics() -> tuple[str, ...]:
-    """Return the names of all metrics and scores, those that users have registered among them."""
+    """Return the names of all metrics and scores, including metrics that users have registered."""
     return (*METRICS, *SCORES, *MAIN, *NAMED)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What is measured, as fractions; each has the name of its set and its metric, such as "random-16 complete".
+    """The measurements of a sweep, as fractions; each is named after its set and metric, such as "random-16 complete".
 
     Raises:
         ValueError: an unknown name, or a value out of range.
@@ -65,7 +65,8 @@ class Measures:
 
     @classmethod
     def read(cls, content: Mapping[str, Any], configs: Iterable[TrainingConfig]) -> Measures:
-        """Return what the fields say, for runs of these configurations, once the sets are known to be there.
+        """Return the measurements that a mapping of fields describes, for runs of these configurations; the sets must
+        exist.
 
         Raises:
             ValueError: an unknown field or name, a set that is missing, or a measurement that no run can give.
@@ -107,13 +108,14 @@ class Measures:
 
     @property
     def about(self) -> str:
-        """What is measured, in a sentence."""
+        """A sentence that says what is measured."""
         sets = f"{self.split} sets of families" if self._sets else ""
         named = " and ".join(filter(None, (sets, "benchmark sets" * bool(self.benchmarks))))
         return f"Measured on the first {self.n:,} levels of {named}."
 
     def names(self, policy: Policy) -> list[str]:
-        """Return the names of all measures that a policy allows; some policies read one size only, or have one task."""
+        """Return the names of all measurements that can be made of a policy; some policies read only one size, or one
+        task."""
 
         def reads(size: int) -> bool:
             enough = policy.max_steps is None or self.steps is None or self.steps <= policy.max_steps

@@ -50,12 +50,12 @@ def sweep(
     figure_width: FigureWidth = None,
     on_change: OnChange = lambda _: None,
 ) -> SweepResults:
-    """Train networks with options that vary, several seeds of each, and compare what is measured of them.
+    """Train networks with options that vary, several seeds of each, and compare their measurements.
 
     A TOML or JSON file says what runs. It can be killed at any moment: the same command or call goes on, and repeats no
-    run that is finished. Rows and seeds can be added later, and other measurements are made of the networks that are
-    there. The folder receives results.md, results.tex, results.csv, results.json, a figure curves and one for each
-    measurement; its folder runs has the folder of each run.
+    run that is finished. Rows, seeds and measurements can be added later: networks that are there are measured, not
+    trained again. The folder receives results.md, results.tex, results.csv, results.json, a figure curves and one for
+    each measurement; its folder runs has the folder of each run.
 
     >>> results = sweep({"preset": "fast", "vary": {"n_channels": [8, 16]}, "seeds": 3}, out="runs/channels")
 
@@ -80,7 +80,7 @@ def sweep(
         on_change: receives the progress about once a second.
 
     Returns:
-        The results, without those of failed runs.
+        The results of all runs that succeeded.
 
     Raises:
         ValueError: a bad description of the sweep, launcher or device, or a folder of another version or with runs of
@@ -129,7 +129,7 @@ def sweep(
 
 
 class Launch(NamedTuple):
-    """Where runs are started, as `sweep` takes it."""
+    """The options of `sweep` on where and how runs are started."""
 
     launcher: str
     workers: int | None
@@ -143,7 +143,7 @@ class Launch(NamedTuple):
             folder: receives submitit's files.
 
         Raises:
-            ValueError: no such device, parameters that are refused, or this is one process of several.
+            ValueError: no such device, parameters that are refused, or this process is one of several that share a run.
         """
         import torch
 
@@ -178,14 +178,16 @@ def run_sweep(
     on_change: Callable[[Progress], object],
     tensorboard: bool = False,
 ) -> tuple[SweepResults, list[Job]]:
-    """Make all runs that are not finished, and write the results now and then, and at the end; return both.
+    """Make all runs that are not finished, and write the results at intervals and at the end; return the results and
+    the jobs of all runs.
 
     Args:
-        sweep: what runs.
+        sweep: the sweep.
         folder: the folder of the sweep, whose description is written first.
-        configuration: what all runs of the folder share, besides the version of this package.
+        configuration: the part of the description that all runs of the folder share, besides the version of this
+            package.
         facts: further entries of the description.
-        how: where runs are started.
+        how: where and how runs are started.
         on_change: receives the progress about once a second.
         tensorboard: whether each run writes events for TensorBoard.
 

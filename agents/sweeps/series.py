@@ -32,7 +32,7 @@ SHARED, REST = 500, 4_000
 
 
 class Progress:
-    """Which runs of a series are finished, running or given up, and the time that is left.
+    """The progress of a series of runs: which are finished, running or given up, and an estimate of the time left.
 
     Attributes:
         jobs: all runs.
@@ -55,7 +55,8 @@ class Progress:
         return len(self.jobs) - len(self.finished) - len(self.failed)
 
     def seconds_left(self) -> float | None:
-        """Return an estimate of the time until all is done, from the runs' own metrics; None before the first."""
+        """Return an estimate of the time until all runs are done, from their metrics; None before the first line of
+        metrics."""
         lines = {job: line for job in (*self.finished, *self.running) if (line := self.latest_metrics(job)) is not None}
         parts = {job: line["update"] / job.config.n_updates for job, line in lines.items()}
         for job in self.jobs:  # trials differ in the seed alone
@@ -68,7 +69,7 @@ class Progress:
         return rest * spent / done / max(1, len(self.running)) if done else None
 
     def latest_metrics(self, job: Job) -> Line | None:
-        """Return what `Job.latest_metrics` does; the file of a finished run is read once."""
+        """Return the result of `Job.latest_metrics`; the file of a finished run is read only once."""
         if job in self._last:
             return self._last[job]
         line = job.latest_metrics()
@@ -93,7 +94,8 @@ def effort(config: TrainingConfig) -> float:
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
     """Run all jobs that are not finished; one that fails three times, or has diverged, is recorded as failed.
 
-    One that ran out of time has not failed: it goes on, any number of times, unless three in a row save nothing more.
+    A job that ran out of time has not failed: it is resumed any number of times, unless three attempts in a row make no
+    progress.
 
     Args:
         jobs: the runs, the most important first.

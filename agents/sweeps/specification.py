@@ -50,15 +50,15 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class Sweep:
-    """The runs of a sweep, what is measured of each, and the rows in which that is shown.
+    """A sweep: its runs, their measurements, and the rows in which these are shown.
 
     Attributes:
         configs: configuration by name; its runs differ in the seed alone.
         seeds: seeds of weights and levels.
-        measure: what is measured of each trained network.
+        measure: the measurements of each trained network.
         rows: the rows, without results, which name their configurations; not all rows need have all options.
-        content: what describes the sweep, JSON-serialisable.
-        title: what it is, in a few words.
+        content: the description of the sweep, JSON-serialisable.
+        title: a title in a few words.
         comparisons: see `find_effects`.
         always: options that every table shows, even if no row differs in them; None shows all.
         best, refit, halve: see `Description`.
@@ -100,7 +100,8 @@ class Sweep:
         ]
 
     def ended(self, jobs: Iterable[Job]) -> dict[str, int]:
-        """Return the rows that are the worse half of those left at an update of `halve`, and that update.
+        """Return the names of the rows that `halve` has ended so far, each with the update at which it ended: at each
+        update of `halve`, the worse half of the rows that are left.
 
         Raises:
             ValueError: the metrics of a run cannot be read.
@@ -120,7 +121,7 @@ class Sweep:
         return found
 
     def results(self, jobs: Iterable[Job], out: Path) -> SweepResults:
-        """Return what all runs that are finished or given up so far have found.
+        """Return the results of all runs that are finished or given up so far.
 
         Args:
             jobs: the runs.
@@ -239,12 +240,12 @@ class Description:
 
     @property
     def places(self) -> dict[str, Mapping[str, Any]]:
-        """Where options are -> the options by name, or lists of their values in `vary`."""
+        """The options by name, or in `vary` lists of their values, under the key of the file that has them."""
         rows = {f"row {row['name']!r}": {k: v for k, v in row.items() if k != "name"} for row in self.rows}
         return {"options": self.options, "vary": self.vary, "sample": self.sample, **rows}
 
     def combined(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the name of each row with its options, the preset among them."""
+        """Yield the name and the options of each row, including the preset."""
         for row in self.rows or ({},):
             own = {name: value for name, value in row.items() if name != "name"}
             for *values, i in product(*self.vary.values(), range(self.samples if self.sample else 1)):
@@ -256,7 +257,7 @@ class Description:
                 yield ", ".join(words) or self.preset, options
 
     def draw(self, option: str, i: int) -> Any:
-        """Return the value of an option in sample i, which depends on these two and the seed alone."""
+        """Return the value of an option in sample i, which depends only on the option, i and `sample_seed`."""
         ((kind, ends),) = self.sample[option].items()
         rng = rng_for(self.sample_seed, f"sample {option}", i)
         if kind == "choice":
@@ -273,7 +274,7 @@ def as_folder(name: str) -> str:
 
 
 def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
-    """Return the sweep that a file, or a mapping with the same keys, describes, once all of it has been checked.
+    """Return the sweep that a file, or a mapping with the same keys, describes; everything in it is checked.
 
     Args:
         what: a TOML or JSON file, or a mapping, with keys as in `Description`.

@@ -32,7 +32,7 @@ def ways_of(workers: Workers) -> list[Literal[True, "graphs"]]:
 
 
 def check_compile(wanted: bool | str, workers: Workers) -> None:
-    """Check that workers can do what the option `compile` asks for.
+    """Check that the workers support a value of the option `compile`.
 
     Raises:
         ValueError: CUDA graphs are asked for elsewhere than in one process on a CUDA GPU.
@@ -46,7 +46,8 @@ def check_compile(wanted: bool | str, workers: Workers) -> None:
 
 
 def compile_if_faster(state: TrainingState, workers: Workers) -> str:
-    """Choose the fastest way to make a run's updates, if one is faster than plain PyTorch; return what was measured.
+    """Measure the ways to compile a run's updates, and use the fastest if it beats plain PyTorch; return the times as a
+    text.
 
     Of several workers all compile if one of them would.
 

@@ -208,7 +208,8 @@ class TrainingConfig:
 
     @property
     def n_shown(self) -> int:
-        """Number of leading channels that the loss reads: the answer's, and also the guidance's if it has a weight."""
+        """Number of leading channels that the loss reads: those of the answer, and of the guidance if that has a
+        weight."""
         return len(self.problem.answers) + len(self.guided)
 
     @property
@@ -218,7 +219,7 @@ class TrainingConfig:
 
     @property
     def guide(self) -> Callable[[Tiles], Guidance] | None:
-        """The guidance of (N, H, W) levels; None without guidance."""
+        """The function that returns the guidance of (N, H, W) levels; None without guidance."""
         return self.problem.guide if self.loss.guidance else None
 
     @property
@@ -318,12 +319,12 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
 def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
     """Return a configuration with other values; a new model keeps only the options that it has.
 
-    What `pool_size=0` or `evolve=False` makes meaningless gets its default, unless it is given too. So does an
-    `n_iterations` of None, which needs a pool.
+    Options that `pool_size=0` or `evolve=False` makes meaningless get their defaults, unless they are given too. So
+    does an `n_iterations` of None, which needs a pool.
 
     Args:
         start: a configuration, or the name of a preset.
-        changes: options by name, those of a model of your own among them.
+        changes: options by name, including options of a model of your own.
 
     Raises:
         ValueError: an unknown preset, bad values, or unknown options.
@@ -356,7 +357,7 @@ def preset(name: str) -> TrainingConfig:
 def register_preset(name: str, base: str | None = None, **options: Any) -> None:
     """Register a preset of your own for `train`, `preset` and, with --import, the command line.
 
-    Every option is checked now, and whether they go together when the preset is used, since that loads torch.
+    Each option is checked now; whether they go together is checked when the preset is used, since that loads torch.
 
     Args:
         name: its name.

@@ -34,8 +34,8 @@ APART = 0.03
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
     """Write losses, validation and learning rate against updates and time as a PNG file; returns its path.
 
-    Losses have panels of their own: the training loss is over several iterations, and has whatever else is taught. If
-    the levels evolve, another panel shows the mean length of their solutions.
+    The training loss and the validation loss have separate panels, since the former is over several iterations and
+    includes guidance. If the levels evolve, another panel shows the mean length of their solutions.
 
     Args:
         lines: at least one, in the order of updates.

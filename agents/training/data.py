@@ -38,14 +38,14 @@ def concatenate(batches: list[Batch]) -> Batch:
 
 
 class LevelStream:
-    """The batches of a run. Each depends on the configuration and the number of its update alone.
+    """The batches of a run, each of which depends only on the configuration and the number of its update.
 
     Args:
         config: the configuration.
         all_sizes: whether all sizes are in use from the start, as in a run that was finished before.
 
     Raises:
-        ValueError: the configuration has a level set that cannot be trained on.
+        ValueError: the configuration's level set cannot be used for training.
     """
 
     def __init__(self, config: TrainingConfig, all_sizes: bool = False) -> None:
@@ -81,7 +81,8 @@ class LevelStream:
         return self.fixed[indices]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Return n levels, (n, size + 2, size + 2), none held out: from the level set if there is one, else fresh.
+        """Return n levels, (n, size + 2, size + 2), none of them held out: from the level set if there is one, else new
+        ones.
 
         Fresh levels come from all families in equal parts, in random order. A `long_fraction` of each family is long.
 
@@ -170,7 +171,8 @@ def with_solutions(tiles: Tiles, task: Task) -> Batch:
 
 
 def is_held_out(tiles: Tiles, task: Task) -> NDArray[np.bool_]:
-    """Return which of (N, S, S) levels no training may use, (N,) bool."""
+    """Return which of (N, S, S) levels are held out, (N,) bool: those of test and validation sets, which no training
+    may use."""
     return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
 
 

@@ -18,7 +18,7 @@ from ..rollouts import Batch
 def solution_lengths(target: Tensor) -> Tensor:
     """Return the number of tiles of (N, H, W) or (N, K, H, W) solutions, (N,) int64; H + W where there is none.
 
-    That there is none can be seen once a signal has crossed the level, which takes longer than 0 iterations.
+    An automaton can tell that there is no solution only after a signal has crossed the level, hence H + W and not 0.
     """
     found = target.flatten(1).sum(dim=1)
     return torch.where(found > 0, found, sum(target.shape[-2:]))
@@ -32,7 +32,7 @@ class DeviceBatch:
         tiles: (N, H, W) uint8.
         target: (N, H, W) or (N, K, H, W) bool, the canonical solutions.
         guidance: (N, G, H, W) bool, the channels of its guidance; None without guidance.
-        after: (N, H, W) int32, the iterations after which a tile's guidance counts; likewise.
+        after: (N, H, W) int32, the iterations after which a tile's guidance counts; None without guidance.
     """
 
     tiles: Tensor

@@ -33,7 +33,7 @@ from .processes import Workers
 
 @dataclass(eq=False)
 class EvolvingLevels:
-    """A population of training levels, and when it evolves.
+    """A population of training levels, and the statistics that decide when it evolves.
 
     Attributes:
         population: the levels. Its clock counts updates.
@@ -100,7 +100,7 @@ class EvolvingLevels:
         Args:
             model: the model after the update.
             config: the configuration of the run.
-            update: updates made.
+            update: the number of updates made so far.
             workers: the workers that share the scoring.
         """
         breeding = config.breeding
@@ -127,7 +127,8 @@ class EvolvingLevels:
 
 
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
-    """Return the regret of (B, H, W) paths and whether they are complete, (B, 2) float64: `members.measure_levels`."""
+    """Return the regret of (B, H, W) paths, and whether they are complete, (B, 2) float64, by
+    `members.measure_levels`."""
     paths = read_back(path.detach().float())
     measured = measure_levels(config.measure, batch.tiles, paths, batch.target, config.problem.judge)
     return torch.from_numpy(np.stack(measured, axis=1))

@@ -78,7 +78,7 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
         states: states of a rollout.
         target: the exact solutions.
         counted: (K, B) bool, the levels that count; the loss of the others is 0.
-        damped: whether a level's loss l counts as 1 + log(l) where it exceeds 1, the most that an empty path loses. So
+        damped: whether a level's loss l counts as 1 + log(l) where it exceeds 1, the largest loss of an empty path. So
             a level whose states explode still has a gradient, but does not outweigh all others.
     """
     drawn = (answer_of(state, target).float().flatten(1, -2) for state in states)
@@ -110,7 +110,7 @@ def _damped(of_levels: Tensor) -> Tensor:
 
 
 def had_time(lengths: Tensor, ages: Tensor, per_tile: float) -> Tensor:
-    """Return whether levels have had a number of iterations for each tile of their solutions, (K, B) bool.
+    """Return whether levels have had `per_tile` iterations for each tile of their solutions, (K, B) bool.
 
     A signal moves one tile an iteration, so no automaton can know an answer earlier: a loss would teach it to guess.
 

@@ -19,10 +19,10 @@ from .options import ModelConfig
 
 
 def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
-    """Make a model that has shapes but no memory for its weights.
+    """Return a configuration's model on the meta device: its weights have shapes, but no memory.
 
     Raises:
-        ValueError: an argument that its constructor refuses, or one that training gives and it does not take.
+        ValueError: the constructor refuses an argument, or does not take one that training passes.
     """
     model = model_class(config.model)
     lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(model)]
@@ -41,12 +41,12 @@ def begin_with(model: Policy, name: str) -> None:
         model: a model of the same class, with weights of the same shapes. Or an `NCA` with shared weights, of the same
             task, taps and kind of pooling, with at least as many channels: the first get the weights, and no other
             channel feeds into these. With max-pooling, which reads all channels and writes the last, both need as many.
-            With `n_frozen`, the last channels get the weights of a network of so many, for any task with the same kinds
-            of tile. Its weights change.
+            With `n_frozen`, the last channels get the weights of a network with that many channels, for any task with
+            the same kinds of tile. The model's weights are changed in place.
         name: the name of a network that ships, or the path of a model file.
 
     Raises:
-        ValueError: no such network or file, or one that does not fit.
+        ValueError: no such network or file, or a network that does not fit.
     """
     start, n_frozen = load(name), getattr(model, "n_frozen", 0)
     theirs, ours = start.program(), model.program()

@@ -26,7 +26,7 @@ class OptimiserKind(NamedTuple):
     """A kind of optimiser.
 
     Attributes:
-        make: makes an optimiser from parameters and `lr`.
+        make: a function that makes an optimiser from parameters and `lr`.
         empty: returns the initial tensors that it keeps for a parameter besides `step`, by torch's names.
     """
 
@@ -122,7 +122,8 @@ class PlainAdam(Adam):
 
 
 def make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
-    """Return Adam for (...) float parameters. On a GPU the step count stays there, so that no step waits for it."""
+    """Return Adam for float parameters of any shape. On a GPU the step count stays there, so that no step waits for
+    it."""
     parameters = list(parameters)
     return PlainAdam(parameters, lr=lr, capturable=parameters[0].is_cuda)
 
@@ -135,7 +136,8 @@ OPTIMISERS = {
 
 
 def one_cycle(progress: float) -> float:
-    """Rise as a cosine from 1/25 to 1 at 10 %, then fall to 1e-5 (Smith & Topin, "Super-Convergence")."""
+    """Return the factor of the learning rate at a progress from 0 to 1: it rises as a cosine from 1/25 to 1 at 10 %,
+    then falls to 1e-5 (Smith & Topin, "Super-Convergence")."""
     start, end, part = START, 1.0, progress / RISE
     if progress >= RISE:
         start, end, part = 1.0, END, (progress - RISE) / (1 - RISE)

@@ -177,7 +177,7 @@ class LevelsConfig:
 
 @dataclass(frozen=True)
 class LossConfig:
-    """What training minimises.
+    """The loss that training minimises.
 
     Raises:
         ValueError: an unknown loss, or a value out of range.
@@ -212,7 +212,7 @@ class LossConfig:
 
 @dataclass(frozen=True)
 class OptimiserConfig:
-    """What changes the weights.
+    """The optimiser, its learning rate and its schedule.
 
     Raises:
         ValueError: an unknown optimiser or schedule, or a value out of range.

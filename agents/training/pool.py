@@ -32,12 +32,12 @@ LARGEST = 100.0
 
 @dataclass(frozen=True)
 class Patience:
-    """When a level of the pool should be solved, and by what.
+    """The time after which a level of the pool should be solved, and which solutions count.
 
     Attributes:
         per_tile: iterations for each tile of its solution.
         more: iterations on top of those.
-        any_optimum: whether any optimal path counts as solved, not the canonical one alone.
+        any_optimum: whether any optimal path counts as solved, not only the canonical one.
     """
 
     per_tile: float
@@ -83,7 +83,8 @@ class StatePool:
         return self.ages[places] >= patience.per_tile * lengths + patience.more
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: DeviceBatch) -> Tensor:
-        """Draw n members, at most P, and replace the first of them by the newcomers; return their (n,) int64 places.
+        """Draw n members, at most P, and replace the first of them by the newcomers; return the indices of all, (n,)
+        int64.
 
         Members that are due come first: they are the first to be replaced, and the next to be edited.
         """
@@ -97,11 +98,11 @@ class StatePool:
         return places
 
     def edit(self, rng: np.random.Generator, places: Tensor, task: Task, edits: str) -> None:
-        """Edit the levels at these (n,) int64 places in one of the ways of `editing.EDITS`; their states stay.
+        """Edit the levels at these (n,) int64 indices, each by one of `editing.EDITS`; their states stay.
 
         Edits that would produce a level of a test set are skipped, and so are those that would leave no answer, unless
-        the way `cuts`. The CPU waits for the device: which levels are edited depends on what the update before has
-        solved.
+        the edit `cuts`. The CPU waits for the device, since which levels are edited depends on the levels that the
+        previous update solved.
         """
         way, device = EDITS[edits], self.states.device
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), task)
@@ -114,11 +115,11 @@ class StatePool:
         self.ages.index_fill_(0, places, -way.grace)
 
     def take(self, places: Tensor) -> tuple[DeviceBatch, Tensor, Tensor]:
-        """Return the n levels at these places, their (n, C, H, W) float32 states and (n,) int64 ages."""
+        """Return the levels at these (n,) int64 indices, their (n, C, H, W) float32 states and (n,) int64 ages."""
         return self.levels[places], self.states[places], self.ages[places]
 
     def put(self, places: Tensor, states: Tensor, n_steps: int) -> None:
-        """Store the (n, C, H, W) states of the members at these places after `n_steps` more iterations.
+        """Store the (n, C, H, W) states of the members at these (n,) int64 indices, after `n_steps` more iterations.
 
         Members whose states have exploded restart, since their losses would outweigh all others for many updates. So do
         members that are due and wrong.

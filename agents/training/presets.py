@@ -17,8 +17,8 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
 def published_recipe(model: str) -> dict[str, Any]:
     """Return the options with which the paper's code trains a class of model; docs/reproduction.md has the sources.
 
-    Options that the rows of the paper's tables vary are left out: channels, iterations, taps, sharing, max-pooling,
-    evolution.
+    It leaves out the options that vary over the rows of the paper's tables: channels, iterations, taps, sharing,
+    max-pooling, evolution.
     """
     return {
         "last_relu": True,

@@ -25,7 +25,7 @@ def usable_cores() -> int:
 
 
 class Workers:
-    """A single process."""
+    """The workers of a training that is a single process, with the methods of `FabricWorkers`."""
 
     rank = 0
     size = 1
@@ -34,7 +34,7 @@ class Workers:
         self.device = device
 
     def average(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor, (...) float32, by its mean over the workers, in place."""
+        """Replace each float32 tensor, of any shape, by its mean over the workers, in place."""
 
     def gather(self, share: Tensor) -> Tensor:
         """Return the (n, ...) shares of all workers, concatenated by rank, (size n, ...)."""
@@ -72,7 +72,7 @@ class FabricWorkers(Workers):
         super().__init__(self._fabric.device)
 
     def average(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor, (...) float32, by its mean over the workers, in place, by a single all-reduce."""
+        """Replace each float32 tensor, of any shape, by its mean over the workers, in place, by a single all-reduce."""
         tensors = list(tensors)
         flat = self._fabric.all_reduce(torch.cat([tensor.flatten() for tensor in tensors]), reduce_op="mean")
         for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
@@ -90,7 +90,7 @@ class FabricWorkers(Workers):
 
 
 def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
-    """Return this process as the only worker, or as one of several if `torchrun` started it.
+    """Return the workers of a training: this process alone, or all processes that `torchrun` started.
 
     Args:
         device: auto (a CUDA GPU if there is one), or a name that `find_device` takes.
@@ -100,8 +100,8 @@ def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
         ValueError: no such device, one without the float64 that is needed, or Lightning Fabric is needed and not
             installed.
         ValueError: more processes than GPUs on this machine, or one GPU by its number for several processes.
-        ValueError: several processes were started, but not by `torchrun`: by `srun`, for example; or a variable
-            in which these say how many there are holds no number.
+        ValueError: several processes were started, but not by `torchrun`: by `srun`, for example; or the environment
+            variable with their number holds something else.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"

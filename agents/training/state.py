@@ -29,7 +29,7 @@ POPULATION = "population"
 
 @dataclass(eq=False)
 class TrainingState:
-    """A run after `update` updates.
+    """The state of a training run after `update` updates.
 
     Attributes:
         config: the configuration of the run.
@@ -41,11 +41,11 @@ class TrainingState:
         compiled: whether `torch.compile` compiles the iterations; or graphs, if rollouts are CUDA graphs.
         graphs: the engine that records and replays rollouts, if they are recorded.
         update: number of updates made.
-        continued: updates at which the run was finished, and continued with a fresh optimiser and schedule.
-        seconds: the time that they took, over all sessions.
+        continued: the updates at which the run had finished before it was continued with a new optimiser and schedule.
+        seconds: the time of all updates so far, over all sessions.
         losses: the losses since the last line of metrics. Checkpoints keep them, so that a session that resumes writes
             the same next line.
-        unread: (2,) loss and gradient norm of each later update, still on the device.
+        unread: the loss and gradient norm, (2,) float32, of each update since `losses`, still on the device.
         line_seconds: the time of the updates since the last line of metrics.
     """
 
@@ -68,10 +68,10 @@ class TrainingState:
     def start(
         cls, config: TrainingConfig, device: torch.device, evolution: EvolvingLevels | None = None
     ) -> TrainingState:
-        """Return a run before its first update; where levels evolve, with a first population unless one is given.
+        """Return a run before its first update; if its levels evolve, with the given population or a new one.
 
         Raises:
-            ValueError: its levels evolve, and nearly all of their size are held out.
+            ValueError: its levels evolve, and nearly all levels of this size are held out.
         """
         if config.evolve and evolution is None:
             evolution = EvolvingLevels.start(config)
@@ -89,12 +89,12 @@ class TrainingState:
         self.compiled = how
 
     def continue_run(self, policy: Policy, line: Line, continued: Sequence[int]) -> None:
-        """Begin where a finished run ended: with its weights, and a fresh optimiser, schedule, pool and population.
+        """Start from the weights of a finished run, with a new optimiser, schedule, pool and population.
 
         Args:
             policy: the policy of that run.
             line: the last line of its metrics.
-            continued: the updates at which that run was continued itself.
+            continued: the updates at which that run itself had been continued.
         """
         for model in (self.model, self.average):
             if model is not None:
@@ -144,12 +144,12 @@ class TrainingState:
 
     @classmethod
     def load(cls, run: RunFolder, config: TrainingConfig, device: torch.device) -> TrainingState | None:
-        """Read the checkpoint of a run, if it has one.
+        """Return the state in a run's checkpoint; None if it has none.
 
         Args:
             run: its folder.
             config: its configuration.
-            device: where the model and its levels will be.
+            device: the device for the model and its levels.
 
         Raises:
             ValueError: the file is no checkpoint, damaged, or of another configuration; the message says what to do.

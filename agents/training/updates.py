@@ -31,7 +31,7 @@ EXPLODED = 1e4
 
 
 class Diverged(RuntimeError):
-    """The loss or its gradient is no longer finite, or the loss has exploded."""
+    """Raised when the loss or its gradient is no longer finite, or the loss has exploded."""
 
 
 def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> Tensor:
@@ -43,15 +43,14 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     Args:
         state: the state of the run, which is changed. The loss and its gradient norm are appended to `unread`.
         batch: the (n_fresh, H, W) levels of this update; with a pool or a population, its newcomers.
-        stream: fills new pools.
+        stream: the stream from which new pools are filled.
         workers: the workers that share the batch.
 
     Returns:
         The loss, () float32 on the workers' device.
 
     Raises:
-        Diverged: raised on every worker, on the CPU, where the weights are as they were. On a GPU, `read_losses`
-            raises it.
+        Diverged: on a CPU, on every worker, with the weights unchanged. On a GPU, `read_losses` raises it.
     """
     config, model, evolution = state.config, state.model, state.evolution
     n_before, n_updates = state.update - state.begin, config.n_updates - state.begin
@@ -144,8 +143,8 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
 def compute_gradients(
     state: TrainingState, batch: DeviceBatch, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
-    """Compute the gradients of a rollout; return its loss and last state, of which without a pool only the channels
-    that the loss reads."""
+    """Compute the gradients of a rollout; return its loss, () float32, and its last state, (B, C, H, W). Without a
+    pool, the state has only the channels that the loss reads."""
     config = state.config
     maze = batch.one_hot(state.model.n_tiles)
     n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states

@@ -35,7 +35,7 @@ def run_compile(*, automaton: str = "shortest-path", out: Path = Path("runs/comp
 
 
 def run_check(**options: Any) -> int:
-    """Exit with 1 if a theorem stands on an axiom."""
+    """Exit with 1 if a theorem depends on an axiom."""
     found = check_proofs(**options)
     Table.of_facts({name: ", ".join(axioms) or "no axioms" for name, axioms in found.theorems.items()}).print()
     print("  ".join(f"{name} {seconds:.1f} s" for name, seconds in found.seconds.items()))
@@ -47,7 +47,7 @@ def run_check(**options: Any) -> int:
 
 
 def run_check_refutations(**options: Any) -> int:
-    """Exit with 1 if one is not correct."""
+    """Exit with 1 if a refutation is not correct."""
     found = check_refutations(**options)
     wrong = {name: said for name, said in found.items() if said != "correct"}
     print(f"{len(found) - len(wrong)} of {len(found)} are correct")

@@ -26,10 +26,10 @@ class Command:
     """A command.
 
     Attributes:
-        run: takes the options, prints what came of them and returns the exit code.
+        run: a function that takes the options, prints the results and returns the exit code.
         function: the function of the library that does the work. Its signature has the options, its docstring the help;
-            arguments that `run` names itself replace these or are added. None: `run` has all options.
-        examples: what one may type after the command.
+            arguments that `run` names itself are added or replace them. None if `run` has all options.
+        examples: example arguments, one line each.
     """
 
     run: Callable[..., int]
@@ -38,14 +38,14 @@ class Command:
 
     @property
     def about(self) -> str:
-        """What the command does: the paragraphs of its docstrings before their sections, without examples."""
+        """The description of the command: its docstrings' paragraphs up to the first section, without examples."""
         functions = [each for each in (self.function, self.run) if each is not None]
         paragraphs = [text for each in functions for text in (inspect.getdoc(each) or "").split("\n\n")]
         return "\n\n".join(text for text in paragraphs if not text.startswith((">>>", "Args:", "Returns:", "Raises:")))
 
     @property
     def options(self) -> dict[str, Option]:
-        """The options by name, without those that depend on other options' values."""
+        """The options by name, without options that depend on the values of others."""
         found = {} if self.function is None else dict(options_of_call(self.function))
         for name, own in options_of_call(self.run).items():
             found[name] = replace(found[name], type=own.type, default=own.default) if name in found else own
@@ -53,7 +53,7 @@ class Command:
         return {name: option for name, option in found.items() if not option.style.python_only}
 
     def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
-        """Return the command with the options that words give.
+        """Return a function that runs the command with the options in `words`.
 
         Raises:
             SystemExit: 0 after printing the requested help.
@@ -79,10 +79,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Commands:
-    """Commands under one name.
+    """A group of commands under one name.
 
     Attributes:
-        about: a line about them.
+        about: a line about the group.
         within: the commands by name.
     """
 
@@ -90,7 +90,7 @@ class Commands:
     within: Mapping[str, Command | Commands] = field(default_factory=dict)
 
     def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
-        """Return the command that words name, with the options that they give.
+        """Return a function that runs the command named in `words`, with the options given there.
 
         Raises:
             SystemExit: 0 after printing the requested help.

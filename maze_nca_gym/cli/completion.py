@@ -31,7 +31,7 @@ _ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bash
 
 
 def bash(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Return a script for bash; see `fish`. Where no word fits, it completes names of files."""
+    """Return a script for bash; see `fish`. Where no word fits, the script completes file names."""
     after = {f"{name}:": each for name, each in words.items()}
     after |= {f"{name}:{flag}": known for name, own in flags.items() for flag, known in own.items()}
     paths = [path for path in words if path]
@@ -44,15 +44,15 @@ def bash(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Se
 
 
 def zsh(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Return a script for zsh, which runs that for bash; see `fish`."""
+    """Return a script for zsh, which runs the script for bash; see `fish`."""
     return _ZSH + bash(words, flags)
 
 
 def fish(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Return a script for fish.
+    """Return a completion script for fish.
 
     Args:
-        words: command -> the commands within it, or the names that it takes; "" is the program itself.
+        words: command -> its subcommands, or the names that it takes as arguments; "" is the program itself.
         flags: command -> option -> the names that it takes.
     """
     lines = []

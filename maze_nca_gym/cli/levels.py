@@ -186,7 +186,7 @@ def load_population(source: str) -> LevelPopulation:
     """Return a population by the name of a pack, or the path of a file.
 
     Raises:
-        ValueError: it is no population.
+        ValueError: the file or pack is no population.
     """
     with pack_file(source) if source in list_packs() else nullcontext(Path(source)) as path:
         if not path.is_file():

@@ -21,7 +21,7 @@ FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 class JobError(Exception):
-    """A correct command failed."""
+    """Raised when a correct command has failed."""
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def complain(message: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print a text that may have names of files in it on stdout."""
+    """Print a text on stdout, with its control characters escaped, as file names may have some."""
     print(printable(text))
 
 
@@ -96,7 +96,8 @@ def importing_from_here() -> Iterator[None]:
 
 @contextmanager
 def one_command() -> Iterator[dict[Path, None]]:
-    """Run one command in the block: yield the files written so far; at its end forget the modules that it named."""
+    """Run one command in the block: yield the files written so far, and forget the modules that it named when it
+    ends."""
     named, written = NAMED.set(()), WRITTEN.set({})
     try:
         yield WRITTEN.get()

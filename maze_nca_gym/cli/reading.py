@@ -36,15 +36,15 @@ T = TypeVar("T")
 def split_words(
     options: Mapping[str, Option], words: Sequence[str], prog: str
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Sort the words of a command line by option; return them by its name, and a message for each mistake.
+    """Return the words of a command line by the name of their option, and a message for each mistake.
 
     A switch is typed alone, with its value, or as --no-NAME; an option of several values takes all words up to the next
-    option. Of an option that is given twice, the last counts. One that is not known takes all words up to the next
-    option, or up to a name that a positional option allows.
+    option. If an option is given twice, the last one counts. An unknown option takes all words up to the next option,
+    or up to a name that a positional option allows.
 
     Args:
-        options: by name; others may turn out to be known once the words of these are.
-        words: of the command line, behind the command.
+        options: the options by name; more may become known once the values of these are.
+        words: the words of the command line after the command.
         prog: the words of the command, for the messages.
     """
     flags = {flag(option.name): option for option in options.values() if not option.style.positional}
@@ -112,7 +112,7 @@ def read_option(option: Option, words: Sequence[str]) -> Any:
     """Convert the words of an option to its value, and check it.
 
     Raises:
-        ValueError: they are no value of its type, or one that is not allowed.
+        ValueError: the words are no value of its type, or a value that is not allowed.
     """
     kinds = kinds_of(option.type)
     items = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
@@ -172,10 +172,10 @@ def show_help(
     """Print the help of a command and end the program.
 
     Args:
-        options: by name.
+        options: the options by name.
         prog: the words of the command.
-        about: what the command does, in paragraphs.
-        examples: commands.
+        about: the description of the command, in paragraphs.
+        examples: example commands.
         main: groups whose options come first, without a heading of their own.
 
     Raises:
@@ -233,11 +233,11 @@ def run_script(script: Callable[..., T], about: str | None, words: Sequence[str]
 
     Args:
         script: the function or dataclass; its arguments are the options.
-        about: what the help says of it.
+        about: the description in the help.
         words: words of the command line; by default `sys.argv[1:]`.
 
     Raises:
-        SystemExit: after printing the requested help, or with what is wrong.
+        SystemExit: after printing the requested help, or with a message for a wrong option or value.
     """
     options, prog, words = options_of_call(script), Path(sys.argv[0]).name, sys.argv[1:] if words is None else words
     if {"-h", "--help"} & {*words}:

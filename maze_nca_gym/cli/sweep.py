@@ -112,7 +112,7 @@ class _Watch:
 
 
 def describe(progress: Progress) -> str:
-    """Return the progress as a line."""
+    """Return a line about the progress of a sweep."""
     parts = [f"{len(progress.finished)} of {len(progress.jobs)} runs finished"]
     if progress.failed:
         parts.append(f"{len(progress.failed)} failed")

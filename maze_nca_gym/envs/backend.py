@@ -22,7 +22,7 @@ def host_array(values: Any) -> Any:
 
 
 class NumpyBackend:
-    """The dynamics of a batch, and the conversion of what users pass and get: NumPy arrays in and out."""
+    """The dynamics of a batch of episodes, with NumPy arrays as actions and results."""
 
     initial: Callable[..., Any] = staticmethod(dynamics.initial)
     transition: Callable[..., Any] = staticmethod(dynamics.transition)

@@ -27,11 +27,11 @@ DEVICES = "cpu, cuda, cuda:0 …, mps, xpu"
 
 
 def find_device(name: str, float64_for: str = "") -> torch.device:
-    """Return the torch device of that name; a warning says where nobody has run this package.
+    """Return the torch device of that name, with a warning for devices on which this package is untested.
 
     Args:
         name: one of `DEVICES`.
-        float64_for: what computes in float64 there, in words; empty if nothing does.
+        float64_for: the computation that needs float64 there, in words; empty if there is none.
 
     Raises:
         ValueError: there is no such device here, or it has no float64, and something needs that.
@@ -68,7 +68,7 @@ class TorchBackend(NumpyBackend):
 
 
 class TensorState(NamedTuple):
-    """`dynamics.State`, of which `maze` and `channels` are tensors on the device; `wanted` is the target there."""
+    """A `dynamics.State` whose `maze` and `channels` are tensors on the device; `wanted` is the target there."""
 
     tiles: Tiles
     maze: Tensor

@@ -24,7 +24,8 @@ Choose = Callable[[NDArray[np.intp], DrawOwn], Tiles]
 
 
 def as_drawn(rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
-    """Return (n, H, W) levels of an environment's own source: the default until `choose_levels_with` is called."""
+    """Return (n, H, W) levels of an environment's own source. This is the default until `choose_levels_with` is
+    called."""
     return draw(rows)
 
 
@@ -33,7 +34,8 @@ SIZE = 16
 
 
 def check_generator_options(environment: type, generator: str, levels: object, options: Iterable[str]) -> None:
-    """Check the further keywords of an environment: names of its generator's options, or of any with `levels`.
+    """Check the further keywords of an environment: they must be options of its generator or, with `levels`, of any
+    generator.
 
     Raises:
         ValueError: an unknown generator.
@@ -128,13 +130,13 @@ class LevelSource:
             self.has_border = bool(has_border(self._set).all())
 
     def draw(self, rng: np.random.Generator, turn: int = 0) -> Tiles:
-        """Return one (H, W) level; `turn` is its index in a set that is played in order, and goes round."""
+        """Return one (H, W) level; `turn` is its index in a set that is played in order, modulo the set's length."""
         if self._set is None:
             return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
         return self._set[turn % len(self._set) if self._in_order else rng.integers(len(self._set))]
 
     def given(self, options: Mapping[str, Any], n: int = 1) -> Tiles | None:
-        """Return the (N, H, W) levels that the options of a reset choose, None if they choose none.
+        """Return the (N, H, W) levels chosen by the options of a reset; None if they choose none.
 
         Args:
             options: with `level`, text or tiles of one level for all or N of them, or with `index`, one or N indices

@@ -18,11 +18,11 @@ from maze_nca_gym.support.options import check
 
 
 class PathArray(Box):
-    """Observations in [0, 1]: the one-hot maze, and behind it the path so far, as one float32 array.
+    """A space of observations in [0, 1]: the one-hot maze and, after it, the path so far, as one float32 array.
 
     Attributes:
         grid: (T + 1, H, W), the shape of an observation that is not flat.
-        task: name of the task, so that what is trained on these mazes is a policy for it.
+        task: name of the task for which policies are trained on these mazes.
     """
 
     def __init__(self, grid: tuple[int, int, int], flat: bool, task: str) -> None:
@@ -87,7 +87,8 @@ class PathMazeEnv(MazeEnv):
 
 
 class PathMazeVectorEnv(MazeVectorEnv):
-    """N of `PathMazeEnv`, which step in one call; all else is as in `MazeVectorEnv`, tensors on a device too."""
+    """N `PathMazeEnv` that step in one call; everything else is as in `MazeVectorEnv`, including tensors on a
+    device."""
 
     def __init__(
         self, num_envs: int = 1, task: str = "shortest-path", flat: bool = True, n_channels: int = 1, **options: Any

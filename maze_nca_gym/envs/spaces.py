@@ -47,7 +47,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def check_seed(seed: Any) -> int | None:
-    """Return the seed of a generator, or None for none.
+    """Return a seed as a Python integer, or None if none is given.
 
     Raises:
         ValueError: not an integer >= 0.

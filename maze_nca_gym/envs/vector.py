@@ -277,7 +277,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 def make_backend(device: Any, output: str) -> NumpyBackend:
-    """Return the backend for a device, a name or a `torch.device`, and the arrays that the user wants.
+    """Return the backend for a device (a name or a `torch.device`) and for the kind of arrays that the environment
+    returns.
 
     Raises:
         ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.

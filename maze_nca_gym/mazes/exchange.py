@@ -73,7 +73,7 @@ def from_minigrid(grids: ArrayLike) -> Tiles:
 
 
 def to_jaxued(tiles: ArrayLike) -> dict[str, Any]:
-    """Return the fields of JaxUED's maze `Level`, or for a batch those that `Level.stack` gives.
+    """Return the fields of JaxUED's maze `Level`; for a batch, stacked as by `Level.stack`.
 
     >>> from maze_nca_gym.mazes.levels import parse
     >>> to_jaxued(parse("S.T"))["goal_pos"]
@@ -182,7 +182,7 @@ FORMATS: dict[str, tuple[Callable[[ArrayLike], Any], Callable[[Any], Tiles]]] = 
 
 
 def load_csv(path: str | Path) -> LevelSet:
-    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are as of `tokens.read_csv`."""
+    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are those of `tokens.read_csv`."""
     tokens, _ = read_csv(path)
     return LevelSet(to_tiles(tokens, round(tokens.shape[1] ** 0.5)), {"file": Path(path).name})
 
@@ -230,10 +230,10 @@ def save_text(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path
 
 
 def load_json(path: str | Path) -> LevelSet:
-    """Return the levels in a JSON file: tiles as nested lists, (H, W) or (N, H, W), or texts as of `read_tiles`.
+    """Return the levels in a JSON file: tiles as nested lists, (H, W) or (N, H, W), or texts as in `levels.read_tiles`.
 
     Raises:
-        ValueError: anything else.
+        ValueError: the file has other content.
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no JSON file of levels"):
@@ -244,7 +244,7 @@ def load_npy(path: str | Path) -> LevelSet:
     """Return the levels in an array of whole numbers, (H, W) or (N, H, W), that `numpy.save` wrote.
 
     Raises:
-        ValueError: anything else.
+        ValueError: the file has other content.
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no array of levels"):
@@ -259,7 +259,7 @@ def load_zanj(path: str | Path) -> LevelSet:
     """Return the mazes of a data set that maze-dataset saved, a zip archive of JSON and arrays; nothing is unpickled.
 
     Raises:
-        ValueError: anything else.
+        ValueError: the file has other content.
         OSError: the file is missing or cannot be read.
     """
     parts: dict[str, Any] = {}

@@ -35,7 +35,8 @@ REACH = 2
 
 
 class Picture(Protocol):
-    """A tile and those near it: their kinds, and their ghosts. A place `at` is the walk there, such as "UL".
+    """Protocol for the surroundings of a tile: kinds of tile and ghosts at places near it. A place `at` is the walk
+    that leads there, such as "UL".
 
     A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
     """
@@ -47,17 +48,17 @@ class Picture(Protocol):
         """Return whether a tile is on the map."""
 
     def true(self, ghost: str, at: Place = CENTRE) -> Truth:
-        """Return a ghost that is a boolean of a tile; beyond the edge it is false."""
+        """Return the value of a boolean ghost at a tile; beyond the edge it is false."""
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
-        """Return a ghost that is an integer of a tile; beyond the edge it may be any."""
+        """Return the value of an integer ghost at a tile; beyond the edge it may be any integer."""
 
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
-        """Return a ghost that is an integer of the whole map."""
+        """Return the value of a ghost that has one integer for the whole map."""
 
 
 class Answer(NamedTuple):
-    """A set of tiles that answers a task: (picture, at) -> whether a tile is part of it; and (picture) -> the number of
+    """A task's answer in terms of ghosts: (picture, at) -> whether a tile is part of it, and picture -> the number of
     its moves L, on which bounds of iterations depend."""
 
     shown: Callable[[Picture, Place], Truth]
@@ -73,9 +74,10 @@ class Ghosts:
             iterations. They follow from what the ghosts mean, on every maze.
         ghosts: (N, H, W) tiles -> the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1) integers of whole maps.
             One that changes has an axis of iterations in front.
-        answers: what each answer of a task is, in terms of the ghosts; none if they are about something else.
-        relations: what defines ghosts that are booleans, where rules switch them on for good, round by round: of each
-            the ghost of its stage, and (picture, at) -> its rule; "" and a fact about the others, where it is that.
+        answers: the answers of a task in terms of the ghosts; empty if the ghosts do not describe an answer.
+        relations: definitions of boolean ghosts by rules that switch them on for good, round by round: name -> the
+            ghost of its stage, and (picture, at) -> its rule; or name -> "", and (picture, at) -> a fact about the
+            other ghosts.
     """
 
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]
@@ -88,10 +90,10 @@ class Ghosts:
 
 
 def moved(at: Place, tap: str) -> Place:
-    """Return the place that a walk leads to from another, such as the one above it for "U".
+    """Return the place to which a walk leads from another place, such as the one above it for "U".
 
     Raises:
-        ValueError: no walk.
+        ValueError: `tap` is no walk.
     """
     offsets(at)  # refuses what is none
     for step in tap:
@@ -101,12 +103,12 @@ def moved(at: Place, tap: str) -> Place:
 
 
 def implies(condition: Truth, then: Truth) -> Truth:
-    """Return whether a condition implies something else, for each tile."""
+    """Return whether `condition` implies `then`, for each tile."""
     return ~condition | then
 
 
 def at_least(number: int, truths: Sequence[Truth]) -> Truth:
-    """Return whether at least so many of some truths hold, booleans or the bits of integers, in their shape.
+    """Return whether at least `number` of some truths hold, in their shape; they are booleans, or the bits of integers.
 
     Raises:
         ValueError: a number below 1, or above the number of truths.
@@ -126,13 +128,13 @@ def is_of_map(values: NDArray[Any]) -> bool:
 
 
 class MazePicture:
-    """The pictures around all tiles of some real mazes at once, in arrays of shape (N, H, W).
+    """The surroundings of all tiles of (N, H, W) mazes at once, as a `Picture` whose values are arrays of that shape.
 
-    If numbers of iterations are an array, (T, 1, 1, 1), what depends on them is (T, N, H, W).
+    If numbers of iterations are an array, (T, 1, 1, 1), values that depend on them are (T, N, H, W).
 
     Args:
         tiles: (N, H, W) uint8.
-        ghosts: as `Ghosts.ghosts` returns them.
+        ghosts: the ghosts by name, as `Ghosts.ghosts` returns them.
         margin: width of a frame of places beyond the edge, which become part of the arrays.
         look: (values, at, beyond) -> the values that tiles have at a place as seen from each, as `shifted`.
     """
@@ -156,23 +158,23 @@ class MazePicture:
         }
 
     def tile(self, kind: int, at: Place = CENTRE) -> NDArray[np.bool_]:
-        """Return whether the tiles there are of a kind, (N, H, W) bool."""
+        """Return whether the tile at a place, as seen from each tile, is of a kind, (N, H, W) bool."""
         if (kind, at) not in self._of_tiles:
             self._of_tiles[kind, at] = self._there(self._tiles, at, beyond=-1) == kind
         return self._of_tiles[kind, at]
 
     def inside(self, at: Place = CENTRE) -> NDArray[np.bool_]:
-        """Return whether the place is on the map, as seen from each tile, (N, H, W) bool."""
+        """Return whether a place, as seen from each tile, is on the map, (N, H, W) bool."""
         if (None, at) not in self._of_tiles:
             self._of_tiles[None, at] = self._there(self._tiles, at, beyond=-1) >= 0
         return self._of_tiles[None, at]
 
     def true(self, ghost: str, at: Place = CENTRE) -> NDArray[np.bool_]:
-        """Return a boolean of the tiles there, (N, H, W) bool."""
+        """Return a boolean ghost at a place, as seen from each tile, (N, H, W) bool."""
         return self._there(self._ghosts[ghost], at, beyond=False)
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
-        """Return an integer of the tiles there, (N, H, W) int64; 0 beyond the edge."""
+        """Return an integer ghost at a place, as seen from each tile, (N, H, W) int64; 0 beyond the edge."""
         return self._there(self._value(ghost, when), at, beyond=0)
 
     def _there(self, framed: NDArray[Any], at: Place, beyond: int) -> NDArray[Any]:
@@ -222,7 +224,7 @@ def _framed(values: NDArray[Any], margin: int, beyond: int) -> NDArray[Any]:
 
 def broken_axioms(ghosts: Ghosts, tiles: Tiles, n_steps: int = 1) -> dict[str, int]:
     """Return the names of the axioms that do not hold at some place of real (N, H, W) mazes in the first iterations,
-    with the index of the first maze. Places beyond the edge count, since proofs suppose axioms of these too."""
+    with the index of the first maze. Places beyond the edge are checked too, since proofs use the axioms there."""
     picture = MazePicture(tiles, ghosts.ghosts(tiles), MARGIN)
     t, found = np.arange(n_steps)[:, None, None, None], {}
     shape = (n_steps, *tiles.shape[:-2], *(side + 2 * MARGIN for side in tiles.shape[-2:]))

@@ -37,7 +37,7 @@ class Family:
 
     Attributes:
         generator: one of `generation.GENERATORS`.
-        variants: alternatives for the generator's options; level i takes those at i modulo their number.
+        variants: alternatives for the generator's options; level i takes the one at i modulo their number.
         stands_for: what is special about these levels, in one line.
     """
 
@@ -101,7 +101,7 @@ def test_levels(family: str, size: int, task: str | Task, n: int | None = None) 
         family: one of `FAMILIES`.
         size: inner size; a border of one wall tile is added to it.
         task: a task, or its name in `tasks.TASKS`; "diameter" has the same mazes without sources and targets.
-        n: how many.
+        n: the number of levels; None means all.
 
     Raises:
         ValueError: an unknown family or task, a size that the generator cannot fill, or another number of levels than
@@ -119,7 +119,7 @@ test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every 
 
 
 def find_test_set(name: str) -> tuple[str, int] | None:
-    """Return the family and the size that the name of a test set has, such as "perfect-31"; None for another name."""
+    """Return the family and size in the name of a test set, such as "perfect-31"; None for any other name."""
     family, _, size = name.rpartition("-")
     return (family, int(size)) if family in FAMILIES and re.fullmatch(r"[1-9]\d{0,3}", size) else None
 
@@ -137,7 +137,7 @@ def _chunk_length(size: int) -> int:
 
 
 def named_set(kind: str, called: str, family: Family, size: int, task: str | Task, n: int | None = None) -> LevelSet:
-    """Return the first `n` levels of the "test" or "validation" set of a family that is called so.
+    """Return the first `n` levels of the "test" or "validation" set of a family, which has the name `called`.
 
     Raises:
         ValueError: a size that the generator cannot fill, or another number of levels than the set has.
@@ -175,7 +175,7 @@ def number_of(owner: str, things: str, most: int, n: int | None) -> int:
 
 
 def named_seed(name: str, *indices: int) -> np.random.SeedSequence:
-    """Return a seed made of a text: over a hundred bits long, so that no training seed ever equals it."""
+    """Return a seed made from a text; it is over a hundred bits long, so no training seed ever equals it."""
     return np.random.SeedSequence(int.from_bytes(f"maze_nca_gym {name}".encode(), "little"), spawn_key=indices)
 
 
@@ -186,7 +186,7 @@ def reserved_hashes(sets: Iterable[LevelSet]) -> NDArray[np.uint64]:
 
 
 def is_reserved(tiles: Tiles, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which of (N, H, W) levels are among those hashed, (N,) bool.
+    """Return which of (N, H, W) levels are in the hashed sets, (N,) bool.
 
     A turned or mirrored copy of a reserved level is another level, and is not reserved.
 

@@ -50,7 +50,7 @@ def random(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Draw the paper's mazes (section "Experimental setup"): tiles placed at random, redrawn until solvable.
+    """Generate the paper's mazes (section "Experimental setup"): tiles placed at random, again until solvable.
 
     Walls are independent of each other; the paper does not say how likely they are. Source and target are put on two
     distinct random inner tiles, walls included.
@@ -111,7 +111,7 @@ def random(
 
 
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Carve perfect mazes (one path between any two tiles) by a depth-first walk: long winding corridors.
+    """Generate perfect mazes (one path between any two tiles) by a depth-first walk: long winding corridors.
 
     The arguments, errors and (n, H, W) uint8 result are those of `random`.
     """
@@ -129,7 +129,8 @@ def _carve_depth_first(rng: np.random.Generator, n: int, height: int, width: int
 
 
 def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Carve perfect mazes by Kruskal's algorithm, walls in random order: many short dead ends, no preferred direction.
+    """Generate perfect mazes by Kruskal's algorithm, walls in random order: many short dead ends, no preferred
+    direction.
 
     The arguments, errors and (n, H, W) uint8 result are those of `random`.
     """
@@ -151,7 +152,7 @@ def loops(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Carve perfect mazes, and remove some of their walls, which makes loops.
+    """Generate perfect mazes, and remove some of their walls, which makes loops.
 
     Args:
         loop_fraction: the probability that a wall between two cells is removed, in [0, 1].
@@ -177,7 +178,7 @@ def loops(
 def rooms(
     rng: np.random.Generator, n: int, size: Size, *, largest_room: int = 5, border: bool = True, endpoints: bool = True
 ) -> Tiles:
-    """Divide levels recursively into rooms, with one door in each dividing wall.
+    """Generate levels that are divided recursively into rooms, with one door in each dividing wall.
 
     Args:
         largest_room: the longest side of a room that is not divided again, at least 1 tile.
@@ -208,7 +209,7 @@ def caves(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Grow caves by a cellular automaton: noise is smoothed by majority, and only the largest cave stays.
+    """Generate caves by a cellular automaton: noise is smoothed by majority, and only the largest cave stays.
 
     Args:
         wall_probability: the probability that a tile of the noise is a wall, in [0, 1].
@@ -392,7 +393,7 @@ def _solid(n: int, height: int, width: int, tile: Tile = Tile.WALL) -> Tiles:
 
 
 def finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bool) -> Tiles:
-    """Return (n, H, W) inner levels with a border and with two random connected endpoints, as asked for.
+    """Return (n, H, W) inner levels with a border if `border`, and with two random connected endpoints if `endpoints`.
 
     Raises:
         ValueError: a level has no two connected free tiles for its endpoints.

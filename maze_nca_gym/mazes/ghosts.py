@@ -71,7 +71,7 @@ def has_known_axioms(ghosts: Ghosts) -> bool:
 
 
 def witnesses_of(ghosts: Ghosts) -> tuple[Witness, ...]:
-    """Return what some ghosts of this library promise that a tile of the map is."""
+    """Return the witnesses of ghosts of this library: facts that must be true of some tile of a map."""
     return _AXIOMS.get(ghosts.axioms, ())
 
 
@@ -92,17 +92,17 @@ def is_free(picture: Picture, at: Place) -> Truth:
 
 
 def of_kind(*kinds: int) -> Fact:
-    """Return the fact that a tile is of one of some kinds."""
+    """Return a fact: whether a tile is of one of the given kinds."""
     return lambda picture, at: reduce(or_, (picture.tile(kind, at) for kind in kinds))
 
 
 def known(picture: Picture, number: str, at: Place) -> Truth:
-    """Return whether a tile has a number: it is not -1, nor is the tile beyond the edge."""
+    """Return whether a numeric ghost is defined at a tile: it is not -1, and the tile is on the map."""
     return picture.inside(at) & (picture.number(number, at) >= 0)
 
 
 def has_less(picture: Picture, number: str, at: Place, tap: str) -> Truth:
-    """Return whether the neighbour at a tap has less of a number."""
+    """Return whether a numeric ghost is smaller at the neighbour at a tap than at the tile."""
     there = moved(at, tap)
     return known(picture, number, there) & (picture.number(number, there) < picture.number(number, at))
 
@@ -113,7 +113,7 @@ def flooded(picture: Picture, at: Place, t: Number) -> Truth:
 
 
 def both_of(*parts: Ghosts) -> Ghosts:
-    """Return several ghosts, which have other names, in one, with all their answers."""
+    """Return several `Ghosts`, all of whose names differ, joined into one, with all their answers."""
 
     def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         return {
@@ -152,16 +152,16 @@ def distance_axioms(
     weights: Mapping[int, int] | None = None,
     name: str = "",
 ) -> dict[str, Truth]:
-    """Return what is true of REACHED and of DISTANCE from a start, by name.
+    """Return the axioms of REACHED and DISTANCE at a tile, by name.
 
     Args:
         picture: the maze.
         at: a tile.
-        start: whether distances are those from this tile.
-        around: the tiles to which a move from it can lead, those that are free.
-        free: which tiles are.
+        start: whether distances start from this tile.
+        around: the taps of tiles to which a move can lead, if they are free.
+        free: (picture, at) -> whether a tile is free.
         weights: the length of a move away from a tile of a kind, where it is not 1.
-        name: what follows the names of the two ghosts.
+        name: the suffix of the names of the two ghosts.
     """
     reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
     reached, distance, around = picture.true(reached_name, at), picture.number(distance_name, at), list(around)
@@ -216,18 +216,19 @@ def distance(
     several: bool = True,
     name: str = "",
 ) -> Ghosts:
-    """Return the distance of every tile from the nearest of some: REACHED, and DISTANCE, which is -1 where it is not.
+    """Return two ghosts: REACHED, whether a tile can be reached from a start, and DISTANCE, that from the nearest one,
+    or -1.
 
-    N_TILES is the number of tiles of the map, above all numbers of moves.
+    N_TILES is the number of tiles of the map, which every number of moves is below.
 
     Args:
-        starts: the kind of these tiles, or (picture, at) -> whether a tile is one.
+        starts: the kind of the starts, or (picture, at) -> whether a tile is one.
         taps: the moves, four or eight.
-        free: (picture, at) -> whether a tile may be entered; by default those that are no walls.
+        free: (picture, at) -> whether a tile may be entered; by default every tile but walls.
         weights: the length of a move from a tile of a kind to a tile that is farther, from 1; by default 1.
         several: whether there may be several starts. If not, a move to one of four neighbours changes whether a
             distance is odd, so neighbours are never equally far.
-        name: what follows the names of the ghosts, if there are several distances.
+        name: suffix of the ghosts' names, if there are several distances.
 
     Raises:
         ValueError: a weight below 1.
@@ -283,14 +284,14 @@ def distance(
 
 
 def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
-    """Return what can be reached from some tiles, as the answer of a task: the ghosts of `distance`, and SPREAD, one
-    less than the number of tiles reached.
+    """Return ghosts whose answer is the set of tiles that can be reached from the starts: those of `distance`, and
+    SPREAD, one less than the number of tiles reached.
 
     Args:
-        starts: as `distance` has it.
-        taps: as `distance` has it.
-        free: as `distance` has it.
-        name: what follows the names of the ghosts, if there are several answers.
+        starts: see `distance`.
+        taps: see `distance`.
+        free: see `distance`.
+        name: suffix of the ghosts' names, if there are several answers.
     """
     flood, spread_name = distance(starts, taps, free=free, name=name), _named(SPREAD, name)
     reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
@@ -343,7 +344,7 @@ def _reason(name: str) -> str:
 
 
 class anywhere:
-    """A rule of a relation that is on at all tiles as soon as the rule is true at any one."""
+    """A rule of a relation that is on at all tiles as soon as the rule is true at any tile."""
 
     def __init__(self, rule: Callable[..., Truth]) -> None:
         self._rule = rule
@@ -355,13 +356,13 @@ class anywhere:
 
 @dataclass(frozen=True, eq=False)
 class Fixpoint:
-    """The relations on tiles that some rules switch on for good, as `fixpoint` and `inflationary` make it.
+    """The relations on tiles that rules switch on for good, made by `fixpoint` or `inflationary`.
 
     Attributes:
         rules: the rule of each relation.
-        answers: the relations that are answers of a task.
+        answers: names of the relations that are answers of a task.
         least: whether no rule may negate a relation, so that each stays true once it is.
-        kinds: the kinds of tile that rules read, each with its name if they give one, as `Tile.SOURCE` does.
+        kinds: the kinds of tile that rules read, each with its name if the rules give one, such as `Tile.SOURCE`.
     """
 
     rules: Mapping[str, Callable[..., Truth]]
@@ -384,9 +385,9 @@ class Fixpoint:
         return frozenset(name for name, rule in self.rules.items() if isinstance(rule, anywhere))
 
     def stages(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
-        """Return each relation on (N, H, W) mazes, (N, H, W) bool, and its stages: the round in which a tile comes on,
-        from 0, or -1. Of one that is on anywhere, the stage is (N, 1, 1), and the tiles are told at which its rule is
-        true then."""
+        """Return by name each relation on (N, H, W) mazes, (N, H, W) bool, and its stage, (N, H, W) int: the round,
+        from 0, in which a tile comes on, or -1. For a rule in `anywhere`, the stage is (N, 1, 1), and the relation has
+        the tiles at which the rule is true in that round."""
         found, of_map, picture = dict[str, NDArray[Any]](), self._of_map, MazePicture(tiles, {}, look=look)
         none = ~picture.inside()  # laid out in memory as pictures are
         for name in self.rules:
@@ -405,7 +406,7 @@ class Fixpoint:
         return found
 
     def specification(self) -> Ghosts:
-        """Return the relations as ghosts: what is on, and its stage."""
+        """Return the specification: each relation as a ghost, and its stage."""
         names, alone, of_map = [*self.rules], len(self.rules) == 1, self._of_map
 
         def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
@@ -460,12 +461,12 @@ class Fixpoint:
 
 
 def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
-    """Return the least fixed point of rules: what they switch on, for good, from nothing, round by round.
+    """Return the least fixed point of rules: the relations that they switch on for good, round by round, from all off.
 
-    A rule is written as those of automata are: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
+    A rule is written like a rule of an automaton: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
     whether a tile is of a kind; they are joined by `&`, `|` and, for kinds of tile, `^` and `~`. It is an exact solver,
-    and the specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. A rule in `anywhere` is that of a
-    relation that is on at all tiles as soon as the rule is true at one.
+    and the specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. With a rule in `anywhere`, a
+    relation is on at all tiles as soon as the rule is true at one.
 
     >>> burns = fixpoint(burns=lambda see: see.tile(FIRE) | ((see("burns", "U") | see("burns", "D")) & see.tile(0)))
 
@@ -480,8 +481,8 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
 
 
 def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
-    """Return the inflationary fixed point of rules: like `fixpoint`, but a rule may negate relations too, which asks
-    what is not on yet before the round. So it can say by which neighbour something came first.
+    """Return the inflationary fixed point of rules: like `fixpoint`, but a rule may negate relations too, to ask
+    whether they are still off before the round. So it can say by which neighbour something came first.
 
     Args:
         answers: names of the relations that are answers of a task; by default the first.
@@ -582,25 +583,25 @@ def canonical_path(
     several: bool = False,
     name: str = "",
 ) -> Ghosts:
-    """Return the canonical shortest path: from its start to the nearest end, each move the first in an order that is
-    part of a shortest one.
+    """Return the ghosts of the canonical shortest path from its start to the nearest end: each move is the first, in an
+    order of directions, that is part of a shortest path.
 
-    Its ghosts are those of `distance` from the end; ON_PATH; ENTERS_U ..., by which move the path comes into a tile;
-    and LENGTH, the distance of the start. Nothing is on a path if there is none. With weights, STEP is the number of
-    moves from the start to a tile on the path, and N_STEPS that to the end; LEADS_U ... say whether a move from a tile
-    is part of a shortest path from there.
+    They are those of `distance` from the end; ON_PATH; ENTERS_U ..., the moves by which the path enters a tile; and
+    LENGTH, the distance of the start. Without a path, ON_PATH is false everywhere. With weights, there are also STEP,
+    the number of moves from the start to a tile on the path; N_STEPS, the number to the end; and LEADS_U ..., whether a
+    move from a tile is part of a shortest path from there.
 
     Args:
         order: the order of directions.
         start: the kind of the one tile at which it begins.
-        end: the kind of those at which it may end.
-        free: as `distance` has it.
+        end: the kind of the tiles at which it may end.
+        free: see `distance`.
         weights: the length of a move to a tile of a kind, from 1; by default 1.
         several: whether there may be several ends.
-        name: what follows the names of the ghosts, if there are several paths.
+        name: suffix of the ghosts' names, if there are several paths.
 
     Raises:
-        ValueError: no order, or a weight below 1.
+        ValueError: `order` is no order of directions, or a weight is below 1.
     """
     order_code(order)
     given = weights or {}
@@ -692,17 +693,18 @@ def canonical_path(
 
 
 def entered(picture: Picture, at: Place) -> Truth:
-    """Return whether the path comes into a tile by some move."""
+    """Return whether the path enters a tile by some move."""
     return reduce(or_, (picture.true(ENTERS[towards], at) for towards in DIRECTIONS))
 
 
 def has_come(picture: Picture, at: Place, t: Number) -> Truth:
-    """Return whether t iterations are enough for the path to come to a tile on it, after a flood from its end."""
+    """Return whether a path that is drawn after a flood from its end has come to a tile after t iterations."""
     return t >= 2 * picture.of_map(LENGTH) + 1 - picture.number(DISTANCE, at)
 
 
 def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghosts:
-    """Return a number for each set of free tiles that are joined by moves, COMPONENT; other tiles have -1."""
+    """Return the ghost COMPONENT: a number for each set of free tiles that are joined by moves, and -1 at other
+    tiles."""
 
     def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         number = picture.number(COMPONENT, at)
@@ -722,11 +724,11 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
 
 
 def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
-    """Return the ROUND in which each tile is taken away, if each round takes all tiles of a kind that have fewer than
-    so many free neighbours left; and whether it is KEPT. Tiles that are not taken away have the round -1.
+    """Return two ghosts: ROUND, in which round a tile is removed if each round removes all tiles of `kind` with fewer
+    than `least` free neighbours left, or -1; and KEPT, whether a tile stays.
 
-    A set is closed if each of its tiles is free, and each of that kind has so many neighbours in it. KEPT is the
-    largest such set: of the tiles of a closed set that are taken away, the first would have enough that are not. A
+    A set is closed if each of its tiles is free, and each tile of that kind has at least `least` neighbours in the set.
+    KEPT is the largest closed set: the first tile of a closed set to be removed would still have enough neighbours. A
     simple path from the source to the target is closed, so all its tiles are KEPT.
     """
 
@@ -770,7 +772,8 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
 
 
 def place_axioms(picture: Picture, at: Place) -> dict[str, Truth]:
-    """Return what is true of PLACE, a number for each tile, and of STRIDE, by which it is larger one row below.
+    """Return the axioms of PLACE, a number for each tile, and of STRIDE, its increase from one row to the next, by
+    name.
 
     STRIDE is odd, so of two neighbours one has an even place.
     """
@@ -786,12 +789,12 @@ def place_axioms(picture: Picture, at: Place) -> dict[str, Truth]:
 
 
 def place_ghosts(tiles: Tiles) -> dict[str, Any]:
-    """Return the places of the tiles of (N, H, W) mazes."""
+    """Return PLACE, (N, H, W) int, and STRIDE, (N, 1, 1) int, of (N, H, W) mazes, by name."""
     stride, (rows, cols) = tiles.shape[2] // 2 * 2 + 3, np.indices(tiles.shape[1:])
     of_all = np.broadcast_to(rows * stride + cols, tiles.shape)
     return {PLACE: of_all, STRIDE: np.full((len(tiles), 1, 1), stride)}
 
 
 def places() -> Ghosts:
-    """Return the PLACE of every tile, a number, and STRIDE, by which it is larger one row below."""
+    """Return the ghosts PLACE, a number for each tile, and STRIDE, its increase from one row to the next."""
     return _known(lambda picture, at, t: place_axioms(picture, at), place_ghosts)

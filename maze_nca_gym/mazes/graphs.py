@@ -36,10 +36,12 @@ SHUT = -1
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """N places, each with a kind of tile and four doors, which may lead to the same place or to itself.
+    """A world of N places, each with a kind of tile and four doors; two doors may lead to the same place, or back to
+    their own.
 
     Attributes:
-        tiles: (H, W) uint8 with H W = N, the kinds, row by row; (N,) become one row. It is drawn in this shape.
+        tiles: (H, W) uint8 with H W = N, the kinds of the places, row by row; (N,) becomes one row. Pictures have this
+            shape.
         doors: (4, N) integers: the place behind each place's doors U, L, D and R, or -1.
 
     Raises:
@@ -85,8 +87,8 @@ class Graph:
 
         Args:
             tiles: (H, W).
-            edges: what is beyond them, one of `EDGES`. Through the right edge of a Moebius strip one comes out of the
-                left one in the row that is as far from the bottom; above and below is nothing.
+            edges: what is beyond the edges, one of `EDGES`. Through the right edge of a Moebius strip one comes out of
+                the left one in the row that is as far from the bottom; above and below is nothing.
             portals: pairs of tiles, (row, col) each. Door R of the first leads to the second, whose door L leads back;
                 what was behind these doors is shut off. Later pairs may take doors of earlier ones.
 
@@ -119,7 +121,7 @@ class Graph:
 
     @classmethod
     def random(cls, rng: np.random.Generator, tiles: ArrayLike, closed: float = 0.0) -> Graph:
-        """Return places whose doors are joined at random: U and L by permutations of all places, D and R back.
+        """Return a graph whose doors are joined at random: U and L by permutations of all places, D and R in reverse.
 
         Args:
             rng: source of all randomness.
@@ -188,7 +190,8 @@ class Graph:
         return cls(np.array(kinds, np.uint8), doors)
 
     def look(self, values: NDArray[Any], tap: str, beyond: Any = 0) -> NDArray[Any]:
-        """Return the values behind each place's door U, L, D or R, or at "C" its own, (..., H, W) of any dtype.
+        """Return the values of the places behind each place's door U, L, D or R, or at "C" its own, (..., H, W) of any
+        dtype.
 
         Raises:
             ValueError: another tap: a place has no corners.
@@ -229,7 +232,7 @@ class Graph:
             order: the order of the doors.
 
         Raises:
-            ValueError: no order, or kinds of another shape.
+            ValueError: `order` is no order of directions, or the kinds have another shape.
         """
         order_code(order)
         kinds = self.tiles if tiles is None else tiles
@@ -256,7 +259,8 @@ class Graph:
         return found & goes_on.all(axis=(-2, -1))
 
     def ask(self, task: Task) -> Task:
-        """Return a task about shortest paths, or one whose solver is a fixpoint, asked of kinds of these places.
+        """Return a task whose levels are kinds of these places: a task about shortest paths, or one whose solver is a
+        fixpoint.
 
         Raises:
             ValueError: another task: its solver knows grids only.

@@ -28,7 +28,7 @@ STEPS = MappingProxyType({"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right
 
 @dataclass(frozen=True, eq=False)
 class Guidance:
-    """What the channels after the path should be, and from when on.
+    """Targets for the channels after the path, and the iterations from which on they count.
 
     Attributes:
         channels: (N, K, H, W) bool.
@@ -47,9 +47,9 @@ class Guidance:
 def first_steps(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
     """Return the first steps of canonical shortest paths to the target, in an order of directions.
 
-    The four channels are up, left, down and right, whatever the order; the one of a tile's step is on. None is on at
-    the target, at walls and where the target cannot be reached. A tile counts after its distance to the target; where
-    there is none, from the start.
+    The four channels are up, left, down and right, whatever the order; the channel of a tile's step is on. None is on
+    at the target, at walls and where the target cannot be reached. A tile counts from the iteration that equals its
+    distance to the target on; without a distance, from the start.
 
     Args:
         tiles: (N, H, W) uint8 levels that have one target each.
@@ -65,10 +65,10 @@ def branches(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
     """Return the ways to the centre of each component and into its deepest branch.
 
     Each is four channels, up, left, down and right, whatever the order. The centre is towards neighbours of smaller
-    eccentricity. The height of a tile is the longest walk on which eccentricities grow, and its deepest branch begins
-    with a neighbour of larger eccentricity from which as much as possible of it is left; of several, with the first in
-    the order of directions, and at a centre without a second one next to it with the first two. A tile counts two
-    iterations after its height: in a tree, the branches away from the centre have all ended by then.
+    eccentricity. The height of a tile is the length of the longest walk from it on which eccentricities grow, and its
+    deepest branch is such a walk. Of several, the first in the order of directions is taken; at a centre that has no
+    other centre beside it, the first two are. A tile counts two iterations after its height: in a tree, the branches
+    away from the centre have all ended by then.
 
     Args:
         tiles: (N, H, W) uint8 levels.

@@ -47,15 +47,15 @@ PATH_GLYPH = "*"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of tile, as levels are drawn and named with it.
+    """A kind of tile: its name, its letter in drawings and its colour in pictures.
 
     Attributes:
-        name: what the channel of the one-hot maze is called.
+        name: the name of its channel in the one-hot maze.
         letter: its character in a level's text.
         colour: its colour in pictures, such as "#0072b2".
 
     Raises:
-        ValueError: no name, not one letter, one that a drawing has for something else, or no such colour.
+        ValueError: no name, not a single letter, a letter with another meaning in drawings, or no such colour.
     """
 
     name: str
@@ -140,7 +140,7 @@ def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = 
 
 
 def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = len(Tile)) -> Tiles:
-    """Check (H, W) or (N, H, W) tiles, and convert them to a C-contiguous uint8 array.
+    """Return (H, W) or (N, H, W) tiles as a C-contiguous uint8 array, after checking them.
 
     Raises:
         ValueError: another number of dimensions than allowed, no tile at all, or a value that is not below `n_kinds`.
@@ -197,16 +197,16 @@ def stack_levels(levels: Sequence[Tiles]) -> Tiles:
 def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     """Return an array, (...) of a dtype, as compiled kernels need it: C-contiguous, aligned and writeable.
 
-    The result is a copy only if the given array is not like that.
+    The array is copied only if it is not so already.
     """
     return np.require(array, dtype, ["C", "A", "W"])
 
 
 def as_path(values: ArrayLike, name: str = "path") -> NDArray[np.bool_]:
-    """Return tiles that are marked, (...) bool or 0 and 1, as a bool array like one of `as_contiguous`.
+    """Return a path, (...) bool or 0 and 1, as a bool array that is C-contiguous, aligned and writeable.
 
     Raises:
-        ValueError: another value, such as one of a prediction; `name` is what the message calls the array.
+        ValueError: another value, such as a fraction in a prediction; the message calls the array `name`.
     """
     array = as_array(values, name)
     if array.dtype != np.bool_ and (others := array[(array != 0) & (array != 1)]).size:
@@ -247,14 +247,14 @@ def clear_endpoints(tiles: Tiles) -> Tiles:
     """Return a copy of (H, W) or (N, H, W) tiles in which source and target are empty: a level of the diameter task.
 
     Raises:
-        ValueError: a tile of another kind than these and walls.
+        ValueError: a tile that is not empty, a wall, a source or a target.
     """
     tiles = as_tiles(tiles)
     return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
 
 
 def orientations(tiles: Tiles) -> Tiles:
-    """Return (N, H, H) levels turned, mirrored and both, as they are first: (8 N, H, H) uint8."""
+    """Return (N, H, H) levels in all eight orientations, (8 N, H, H) uint8, unturned ones first."""
     both = (tiles, tiles.transpose(0, 2, 1))
     return np.concatenate([np.rot90(each, turns, axes=(1, 2)) for each in both for turns in range(4)])
 
@@ -264,7 +264,7 @@ _WORD = np.dtype("<u8")
 
 
 def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
-    """Return a hash for each level by which it is recognised: other tiles or another shape give another hash.
+    """Return a hash of each level's tiles and shape, by which the level is recognised.
 
     Only the content counts: the same maze without its source and target, turned or mirrored, is another level. Eight
     tiles at a time, plus a key for their place and the shape, go through the finaliser of SplitMix64, and the results
@@ -298,7 +298,7 @@ class LevelSet:
 
     Attributes:
         tiles: (N, H, W) uint8.
-        config: JSON-serialisable: generator, size, seed, options …; all that is needed to make the same set again.
+        config: JSON-serialisable: generator, size, seed, options …; everything needed to make the same set again.
     """
 
     tiles: Tiles

@@ -200,7 +200,7 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
 
 
 def tiles_of(terrain: NDArray[np.str_]) -> Tiles:
-    """Return the (H, W) uint8 tiles of a map: water and all that is blocked are walls."""
+    """Return the (H, W) uint8 tiles of a map: water and blocked terrain become walls."""
     return np.where(np.isin(terrain, list(PASSABLE)), np.uint8(Tile.EMPTY), np.uint8(Tile.WALL))
 
 

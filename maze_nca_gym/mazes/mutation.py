@@ -36,12 +36,13 @@ Mask = NDArray[np.bool_]
 
 
 class Parents(NamedTuple):
-    """N levels of one task and what may change in them.
+    """N levels of one task, and which of their parts may change.
 
     Attributes:
         tiles: (N, H, W) uint8.
         margins: (N,) int64, 1 where a wall border surrounds the level, else 0.
-        has_endpoints: whether all have one source, and one target or more if their task allows it; else none moves.
+        has_endpoints: whether all have one source, and one target, or more if their task allows that; otherwise no
+            endpoint moves.
     """
 
     tiles: Tiles
@@ -77,7 +78,8 @@ class Flip:
             raise ValueError("tile_rate and source_rate are both 0: no offspring would differ from its parent")
 
     def n_words(self, area: int) -> int:
-        """Return two for the source, and one for every four tiles."""
+        """Return the number of random words for a level of `area` tiles: two for the source, and one for every four
+        tiles."""
         return 2 + -(-area // 4)
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
@@ -100,7 +102,7 @@ class Edits:
     never replaces them: such an edit is lost. Levels without source and target get walls and empty tiles only.
 
     Attributes:
-        n_edits: how many, >= 1.
+        n_edits: number of edits, at least 1.
 
     Raises:
         ValueError: fewer than one.
@@ -114,7 +116,7 @@ class Edits:
         check_count("n_edits", self.n_edits)
 
     def n_words(self, area: int) -> int:
-        """Return two random numbers for each edit: its kind and its place."""
+        """Return the number of random words for a level: two for each edit, its kind and its place."""
         return 2 * self.n_edits
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
@@ -133,7 +135,7 @@ class Swaps:
     So a level keeps its number of tiles of each kind, a task's own kinds included.
 
     Attributes:
-        n_swaps: how many, >= 1.
+        n_swaps: number of swaps, at least 1.
 
     Raises:
         ValueError: fewer than one.
@@ -147,7 +149,7 @@ class Swaps:
         check_count("n_swaps", self.n_swaps)
 
     def n_words(self, area: int) -> int:
-        """Return two random numbers for each swap."""
+        """Return the number of random words for a level: two for each swap."""
         return 2 * self.n_swaps
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
@@ -224,9 +226,9 @@ def offspring(
     Args:
         seeds: (N,) integers in [0, 2**63).
         tiles: (N, H, W) levels. All have exactly one source and one target (the shortest path's), or none has any and
-            each has a free tile (the diameter's). Those of a task of one's own may be others.
+            each has a free tile (the diameter's). Levels of a task of your own may have other numbers of them.
         kind: a name in `MUTATIONS`.
-        task: the task of the levels. None means one of the package's own, which the levels show.
+        task: the task of the levels. None means one of the package's own, inferred from the levels.
         options: the attributes of that mutation.
 
     Returns:

@@ -28,10 +28,10 @@ T = TypeVar("T", bound=Any)
 
 
 def order_code(order: str) -> int:
-    """Return the number by which kernels know an order, such as "DLRU".
+    """Return the number that stands for an order of directions, such as "DLRU", in kernels.
 
     Raises:
-        ValueError: it is not each of the letters U, L, D and R once.
+        ValueError: it does not have each of the letters U, L, D and R once.
     """
     if order is USUAL_ORDER:  # a tenth of the time of the shortest call of a solver
         return _USUAL_CODE
@@ -45,10 +45,10 @@ def order_code(order: str) -> int:
 
 
 def with_order(name: str, order: str) -> str:
-    """Return the name of the same thing in another order of directions: "shortest-path-DLRU" of "shortest-path".
+    """Return a name with another order of directions at its end: "shortest-path-DLRU" for "shortest-path".
 
     Raises:
-        ValueError: no order.
+        ValueError: `order` is no order of directions.
     """
     order_code(order)
     usual = split_order(name)[0]
@@ -62,7 +62,8 @@ def split_order(name: str) -> tuple[str, str]:
 
 
 class OrderedRegistry(Registry[T]):
-    """A registry that also has its entries in all other orders of directions, but lists the usual one alone."""
+    """A registry that also finds its entries in all other orders of directions, but lists only those in the usual
+    order."""
 
     def _change(self, entries: dict[str, T]) -> None:
         super()._change(entries)

@@ -52,25 +52,25 @@ class Scores(NamedTuple):
 
     @property
     def loss(self) -> NDArray[np.float64]:
-        """(N,) the mean over all tiles, of all channels, of (clip(path, 0, 1) - target)^2."""
+        """The mean of (clip(path, 0, 1) - target)^2 over all tiles and channels, (N,)."""
         return self.table[:, LOSS]
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """(N,) 1 - loss / (loss of an all-zero path): 1 for perfect, 0 for nothing, may be negative.
+        """1 - loss / (loss of an all-zero path), (N,): 1 for a perfect path, 0 for an empty one; it may be negative.
 
-        If the answer is empty, it is 1 - loss / (loss of one tile): 1 for nothing, 0 for one tile.
+        If the answer is empty, it is 1 - loss / (loss of one tile): 1 for an empty path, 0 for one tile.
         """
         return self.table[:, ACCURACY]
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """(N,) whether the rounded path is the canonical target."""
+        """Whether the rounded path is the canonical target, (N,)."""
         return self.table[:, COMPLETE] != 0
 
     @property
     def optimal(self) -> NDArray[np.bool_]:
-        """(N,) whether the rounded path is some optimal path; loss and accuracy are then measured against it."""
+        """Whether the rounded path is some optimal path, (N,); loss and accuracy are then measured against it."""
         return self.table[:, OPTIMAL] != 0
 
 
@@ -82,7 +82,7 @@ def score(
     *,
     canonical: bool = False,
 ) -> Scores:
-    """Score predicted paths against the exact solutions.
+    """Return the scores of predicted paths against the exact solutions.
 
     Args:
         tiles: (N, H, W) uint8.
@@ -90,7 +90,7 @@ def score(
         target: bool of that shape, the canonical solutions; without `is_optimal`, of at least one tile each.
         is_optimal: `tasks.Task.judge` of the levels' task. None: a level with source and target asks for the shortest
             path, one without for the diameter.
-        canonical: compare with the canonical solutions alone, so that no other path is optimal.
+        canonical: whether to compare with the canonical solutions alone, so that no other path is optimal.
 
     Raises:
         ValueError: the shapes differ, a prediction is NaN, a target has other values than 0 and 1 (`as_path`), or it is
@@ -135,7 +135,7 @@ def check_numbers(paths: NDArray[np.float32]) -> None:
         paths: (N, H, W) or (N, K, H, W) floats.
 
     Raises:
-        ValueError: one is; the message names the level.
+        ValueError: a prediction is NaN; the message names the level.
     """
     if np.isnan(paths).any():
         of_level = int(np.argmax(np.isnan(paths).any(axis=tuple(range(1, paths.ndim)))))
@@ -143,8 +143,8 @@ def check_numbers(paths: NDArray[np.float32]) -> None:
 
 
 def answer_of(state: Any, target: Any) -> Any:
-    """Return what (N, C, H, W) states draw, arrays or tensors: channel 0, (N, H, W), or for (N, K, H, W) targets the
-    first K, (N, K, H, W)."""
+    """Return the answers that (N, C, H, W) states draw, arrays or tensors: channel 0, (N, H, W), or for (N, K, H, W)
+    targets the first K channels, (N, K, H, W)."""
     return state[:, 0] if target.ndim == 3 else state[:, : target.shape[1]]
 
 
@@ -154,7 +154,8 @@ def lengths_of(answers: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def as_one_map(answers: NDArray[Any]) -> NDArray[Any]:
-    """Return (N, H, W) answers of any dtype as they are; K channels of an answer one below another, (N, K H, W)."""
+    """Return (N, H, W) answers of any dtype unchanged, and (N, K, H, W) answers with their channels one below another,
+    (N, K H, W)."""
     return answers.reshape(len(answers), math.prod(answers.shape[1:-1]), answers.shape[-1])
 
 
@@ -192,7 +193,8 @@ def minibatch_accuracies(
 
 
 def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATCH) -> float:
-    """Return the accuracy that the paper publishes, as its code of 2025 computes it: 1 for perfect, 0 for nothing.
+    """Return the accuracy that the paper publishes, as its code of 2025 computes it: 1 for perfect paths, 0 for empty
+    ones.
 
     For each minibatch, against the canonical target only, it is 1 - (sum of squared errors of relu(path)) / (sum of
     squared targets). The path is not clipped at 1; the code of 2022 does so (docs/reproduction.md). The mean over

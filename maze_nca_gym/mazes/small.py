@@ -24,7 +24,7 @@ GENERATORS = ("random", "loops", "perfect")
 
 
 class Task(Hashable, Protocol):
-    """What small mazes are asked of: a `tasks.Task`."""
+    """Protocol for the part of a `tasks.Task` from which small mazes are made."""
 
     @property
     def n_tiles(self) -> int:
@@ -67,9 +67,10 @@ def larger_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
 
 @lru_cache(maxsize=64)
 def all_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
-    """Return all (N, H, W) mazes of each height and width up to `ALL_UP_TO`, or so many of them, from two tiles on.
+    """Return the (N, H, W) mazes of each height and width up to `ALL_UP_TO` that have at least two tiles: all or, where
+    there are too many, a sample.
 
-    A kind of tile that each of `small_mazes` has once, or at most once, or at least once, is as often in these.
+    A kind of tile that each of `small_mazes` has once, at most once or at least once occurs equally often in these.
     """
     rng, n_kinds, found = np.random.default_rng(seed), task.n_tiles, []
     counts = np.array([np.bincount(tiles.ravel(), minlength=n_kinds) for tiles in small_mazes(task)])
@@ -105,8 +106,8 @@ def _drawn(rng: np.random.Generator, n: int, least: np.ndarray, most: np.ndarray
 
 @lru_cache(maxsize=64)
 def mazes_to_try(task: Task) -> tuple[Tiles, ...]:
-    """Return (N, H, W) mazes of each size on which claims about a task are tried: all small ones, drawn ones and larger
-    ones."""
+    """Return the mazes on which claims about a task are tried, (N, H, W) for each size: all small ones, then random
+    ones, then larger ones."""
     by_shape: dict[tuple[int, ...], list[Tiles]] = {}
     for maze in small_mazes(task):
         by_shape.setdefault(maze.shape, []).append(maze)

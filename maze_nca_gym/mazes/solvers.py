@@ -118,9 +118,10 @@ def count_shortest_paths(tiles: ArrayLike) -> float | NDArray[np.float64]:
 
 
 def sample_shortest_paths(rng: np.random.Generator, tiles: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """Draw shortest paths from source to target, all equally likely, independent of each other.
+    """Return random shortest paths from source to target, all equally likely and independent of each other.
 
-    The draws on a level depend on its place in the batch, not on the other levels nor on `n`: fewer are the first ones.
+    The draws on a level depend on its place in the batch, not on the other levels nor on `n`: a smaller `n` gives the
+    first ones.
 
     Args:
         rng: source of all randomness; one number is drawn for each level.

@@ -43,9 +43,9 @@ class Task:
     """A question about mazes whose answer is a set of tiles, called the path, or one for each of several channels.
 
     Attributes:
-        name: what environments, policies and level sets call it. In an order of directions that is not the usual one,
-            it ends with the order.
-        kinds: the T kinds of tile of its levels, at most 64: a tile's value is its place among them, and each is a
+        name: its name in environments, policies and level sets. It ends with the order of directions, unless that is
+            the usual one.
+        kinds: the T kinds of tile of its levels, at most 64: a tile's value is its index among them, and each is a
             channel of the one-hot maze. The first two are always empty and wall. With source and target after them,
             generated levels have one of each, joined by a path; all further kinds are the task's own.
         answers: names of the K channels of an answer, which are the first of a state. Where K is 1, answers are
@@ -61,20 +61,21 @@ class Task:
         usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16, of all
             channels.
         default_steps: iterations at size 16 for a model that states no number itself.
-        found: what the window says when the answer is right.
+        found: the text of the window when the answer is right.
         may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
             whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
         guidance: (N, H, W) tiles -> `Guidance`, or its (N, G, H, W) bool channels alone, which count from the start:
-            what a solver can say of every tile besides, from which networks learn far faster. None if the task brings
-            none. It may take an `order` of directions.
+            further facts about every tile, from which networks learn far faster. None if the task has no guidance. It
+            may take an `order` of directions.
         guided: names of the G channels of the guidance.
-        rank: (N, H, W) tiles and bool paths -> (N,) int64 by which the best of several paths is chosen without the
-            solution: 0 for what is no valid path, and more for a better one. None if there is no such choice, as with
-            several channels.
+        rank: (N, H, W) tiles and bool paths -> (N,) int64 ranks by which the best of several paths is chosen without
+            knowing the solution: 0 for an invalid path, and more for a better one. None if there is no such rank, as
+            with several channels.
         order: order of directions of its canonical solutions, see `solvers`.
-        specification: () -> what the answer is, in terms of facts about the maze, with as many `Ghosts.answers`: what a
-            proof must show that an automaton draws (`ghosts`). It may take an `order` of directions. By default that of
-            `solve` if it is a `ghosts.fixpoint`, else None: then no automaton is proven right, only tried.
+        specification: () -> the task's `Ghosts`, with one of `Ghosts.answers` for each channel: the answer in terms of
+            facts about the maze, which a proof must show that an automaton draws (`ghosts`). It may take an `order` of
+            directions. By default the specification of `solve` if that is a `ghosts.fixpoint`, else None: then no
+            automaton can be proven right, only tried.
     """
 
     name: str
@@ -153,7 +154,7 @@ class Task:
         """Check that the task has a kind of tile of a number, and with a name if one is given.
 
         Raises:
-            ValueError: it has not; the message begins with who reads it.
+            ValueError: it has no such kind; the message begins with `who`, which reads it.
         """
         kinds = [kind.name.lower() for kind in self.kinds]
         # Tile.SOURCE is 2, which may be another kind of the task
@@ -181,7 +182,7 @@ class Task:
         """Return the number of channels of a state, by default the task's.
 
         Raises:
-            ValueError: fewer than an answer has.
+            ValueError: fewer channels than an answer has.
         """
         return check_count("n_channels", self.n_channels if n_channels is None else n_channels, len(self.answers))
 
@@ -198,7 +199,7 @@ class Task:
         return "\n\n".join(f"{name}:\n{to_text(level, path, self.letters)}" for name, path in drawings)
 
     def in_a_line(self, level: Tiles) -> str:
-        """Return an (H, W) level in one line, its rows parted by a slash."""
+        """Return the text of an (H, W) level in one line, with slashes between rows."""
         return "/".join("".join(self.kinds[kind].letter for kind in row) for row in level.tolist())
 
     @property
@@ -208,13 +209,14 @@ class Task:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its levels are like levels of the package's tasks: one source and one target, or neither, and
-        nothing else."""
+        """Whether its levels are like those of the package's tasks: one source and one target, or neither, and no other
+        marks."""
         return self.kinds in (KINDS, KINDS[:2]) and self.mark is None
 
     @property
     def letters(self) -> str:
-        """The letter of each kind of tile that may be in the drawing of a level; `prepare` clears ends."""
+        """The letters that may occur in the drawing of a level, one for each kind of tile, and for ends, which
+        `prepare` clears."""
         return "".join(kind.letter for kind in self._given_kinds)
 
     @property
@@ -233,7 +235,7 @@ class Task:
         'shortest-path-DLRU'
 
         Raises:
-            ValueError: no order, or the task's `solve` takes none.
+            ValueError: `order` is no order of directions, or the task's `solve` takes none.
         """
         name = with_order(self.name, order)
         if order == self.order:
@@ -258,7 +260,7 @@ class Task:
         """Return the guidance of (N, H, W) levels.
 
         Raises:
-            ValueError: the task brings none.
+            ValueError: the task has no guidance.
         """
         if self.guidance is None:
             raise ValueError(f"the task {self.name!r} brings no guidance")
@@ -271,22 +273,24 @@ class Task:
 
     @property
     def judge(self) -> IsOptimal | None:
-        """`is_optimal` as `scoring.score` takes it: None if the compiled kernels decide it themselves."""
+        """The argument `is_optimal` of `scoring.score`: the task's own, or None if the compiled kernels decide it
+        themselves."""
         compiled = self.is_optimal is solvers.is_optimal and self.is_plain and not self.may_be_empty
         return None if compiled and len(self.answers) == 1 else self.is_optimal
 
     def check_one_channel(self, otherwise: str) -> None:
-        """Check that answers have one channel, for what cannot take several.
+        """Check that answers have one channel, for callers that cannot take several.
 
         Raises:
-            ValueError: they have more; `otherwise` says what is impossible then.
+            ValueError: they have more; the message says by `otherwise` what is then impossible.
         """
         if len(self.answers) > 1:
             have = f"{len(self.answers)} channels, {', '.join(self.answers)}"
             raise ValueError(f"answers of the task {self.name!r} have {have}: {otherwise}")
 
     def prepare(self, tiles: Tiles) -> Tiles:
-        """Return (N, H, W) levels that users give as this task has them: without source and target if it knows neither.
+        """Return (N, H, W) levels that users give as levels of this task: without source and target if the task has
+        none.
 
         Raises:
             ValueError: a tile of another kind.
@@ -321,7 +325,7 @@ class Task:
         """Return (N, H, W) generated levels with the task's marks.
 
         Raises:
-            ValueError: other than tiles of the task in the same shape.
+            ValueError: `mark` returns something other than tiles of the task in the same shape.
         """
         if self.mark is None or not len(tiles):
             return tiles
@@ -347,8 +351,8 @@ class Task:
         return targets
 
     def is_answer(self, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of the (N, ...) bool results of `solve` are answers, (N,) bool: those that are not empty, or all
-        with `may_be_empty`."""
+        """Return which of the (N, ...) bool results of `solve` are answers, (N,) bool: all that are not empty or, with
+        `may_be_empty`, all."""
         return np.asarray((lengths_of(targets) > 0) | self.may_be_empty)
 
     def why_unsolvable(self, level: Tiles) -> str:
@@ -362,7 +366,7 @@ class Task:
 
 
 def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
-    """Return a function of many levels that calls one of a single level for each, and remembers its last results.
+    """Return a function of many levels that calls a function of one level for each, and caches its last results.
 
     So `solve` and `is_optimal` may be plain Python, such as a search with a heap.
 
@@ -373,8 +377,8 @@ def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
             `order`; returns an array or a number, the same for the same level, of one shape for all levels of a shape.
 
     Returns:
-        A function of (N, H, W) levels, and paths, that stacks the results, (N, ...). Of no level at all they are those
-        of `solve`, (0, H, W) bool, or with paths those of `is_optimal`, (0,) bool.
+        A function of (N, H, W) levels, and paths, that stacks the results, (N, ...). Without any level, the result is
+        (0, H, W) bool, as for `solve`, or with paths (0,) bool, as for `is_optimal`.
     """
 
     @lru_cache(maxsize=16_384)  # more than the small mazes on which a task and its automata are tried
@@ -482,7 +486,7 @@ def check_specification(task: Task) -> None:
     Mazes without an answer are left out.
 
     Raises:
-        ValueError: it does not; the message draws a maze.
+        ValueError: they disagree, or an axiom is false; the message draws a maze.
     """
     if task.specification is None:
         return
@@ -538,10 +542,10 @@ TASKS = OrderedRegistry("task", {task.name: task for task in (SHORTEST_PATH, DIA
 
 
 def find_task(task: str | Task, order: str | None = None) -> Task:
-    """Return a task that is given by name or as itself, in another order of directions if one is given.
+    """Return a task, given by its name or itself, in another order of directions if one is given.
 
     Raises:
-        ValueError: unknown name, or no order of that task.
+        ValueError: an unknown name, or an order that the task does not have.
     """
     task = task if isinstance(task, Task) else TASKS.find(task)
     return task if order is None else task.ordered(order)
@@ -561,7 +565,7 @@ def usual_task(n_tiles: int) -> Task:
 
 
 def task_of_levels(levels: LevelSet) -> Task:
-    """Return the task that a set names, as what `generate` writes does; else shortest path if any of its levels has a
+    """Return the task that a set names, as sets written by `generate` do; else shortest path if any of its levels has a
     source or a target, or else diameter.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Request(Enum):
-    """What the user wants next; the caller that runs the automaton has to do it."""
+    """A request of the user, which the caller that runs the automaton has to fulfil."""
 
     CONTINUE = auto()
     """The next step, which is due."""
@@ -33,7 +33,7 @@ class Request(Enum):
 
 
 class Action(Enum):
-    """What a button or a key does."""
+    """The actions of buttons and keys."""
 
     RESTART = auto()
     BACK = auto()
@@ -58,10 +58,10 @@ class Action(Enum):
 
 
 class Control(NamedTuple):
-    """A control.
+    """A button or key of the window.
 
     Attributes:
-        action: what it does.
+        action: its action.
         keys: names of keys, as pygame has them, or characters.
         label: the button's text; empty for a key without a button.
         hint: a line about it.
@@ -74,7 +74,7 @@ class Control(NamedTuple):
 
     @property
     def keys_label(self) -> str:
-        """Its keys for people, such as "R" or ", or left"."""
+        """Its keys as text, such as "R" or ", or left"."""
         return " or ".join(key.upper() if len(key) == 1 else key for key in self.keys)
 
 

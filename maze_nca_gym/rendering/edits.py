@@ -23,7 +23,7 @@ DAMAGE_RADIUS = 2
 
 @dataclass(frozen=True)
 class Paint:
-    """Walls that are drawn, or removed, along a stroke; source, target and a closed border stay.
+    """An edit that draws or removes walls along a stroke; source, target and a closed border stay.
 
     Attributes:
         places: the tiles under the stroke.
@@ -51,12 +51,13 @@ class Paint:
 
 @dataclass(frozen=True)
 class MoveEnd:
-    """A source or target that is moved to another free tile.
+    """An edit that moves a source or target to another free tile.
 
     Attributes:
         kind: `Tile.SOURCE` or `Tile.TARGET`.
-        place: where it goes.
-        last: where it was; of several of that kind, the nearest to it moves. None for that nearest to `place`.
+        place: the tile to which it moves.
+        last: the tile from which it moves; of several ends of that kind, the nearest to `last` moves. None means the
+            nearest to `place`.
     """
 
     kind: Tile
@@ -85,7 +86,8 @@ class MoveEnd:
 
 @dataclass(frozen=True)
 class Damage:
-    """Damage around a tile: each state there is replaced by the state of a random tile of the maze.
+    """An edit that damages the state around a tile: each state there is replaced by the state of a random tile of the
+    maze.
 
     Attributes:
         place: the middle of the brush.
@@ -110,7 +112,7 @@ not allowed."""
 
 
 class Tool(Enum):
-    """What the mouse does to the maze."""
+    """The tools by which the mouse changes the maze."""
 
     WALLS = "draw walls"
     DAMAGE = "damage"
@@ -121,7 +123,7 @@ Stroke: TypeAlias = Callable[[Place, Place], Edit]
 
 
 def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:
-    """Return what a drag from this tile does; it does the same until the button is released.
+    """Return the stroke that a drag from this tile makes until the button is released.
 
     Args:
         tiles: (H, W) uint8, when the button is pressed.

@@ -38,7 +38,7 @@ _PALEST = 0.25
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One step of an automaton on a level, and what its picture says about it.
+    """One step of an automaton on a level, with the texts of its picture.
 
     Attributes:
         tiles: (H, W) `Tile` values.
@@ -52,7 +52,7 @@ class Snapshot:
             magnitude; None for no tint.
         verdict: a few words about the path, which the window shows; empty for none.
         solved: whether the verdict is good news, which decides its colour.
-        kinds: the kinds of tile, as of the level's task.
+        kinds: the kinds of tile, as in the level's task.
 
     Raises:
         ValueError: invalid tiles, shapes that do not match, more names than channels, or a highlight that is no
@@ -103,12 +103,12 @@ class Snapshot:
 
     @property
     def predicted(self) -> NDArray[np.float32]:
-        """The channels that draw the answer, (H, W) or (K, H, W) as the target."""
+        """The channels that draw the answer, (H, W) or (K, H, W) like the target."""
         return self.channels[0] if self.target.ndim == 2 else self.channels[: len(self.target)]
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Names of these channels."""
+        """Names of the channels that draw the answer."""
         return self.names[: 1 if self.target.ndim == 2 else len(self.target)]
 
     @property
@@ -123,7 +123,7 @@ class Snapshot:
 
     @property
     def tint(self) -> NDArray[np.float32] | None:
-        """(H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
+        """The strength of each free tile's tint, (H, W) from 0 to 1; None for no tint.
 
         The smallest magnitude above zero gets a pale tint and the rest is spread linearly, so that large numbers that
         differ little can be told apart; zero and NaN get none.
@@ -140,7 +140,7 @@ class Snapshot:
         return np.where(magnitude > 0, pale + (1 - pale) * (magnitude - least) / (most - least), 0).astype(np.float32)
 
     def draw(self, show_channels: bool = True, size: tuple[int, int] | None = None) -> Frame:
-        """Draw the maze with the predicted and the exact path, and every channel of the state as a heat map.
+        """Return a picture of the maze with the predicted and the exact path, and of every channel as a heat map.
 
         The prediction is blue, stronger for larger values (on a wall: a square inside the black); the exact
         path is outlined in orange. Each heat map has a scale of its own, white at 0, whose bounds are written above
@@ -175,7 +175,7 @@ def draw_level(
     overhang: int = 0,
     kinds: tuple[Kind, ...] = KINDS,
 ) -> Frame:
-    """Draw a level and nothing else.
+    """Return a picture of a level alone.
 
     Args:
         tiles: (H, W) `Tile` values.
@@ -184,7 +184,7 @@ def draw_level(
         cell: pixels along a tile's side.
         solution: bool of that shape, the exact path, outlined in orange.
         overhang: pixels by which source's and target's markers may exceed a small tile, to be found.
-        kinds: the kinds of tile, as of the level's task.
+        kinds: the kinds of tile, as in the level's task.
 
     Returns:
         (H * cell, W * cell, 3) uint8.
@@ -227,7 +227,8 @@ def captioned(picture: Frame, left: str, right: str = "", size: int = 14, margin
 
 
 def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame:
-    """Put pictures into one, in rows from left to right, each in the middle of its place, on white.
+    """Return one (h, w, 3) uint8 picture of several, in rows from left to right, each in the middle of its cell, on
+    white.
 
     Args:
         frames: at least one (h, w, 3) uint8 picture; the sizes may differ.
@@ -291,7 +292,7 @@ def draw_header(
         snapshot: the step.
         title: cut off where it is too long.
         height: pixels of the header.
-        margin: pixels on both sides, and between what stands on the right.
+        margin: pixels on both sides, and between the items on the right.
         sizes: text sizes of the title and of the rest, in pixels.
         verdict: a few words; empty for none.
     """

@@ -30,9 +30,9 @@ class Interface:
     Attributes:
         fps: the largest number of steps per second while running.
         paused: whether no step is made unless the user asks for one.
-        request: what the user wants next; None while there is nothing.
+        request: the user's current request; None if there is none.
         edit: the last change that the user made to level or state.
-        choice: what was chosen last: the list's action and a name of it.
+        choice: the last choice: the list's action, and the name chosen from it.
         size: (height, width) of the window in pixels.
         pointer: (row, col) of the pixel under the mouse; None while it is outside of the window.
 
@@ -90,7 +90,7 @@ class Interface:
             self.end_recording()
 
     def picture(self) -> Frame:
-        """Return what the window shows now, (h, w, 3) uint8, at least as large as the window."""
+        """Return the current picture of the window, (h, w, 3) uint8, at least as large as the window."""
         return draw_window(self._viewed, self._layout(), self._display())
 
     @property

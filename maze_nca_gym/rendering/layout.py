@@ -70,7 +70,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Caption:
-    """Room above every heat map for its name and its bounds.
+    """The size of the space above every heat map for its name and its bounds.
 
     Attributes:
         height: pixels from the caption's top to the map.
@@ -82,7 +82,7 @@ class Caption:
 
 
 class Scale(NamedTuple):
-    """Pixels along a shown tile's side, and the stride: every `stride`-th tile is shown."""
+    """A scale of drawing: pixels along a tile's side, and the stride: every `stride`-th tile is shown."""
 
     cell: int
     stride: int
@@ -147,7 +147,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Layout:
-    """Places on a frame.
+    """The places of everything on a frame.
 
     Attributes:
         canvas: (height, width) in pixels in which everything is placed. A very small window or frame shows less of it,

@@ -83,7 +83,7 @@ _HEAT = np.round(np.stack([_FREE, _FREE + _WALL_OPACITY * (_WALL_GREY - _FREE)])
 
 
 def peaks(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (..., 1, 1) the largest finite magnitude in each (..., H, W) map, at least the smallest normal number."""
+    """Return the largest finite magnitude in each (..., H, W) map, (..., 1, 1), at least the smallest normal number."""
     magnitude = np.abs(values)
     largest = magnitude.max(axis=(-2, -1), keepdims=True)
     if not np.isfinite(largest).all():
@@ -113,5 +113,5 @@ def heat_colours(values: NDArray[np.float32], walls: NDArray[np.bool_]) -> NDArr
 
 
 def mix(start: NDArray[np.float32], end: RGB, weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Blend (..., 3) colours with one colour by (...) weights from 0 (start) to 1 (end)."""
+    """Return (..., 3) float32 mixtures of two colours, by (...) weights from 0 (start) to 1 (end)."""
     return start + (np.array(end, dtype=np.float32) - start) * weight[..., None]

@@ -74,14 +74,14 @@ def draw_maze(
 
     Args:
         frame: (h, w, 3) uint8.
-        panel: its place and scale.
+        panel: the panel's place and scale.
         tiles: (H, W) uint8.
         path: (H, W) prediction, shown from 0 (no path) to 1; or (K, H, W), whose further channels are smaller squares
             within the tiles, so that channels that overlap can be told apart.
         solution: bool of that shape, the exact path, outlined.
         overhang: pixels by which source's and target's markers may be larger than a small tile, to be found.
-        highlight: (H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
-        kinds: the kinds of tile, whose colours these are.
+        highlight: (H, W) strengths of the tint of free tiles, from 0 to 1; None for no tint.
+        kinds: the kinds of tile, with their colours.
     """
     every, cell = slice(None, None, panel.stride), panel.cell
     wall, shown, exact = tiles[every, every] == Tile.WALL, path[..., every, every], solution[..., every, every]
@@ -125,7 +125,7 @@ def draw_maze(
 
 
 def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int, kinds: tuple[Kind, ...] = KINDS) -> None:
-    """Draw the sources and targets of (H, W) tiles as `draw_maze` does, whose arguments these are."""
+    """Draw the sources and targets of (H, W) tiles as `draw_maze` does, with the same arguments."""
     area, cell = frame[panel.area], panel.cell
     for tile in (each for each in (Tile.SOURCE, Tile.TARGET) if kinds[each : each + 1] == KINDS[each : each + 1]):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
@@ -169,7 +169,7 @@ def _marker(tile: Tile, size: int) -> Frame:
 
 
 def names_of(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
-    """Return one name per channel: those given, then numbers.
+    """Return one name per channel: the given names, then numbers.
 
     Raises:
         ValueError: more names than channels.
@@ -239,10 +239,10 @@ def draw_name(frame: Frame, panel: Panel, name: str, caption: Caption, marked: b
 
     Args:
         frame: (h, w, 3) uint8, drawn on in place.
-        panel: the heat map's.
+        panel: the panel of the heat map.
         name: the channel's name.
         caption: the room above all heat maps, whose width a line of the name may take.
-        marked: whether the channel is one that was chosen.
+        marked: whether the channel is selected.
     """
     outline(frame, panel.box, palette.STRONG if marked else palette.RULE)
     top = panel.top - text_height(BOUNDS_SIZE)

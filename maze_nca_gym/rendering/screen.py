@@ -35,12 +35,12 @@ _MARK = 6
 
 @dataclass(frozen=True)
 class Display:
-    """What the window shows besides the snapshot.
+    """The content of the window besides the snapshot.
 
     Attributes:
         buttons: label of each button, and whether it looks pressed.
         status: the status line's left part.
-        state: its right part, whether the automaton runs.
+        state: the status line's right part: whether the automaton runs.
         enlarged: number of the channel in the maze's place; None for the maze.
         cursor: (row, col) of the tile under the mouse and the tiles that a brush reaches around it.
         help: rows of the help, (what to press, what it does); empty while it is hidden.
@@ -73,12 +73,12 @@ def menu_width(entries: Sequence[str]) -> int:
 
 
 def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
-    """Draw the window.
+    """Return the picture of the window.
 
     Args:
         snapshot: the step in view.
-        layout: the places, for the snapshot's shapes.
-        display: the rest.
+        layout: the layout, for the snapshot's shapes.
+        display: the content besides the snapshot.
 
     Returns:
         (h, w, 3) uint8 of the layout's canvas.

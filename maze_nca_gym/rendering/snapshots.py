@@ -72,7 +72,7 @@ class History:
 
 
 class Recorder:
-    """Frames of the steps since the recording began.
+    """A recording: the frames of all steps since it began.
 
     Args:
         show_channels: whether the frames have heat maps of the channels.
@@ -96,7 +96,8 @@ class Recorder:
         return True
 
     def save(self, folder: Path, fps: float) -> str:
-        """Write the frames as a numbered GIF file, whose last frame stays for two seconds; return what to say of it."""
+        """Write the frames as a numbered GIF file, whose last frame stays for two seconds; return a message about
+        it."""
         fps = min(fps, _FASTEST)
         frames = self._frames + self._frames[-1:] * round(_LAST_SECONDS * fps)
         try:
@@ -106,7 +107,7 @@ class Recorder:
 
 
 def free_path(folder: Path, suffix: str) -> Path:
-    """Return the first numbered name that is not taken, such as maze-0001.png."""
+    """Return the first path in a folder with a numbered name that is not taken, such as maze-0001.png."""
     number = 1
     while (path := folder / f"maze-{number:04d}{suffix}").exists():
         number += 1

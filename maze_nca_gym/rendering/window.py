@@ -41,7 +41,7 @@ _OTHER_LEVEL = (Request.NEW_LEVEL, Request.RESTART, Request.CHOOSE)
 
 
 class NoScreenError(OSError):
-    """There is no screen on which a window can open."""
+    """Raised when there is no screen on which a window can open."""
 
 
 class Window:
@@ -87,7 +87,7 @@ class Window:
     def show(
         self, snapshot: Snapshot, notice: str = "", running: Mapping[Action, str] = MappingProxyType({})
     ) -> Request:
-        """Show a step; returns when the next one is due, or when the user wants something else.
+        """Show a step; return the user's request, or that for the next step once it is due.
 
         Blocks while paused. Once the user has quit, or `close` was called, this does nothing and returns `QUIT`.
 
@@ -143,7 +143,7 @@ class Window:
 
     @property
     def choice(self) -> tuple[Action, str]:
-        """What was chosen, after a `CHOOSE`: the list's action and a name of it."""
+        """The user's choice, after a `CHOOSE`: the list's action, and the name chosen from it."""
         return self._interface.choice
 
     def pause(self) -> None:

@@ -17,11 +17,11 @@ def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
 
 
 def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Convert what a user passes to an array, (...) of its own dtype or a given one.
+    """Return values that a user passes as an array, (...) of its own dtype or a given one.
 
     Raises:
-        ValueError: it cannot be an array, such as a tensor that requires a gradient, is sparse or has no values; or it
-            has a mask, which would be lost. `name` is what the message calls it.
+        ValueError: the values cannot be an array, such as a tensor that requires a gradient, is sparse or has no
+            values; or they have a mask, which would be lost. The message calls them `name`.
     """
     for each in values if isinstance(values, Sequence) else (values,):
         if isinstance(each, np.ma.MaskedArray):

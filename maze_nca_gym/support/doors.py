@@ -17,8 +17,8 @@ LATER = "imported when its type hint is evaluated"
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and the `__dir__` of a package whose `if TYPE_CHECKING:` imports its names.
 
-    So people, type checkers and Python read the same list. Type hints of what is found can be evaluated, as
-    `typing.get_type_hints` does, though its module imports some types for type checkers alone.
+    So people, type checkers and Python read the same list. `typing.get_type_hints` works on these objects, although
+    their modules import some types for type checkers alone.
 
     Args:
         package: its name.
@@ -44,7 +44,7 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 def imports(module: str) -> Mapping[str, tuple[str, str]]:
     """Return the names that the top of a module imports, for type checkers too: name -> its module, its name there.
 
-    Read from the code, which is there without sources too.
+    They are read from the compiled code, so it works without sources too.
     """
     spec, found = sys.modules[module].__spec__, {}
     code = spec.loader.get_code(module)  # type: ignore[union-attr]

@@ -43,7 +43,7 @@ def user_path(path: str | Path) -> Path:
 
 
 def path_of_format(path: str | Path, *suffixes: str) -> Path:
-    """Return the path of a file whose suffix says its format; without one, the first of these suffixes is added.
+    """Return the path of a file whose suffix says its format; if it has none, the first of the given suffixes is added.
 
     Raises:
         ValueError: a suffix of another format. Digits, as in v0.5, are part of the name.
@@ -139,8 +139,8 @@ def _restored(path: Path) -> Iterator[None]:
 
 
 def remove_partial(path: Path) -> None:
-    """Remove what `atomic_write` left behind for `path` when its process was killed; no process may be writing it
-    now."""
+    """Remove the temporary files that `atomic_write` of `path` left behind when its process was killed; no process may
+    be writing `path` now."""
     made_up = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{8}")
     for partial in path.parent.glob(".*"):
         if made_up.fullmatch(partial.name) and partial.is_file():

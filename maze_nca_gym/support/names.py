@@ -23,7 +23,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") 
     """Return the message for an unknown name: the nearest known one, if one is near, then all.
 
     Args:
-        kind: what is named, such as "policy".
+        kind: the kind of thing that is named, such as "policy".
         name: what the user gave.
         known: the names that exist.
         also: what else is allowed, appended to the list of known names.
@@ -33,21 +33,21 @@ def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") 
 
 
 def with_known(wrong: str, guess: str, known: str) -> str:
-    """Return what is wrong with a name, then the guess of `did_you_mean`, which a long list would hide, then the list
-    of what is known."""
+    """Return a message: what is wrong with a name, the guess of `did_you_mean`, and then the list of known names, which
+    may be long."""
     return f"{wrong}{guess} {known[0].upper()}{known[1:]}" if guess else f"{wrong}; {known}"
 
 
 def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
-    """Return ". Did you mean '...'?" with at most so many known names near to `name`, or nothing if none is near."""
+    """Return ". Did you mean '...'?" with at most `most` known names that are similar to `name`; empty if none is."""
     by_folded = {known_name.casefold(): known_name for known_name in known}
     nearest = get_close_matches(str(name).casefold(), by_folded, n=most)
     return f". Did you mean {' or '.join(repr(by_folded[each]) for each in nearest)}?" if nearest else ""
 
 
 def printable(text: str) -> str:
-    """Return a text as a terminal may show it: what would steer the terminal, or has no encoding, becomes an escape
-    such as \\x1b; line breaks and tabs stay."""
+    """Return a text that is safe to print: characters that would control the terminal, or have no encoding, become
+    escapes such as \\x1b; line breaks and tabs stay."""
     if text.isprintable():
         return text
     return "".join(
@@ -75,12 +75,12 @@ def check_keywords(what: str, given: Iterable[str], known: Collection[str]) -> N
     """Check that a call takes all given keywords.
 
     Args:
-        what: what is called, such as "MazeEnv".
+        what: the name of the function or class, such as "MazeEnv".
         given: the keywords that the user gave.
         known: the keywords that it takes.
 
     Raises:
-        UnexpectedKeyword: the first that it does not take.
+        UnexpectedKeyword: the call does not take one of the keywords; the message names the first.
     """
     for name in given:
         if name not in known:
@@ -108,7 +108,7 @@ def check_names(what: str, given: Iterable[str], known: Collection[str]) -> None
 
 
 def is_integer(value: Any, least: int) -> bool:
-    """Return whether a value is an integer, of Python or NumPy, that is large enough."""
+    """Return whether a value is an integer, of Python or NumPy, of at least `least`."""
     if type(value) is int:  # ten times as fast as asking the abstract class
         return value >= least
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
@@ -128,7 +128,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     """Check a number of things, and return it as Python's integer.
 
     Raises:
-        ValueError: no integer, or fewer than `least`.
+        ValueError: no integer, or one below `least`.
     """
     if not is_integer(value, least):
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -139,7 +139,7 @@ class Registry(Mapping[str, T]):
     """A table by name: the entries of this package, which stay, and those that users register.
 
     Attributes:
-        version: the number of changes of all tables so far. What is remembered by a name holds for one version.
+        version: the number of changes to all registries so far. A cache by name is valid for one version.
     """
 
     version: ClassVar[int] = 0
@@ -227,8 +227,8 @@ class Registry(Mapping[str, T]):
 
     @staticmethod
     def modules() -> dict[str, list[str]]:
-        """Return the modules to import for the users' entries of all tables, with these entries; "__main__" has those
-        that no import registered."""
+        """Return the modules to import for the users' entries of all registries, each with its entries; "__main__" has
+        the entries that no import registered."""
         found: dict[str, list[str]] = {}
         for table in Registry._all:
             for name, module in table._modules.items():

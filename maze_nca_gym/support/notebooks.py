@@ -14,12 +14,12 @@ _CELL = 8
 
 
 def image(data: bytes, kind: str, label: str) -> str:
-    """Return a picture that needs no file beside the page.
+    """Return HTML of a picture that needs no file beside the page.
 
     Args:
         data: the content of a picture file.
         kind: "png" or "gif".
-        label: what it shows, for readers that do not see it.
+        label: alternative text for readers that do not see it.
     """
     content = b64encode(data).decode("ascii")
     return f'<img src="data:image/{kind};base64,{content}" alt="{escape(label)}" style="max-width:100%">'
@@ -30,7 +30,7 @@ def shapes(layers: Mapping[str, NDArray[np.bool_]], label: str) -> str:
 
     Args:
         layers: colour -> (H, W) bool, the tiles that have it; all of one shape.
-        label: what it shows, for readers that do not see it.
+        label: alternative text for readers that do not see it.
     """
     height, width = next(iter(layers.values())).shape
     paths = []

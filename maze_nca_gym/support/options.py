@@ -131,7 +131,7 @@ class OneOf:
     Attributes:
         table: the names, or a named function that returns them (a lambda in an annotation sees no globals); help does
             not call it.
-        kind: what is named, for messages; by default the name of the option.
+        kind: the kind of thing that is named, for messages; by default the name of the option.
     """
 
     table: Collection[str] | Callable[[], Collection[str]]
@@ -146,7 +146,7 @@ class OneOf:
 
     @property
     def names(self) -> Collection[str]:
-        """The names, unless a function has them."""
+        """The names; empty if a function returns them."""
         return () if callable(self.table) else self.table
 
 
@@ -157,8 +157,8 @@ class Further:
     It annotates a field that is a mapping, and decorates a function that takes them as `**options`.
 
     Attributes:
-        options_of: values by name -> the further options by name. The values include at least the given ones of
-            `named_by`.
+        options_of: given values by name -> the further options by name. It gets at least the values of the options in
+            `named_by` that are given.
         named_by: names of the options on which they depend.
     """
 
@@ -186,11 +186,11 @@ class Shown:
     """How the command line shows an option, where this differs from the usual.
 
     Attributes:
-        metavar: what stands for its value.
+        metavar: the placeholder for its value in the help.
         default: its default in words.
         positional: whether its value is given without its name.
         takes_value: whether a switch is shown with its values, since its default may be either.
-        python_only: whether it is no option of a command.
+        python_only: whether it is an option in Python only, not of a command.
         read: converts the words to a value, if the type alone does not say how; raises ValueError.
     """
 
@@ -204,14 +204,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Option:
-    """An option, wherever it was written.
+    """An option of a dataclass, a function or a command.
 
     Attributes:
         name: as in Python; the command line has hyphens.
         type: a simple type, a `Literal`, or a union or tuple of simple ones; with Any, a word gets the type that it
             looks like.
-        rules: what its values may be.
-        default: REQUIRED where it must be given.
+        rules: the conditions on its values.
+        default: its default, or REQUIRED if it must be given.
         group: the dataclass or function that it belongs to, whose docstrings have its help.
         style: how the command line shows it.
         accepts: a further type, whose values are passed on unchanged.
@@ -227,7 +227,7 @@ class Option:
 
     @property
     def help(self) -> str:
-        """What it does, in one line."""
+        """The description of the option, in one line."""
         return _texts(self.group).get(self.name, "")
 
     @property
@@ -305,7 +305,7 @@ def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = (
 
 
 def further_options(function: Callable[..., Any] | None) -> Further | None:
-    """Return what the `**options` of a function are, if it has any."""
+    """Return the `Further` of a function's `**options`; None if it has none."""
     return getattr(function, "further", None)
 
 
@@ -347,7 +347,7 @@ class Call(NamedTuple):
 
     @property
     def options(self) -> dict[str, Option]:
-        """All options that it has."""
+        """All options of the function, including those in its `**options`, by name."""
         further = further_options(self.function)
         own = options_of_call(self.function)
         return dict(own) if further is None else {**own, **further.options_of(self.given), **own}
@@ -382,7 +382,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function so that its arguments are checked and converted as its signature says, and its call recorded.
 
     Raises:
-        ValueError: where it is called with a value of another type, or one that is not allowed.
+        ValueError: by the wrapped function, for a value of another type, or one that is not allowed.
     """
     signature = inspect.signature(function)
 
@@ -405,8 +405,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
-    """Merge the options of several kinds of something, such as generators; the help states each default with the kinds
-    that have it.
+    """Return by name the options of several kinds of something, such as generators, merged; the help states each
+    default with the kinds that have it.
 
     Args:
         kinds: for each kind, its options by name.
@@ -420,12 +420,12 @@ def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Opti
 
 
 def in_words(value: Any) -> str:
-    """Return the value of an option as one types it on the command line."""
+    """Return the value of an option as it is typed on the command line."""
     return " ".join(map(str, value)) if is_sequence(value) else str(value)
 
 
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
-    """Return options with other defaults; since these may be on or off, every switch takes a value."""
+    """Return options with other defaults. As a switch may then be on by default, every switch takes a value."""
     found = {}
     for name, option in options.items():
         default = values.get(name, option.default)
@@ -456,8 +456,8 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
 
     Args:
         given: the names.
-        known: all names that there are.
-        what: what has the options, such as "a configuration".
+        known: all known names.
+        what: the owner of the options, such as "a configuration".
         hint: the end of the message.
 
     Raises:
@@ -469,7 +469,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
 
 
 def meant(name: str, known: Collection[str]) -> str:
-    """Return the end of a message: which of the known options may be meant by a name, or nothing."""
+    """Return the end of a message: the known option that a name may mean; empty if there is none."""
     name = name.replace("-", "_")
     if name in CONTINUED and "overwrite" in known:
         return ": the same command goes on with a run that was stopped"
@@ -490,7 +490,7 @@ def flat(part: Any) -> dict[str, Any]:
 def with_values(part: R, values: Mapping[str, Any]) -> R:
     """Return a dataclass with other values, given by the names of its options and of its parts'.
 
-    Of the further options of a field, those stay that it still has with the new values.
+    Further options of a field are kept if they still exist with the new values.
 
     Raises:
         ValueError: a value that it refuses.
@@ -511,7 +511,7 @@ def with_values(part: R, values: Mapping[str, Any]) -> R:
 
 
 def to_json(values: Any) -> Any:
-    """Convert a value, or a dataclass or mapping of values, to what the json module can write."""
+    """Return a value, or a dataclass or mapping of values, in a form that the json module can write."""
     if is_dataclass(values):
         return {field.name: to_json(getattr(values, field.name)) for field in fields(values)}
     if isinstance(values, Mapping):
@@ -527,7 +527,7 @@ def differences(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str
 
 
 def flag(name: str) -> str:
-    """Return an option's name as one types it: --n-levels for n_levels."""
+    """Return an option's name on the command line: --n-levels for n_levels."""
     return "--" + name.replace("_", "-")
 
 

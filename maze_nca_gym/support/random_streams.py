@@ -37,7 +37,7 @@ def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
-    """Return the `start`-th to `start + n - 1`-th random numbers of every seed: (S,) seeds give (S, n) uint64.
+    """Return n random numbers of every seed, from the `start`-th on: (S, n) uint64 for (S,) seeds.
 
     Seeds are scrambled first; otherwise neighbouring seeds would share most of their numbers.
     """

@@ -41,7 +41,7 @@ class Table:
 
     Attributes:
         columns: the headings; empty for a table of facts, in which each row is a name and a text.
-        rows: as many texts each as there are columns.
+        rows: the rows, with one text for each column.
         numbers: headings of the columns that are aligned to the right.
         title: a line above the table on a terminal and in a notebook.
     """
@@ -64,7 +64,7 @@ class Table:
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Table:
-        """Return a table with a row for each record and a column for each name in any; what is missing is empty."""
+        """Return a table with a row for each record and a column for each name in any; a missing value is empty."""
         columns = names_in(records)
         texts = ({name: "" if value is None else str(value) for name, value in record.items()} for record in records)
         return cls(columns, [[row.get(column, "") for column in columns] for row in texts])
@@ -210,7 +210,7 @@ class Tabular(ABC):
 
 
 def names_in(records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names in any of the records, each before those that follow it in the first record that has it."""
+    """Return all names in the records, in an order that keeps that of each record as well as possible."""
     names: list[str] = []
     for record in records:
         place = len(names)
@@ -223,7 +223,7 @@ def names_in(records: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def as_latex(text: str) -> str:
-    """Return a text as LaTeX that prints it, in one line."""
+    """Return a text with LaTeX's special characters escaped, in one line."""
     return text.translate(_LATEX)
 
 

@@ -115,7 +115,8 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
     """Return all patches that occur while an automaton runs on batches of (N, H, W) levels, each once, (P, taps) int64.
 
     If the automaton heals, the maze then changes `N_CHANGES` times, each time to the previous level in the batch, and
-    the state stays."""
+    the state stays.
+    """
     found: list[Codes] = []
     for tiles in levels:
         before = last = None

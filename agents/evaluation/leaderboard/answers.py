@@ -49,8 +49,8 @@ def judge(
 def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
     """Return which first moves are right: along the answers, from the source to the one tile of the path beside it.
 
-    A first move is right if it comes nearer to the target. Followed, it is right if all first moves on the way are that
-    begin with it: each is that of the level whose source is where the last one led.
+    A first move is right if it comes nearer to the target. Followed, it is right if every first move on the way to the
+    target is right: each next move is the first one of the level whose source is the tile that the last one reached.
 
     Args:
         tiles: (N, H, W) uint8, mazes with their source on every tile from which there is a way to their target.

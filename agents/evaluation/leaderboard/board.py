@@ -114,8 +114,8 @@ class Board(Results[Measured]):
     def draw(self, path: str | Path, width: FigureWidth = None) -> Path:
         """Write a picture of weights against percent, and return its path; it has a panel for each set and score.
 
-        The panels are for sets on which others published results on the same mazes, or of all sets if there is
-        none. A policy that breaks ties in another order than the set is left out of the panel of exact labels.
+        It has panels for the sets with published results on the same mazes, or for all sets if there are no such
+        results. A policy that breaks ties in another order than the set is left out of the panel of exact labels.
 
         Raises:
             ValueError: there is no row, or another suffix than png, pdf and svg.
@@ -138,8 +138,8 @@ class Board(Results[Measured]):
     def save(
         self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None
     ) -> list[Path]:
-        """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept, but for
-        further seeds of a training of which several seeds are here.
+        """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept, except for
+        other seeds of a training of which this board has several.
 
         Args:
             folder: where to.

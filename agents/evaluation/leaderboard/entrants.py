@@ -34,7 +34,8 @@ from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Measured
 def find_entrants(
     given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
 ) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
-    """Return the policies and files of predictions to measure, by name, and what each learned from (`learned_from`).
+    """Return the policies and files of predictions to measure, by name, and what each has learned from (see
+    `learned_from`).
 
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
@@ -64,7 +65,7 @@ def find_entrants(
 
 
 def learned_from(name: str | None) -> tuple[str, str]:
-    """Return what a policy's weights come from, one of `SUPERVISIONS`, and on which mazes, in words.
+    """Return the supervision by which a policy learned, one of `SUPERVISIONS`, and the mazes on which it did, in words.
 
     Its card says so or, for a model file, the description of its run.
     """

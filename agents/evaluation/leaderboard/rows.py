@@ -56,9 +56,10 @@ class Entry:
         set: name of the benchmark set.
         name: name of the policy, the file or the model.
         weights: number of weights; None if unknown.
-        supervision: what its weights come from, one of `SUPERVISIONS`.
-        trained_on: on how many mazes, and whose.
-        search: what is searched at inference; empty if an answer is one run, "not stated" if that could not be read.
+        supervision: how its weights were made, one of `SUPERVISIONS`.
+        trained_on: the number of training mazes, and where they come from.
+        search: the search at inference, in words; empty if an answer is a single run, "not stated" if the publication
+            does not say.
     """
 
     set: Annotated[str, Printable()]
@@ -75,7 +76,7 @@ class Entry:
 
     @property
     def learns_from(self) -> str:
-        """The supervision, and in short what else a comparison must know."""
+        """The supervision, with further facts that matter in a comparison, in short."""
         return self.supervision + (", search" if self.searches else "")
 
 
@@ -105,22 +106,22 @@ class Measured(Entry):
 
     @property
     def cells(self) -> Mapping[str, Estimate]:
-        """The scores."""
+        """The scores by name."""
         return self.scores
 
     @property
     def texts(self) -> dict[str, str]:
-        """Set, name and number of mazes."""
+        """The set, the name and the number of mazes, as texts by heading."""
         return {"set": self.set, "policy": self.name, "mazes": f"{self.n:,}"}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """All but the scores."""
+        """All fields but the scores, by name."""
         return {name: value for name, value in vars(self).items() if name != "scores"}
 
     @property
     def details(self) -> dict[str, Any]:
-        """Nothing more."""
+        """An empty mapping: all facts stand before the numbers."""
         return {}
 
     @classmethod
@@ -159,7 +160,7 @@ class Published(Entry):
             test curve; or "not stated".
         mazes: "same" if they measured on the mazes of the set, "own" if on others of its kind.
         source: the publication.
-        read: what was read of it here; if it was another text, which.
+        read: the part of the source from which the result was taken, or the text that was read in its place.
     """
 
     score: Annotated[str, Printable()]
@@ -176,7 +177,7 @@ class Published(Entry):
 
     @property
     def learns_from(self) -> str:
-        """The supervision, and in short what else a comparison must know."""
+        """The supervision, with further facts that matter in a comparison, in short."""
         return super().learns_from + (", peak" if self.reported == "peak" else "")
 
 
@@ -223,8 +224,8 @@ class Standing:
 
 
 def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Standing]:
-    """Return a line for each policy, training and published solver of one set, best first by the set's main score;
-    lines without that score come last."""
+    """Return a line for each policy, training and published solver of one set, sorted by the set's main score, best
+    first; lines without it come last."""
 
     def training(entry: Entry) -> str:
         search = f"search: {entry.search}" if entry.search else "no search"
@@ -277,21 +278,21 @@ def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
 
 
 def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str]:
-    """Return the further metrics and the main scores that some row has."""
+    """Return the names of the further metrics and main scores that at least one row has."""
     known = {score for row in rows for score in row.scores} | {each.score for each in others}
     return sorted(known - {*MAIN, *SCORES}) + [score for score in MAIN if score in known]
 
 
 def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:
-    """Return the score that sorts the table of a set: the one that all published rows report, or else the last
+    """Return the score by which a set's table is sorted: the one that all published rows report, or else the last
     column."""
     stated = {each.score for each in others}
     return stated.pop() if len(stated) == 1 else scores_of(rows, others)[-1]
 
 
 def notes_of(rows: Sequence[Measured], others: Sequence[Published]) -> str:
-    """Return what a table of a set must say: its order, the number of instances if rows differ in it and, where some
-    mazes have no route, how many a solver can have that always draws something."""
+    """Return the note below a set's table: its order, the number of instances if rows differ in it and, where some
+    mazes have no route, the best score of a solver that always draws something."""
     benchmark, ns = BENCHMARK_SETS[rows[0].set], sorted({row.n for row in rows})
     found = f"In order of *{main_score(rows, others)}*; solvers without it come last."
     if len(ns) > 1:

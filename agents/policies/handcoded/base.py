@@ -152,8 +152,8 @@ class HandcodedNCA(Policy):
         return F.conv2d(channels, weight, bias, padding=self.weight.shape[-1] // 2).to(state.dtype)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W), from the table's weights only, for float32 on a CPU without
-        gradients."""
+        """Return the next state, (B, C, H, W), computed with the table's non-zero weights only; for float32 on a CPU
+        without gradients."""
         return self.activate(convolve(static, state, self.table.taps), state, static)
 
 
@@ -163,7 +163,7 @@ Activation: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Form:
-    """One automaton that floods a maze and extracts its shortest path.
+    """A variant of the automaton that floods a maze and extracts its shortest path.
 
     Attributes:
         table: the weights.
@@ -173,7 +173,8 @@ class Form:
         highlight: the channel to show beside the path.
         counts: whether that channel counts forever, and so never reaches a fixed point.
         rule: name of the activations in exported files; None if they exist in Python only.
-        fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients; None for none.
+        fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients; None if there is
+            none.
     """
 
     table: WeightTable

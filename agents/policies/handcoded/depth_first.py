@@ -95,17 +95,18 @@ class Search(NamedTuple):
 
     @classmethod
     def split(cls, channels: Tensor) -> Search:
-        """Read (B, 9, H, W) float channels in the order of `DepthFirstChannel`."""
+        """Return (B, 9, H, W) float channels, in the order of `DepthFirstChannel`, as a search."""
         return cls(*torch.split(channels, [1, 4, 1, 1, 1, 1], dim=1))
 
     def unstack(self, popped: Tensor) -> Search:
-        """Take the tiles marked in (B, 1, H, W) `popped` from the stack."""
+        """Return the search with the tiles that are 1 in (B, 1, H, W) `popped` taken off the stack."""
         kept = 1 - popped
         return self._replace(stack=self.stack * kept, direction=self.direction * kept, rank=self.rank * kept)
 
 
 def explore(convolved: Search, before: Search) -> Search:
-    """Move the pebble by one tile, and stack what it passes by (appendix "DFS", "Forward pass", to `pebble`)."""
+    """Return the search after the pebble has moved one tile and stacked the free tiles that it passes (appendix "DFS",
+    "Forward pass", to `pebble`)."""
     flow = step(convolved.flow)
     route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
     stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
@@ -143,7 +144,8 @@ class DepthFirstNCA(HandcodedNCA):
         super().__init__("shortest-path", len(Tile), table, StepBound(per_tile=2), basis="argued and tested")
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Explore, (B, C, H, W) floats -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""
+        """Return the next state, (B, C, H, W) floats: explore or, if the pebble is stuck, pop the tile of least
+        rank."""
         search = explore(Search.split(convolved), Search.split(state))
         rank = search.rank + search.direction
         # rank 0 means that a tile is not on the stack, so it must not count as the least

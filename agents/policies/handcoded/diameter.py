@@ -68,7 +68,8 @@ TABLE = WeightTable(
 
 
 class Fields(NamedTuple):
-    """The state by groups of channels, in the order of `DiameterChannel`: (B, 1, H, W) where no number says more."""
+    """The state's groups of channels, in the order of `DiameterChannel`: (B, 1, H, W) each, or more channels where a
+    comment gives their number."""
 
     path: Tensor
     search: Tensor  # 10: the nine of `depth_first.Search`, and SEED
@@ -86,7 +87,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def split(cls, channels: Tensor) -> Fields:
-        """Read (B, 31, H, W) float channels."""
+        """Return a (B, 31, H, W) float state as its groups of channels."""
         return cls(*torch.split(channels, [1, 10, 1, 1, 1, 4, 1, 1, 1, 1, 1, 4, 4], dim=1))
 
 
@@ -111,8 +112,8 @@ class DiameterNCA(HandcodedNCA):
         return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Run one step of Alg. 1 on (B, C, H, W) floats: search, launch and spread waves, and draw the path between the
-        first pair of farthest tiles."""
+        """Return the state after one step of Alg. 1, (B, C, H, W) floats: search, launch and spread waves, and draw the
+        path between the first pair of farthest tiles."""
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)
         waits = Search.split(before.search[:, :-1]).pebble * (1 - before.launched)  # the pebble before its launch

@@ -82,11 +82,12 @@ class GAT(GraphPolicy):
         self.register_buffer("_places", torch.tensor(NEIGHBOURHOOD), persistent=False)
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
-        """Read the neighbours, weighted by attention: (n, T + C) floats -> (n, C)."""
+        """Return the layer's output, (n, C), for (n, T + C) float features: sums over neighbours weighted by
+        attention."""
         return layer(x, graphs.edge_index, graphs.positions.to(x.dtype) if self.edge_features else None)
 
     def convolve_maps(self, layer: Any, maps: TileMaps, y: Tensor) -> Tensor:
-        """Do the same at all tiles: (B, C, H, W) floats -> (B, C, H, W)."""
+        """Return the same sums at all tiles, without the bias, (B, C, H, W) floats like `y`."""
         read, reader = (F.conv2d(y, vector[:, :, None, None]) for vector in (layer.att_src[0], layer.att_dst[0]))
         scores = around(read) + reader[..., None]
         if self.edge_features:

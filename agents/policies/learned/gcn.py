@@ -80,10 +80,10 @@ class GCN(GraphPolicy):
         self.normalise_edges = normalise_edges
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
-        """Read the neighbours, all with the same weights: (n, T + C) floats -> (n, C)."""
+        """Return the layer's output, (n, C), for (n, T + C) float features; all neighbours have the same weights."""
         return layer(x, graphs.edge_index)
 
     def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
-        """Apply the layer to maps, every tile a node: (B, C, H, W) floats -> (B, C, H, W)."""
+        """Return the same sums at all tiles, without the bias, (B, C, H, W) floats like `y`."""
         scale = maps.degrees.to(y.dtype).rsqrt() if self.normalise_edges else 1
         return (around(y * scale) * maps.there).sum(dim=-1) * scale

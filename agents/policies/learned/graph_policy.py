@@ -38,12 +38,12 @@ NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
 class TileGraphs(NamedTuple):
     """The graphs of B mazes of H x W tiles: disjoint, n nodes and E directed edges in all.
 
-    Every node is joined to its neighbours of the four directions, as far as they are nodes, and to itself.
+    Every node is joined to itself and to those of its four neighbours that are nodes.
 
     Attributes:
-        nodes: (n,) int64, the tiles that are nodes, as places among the B H W tiles in row-major order.
+        nodes: (n,) int64, the tiles that are nodes, as indices into the B H W tiles in row-major order.
         features: (n, T) floats, their one-hot tiles.
-        edge_index: (2, E) int64. Row 0 has the nodes that are read, row 1 those that read them, in ascending order.
+        edge_index: (2, E) int64. Row 0 has the nodes that are read, row 1 the nodes that read them, in ascending order.
         positions: (E, 2) floats, the rows down and the columns to the right from the reader to the tile that it reads.
             They are (-1, 0), (0, -1), (1, 0), (0, 1), or (0, 0) for itself.
     """
@@ -55,7 +55,7 @@ class TileGraphs(NamedTuple):
 
     @classmethod
     def of(cls, maze: Tensor, traversable_only: bool) -> TileGraphs:
-        """Make the graphs of (B, T, H, W) one-hot mazes; their nodes are all tiles, or all but walls."""
+        """Return the graphs of (B, T, H, W) one-hot mazes, whose nodes are all tiles, or all but walls."""
         wall = maze[:, Tile.WALL] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         nodes = is_node.flatten().nonzero()[:, 0]
@@ -85,7 +85,7 @@ class TileMaps(NamedTuple):
 
     Attributes:
         maze: (B, T, H, W) floats, the one-hot tiles.
-        there: (B, 1, H, W, 5) bool, in the order of `NEIGHBOURHOOD`: whether tile and neighbour are both nodes.
+        there: (B, 1, H, W, 5) bool, in the order of `NEIGHBOURHOOD`: whether the tile and its neighbour are both nodes.
         degrees: (B, 1, H, W) floats, the number of neighbours that are there; 1 at tiles that are no nodes.
     """
 
@@ -95,7 +95,7 @@ class TileMaps(NamedTuple):
 
     @classmethod
     def of(cls, maze: Tensor, traversable_only: bool) -> TileMaps:
-        """Make the maps of (B, T, H, W) one-hot mazes; nodes are all tiles, or all but walls."""
+        """Return the maps of (B, T, H, W) one-hot mazes, whose nodes are all tiles, or all but walls."""
         wall = maze[:, Tile.WALL : Tile.WALL + 1] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         there = around(is_node) & is_node[..., None]
@@ -124,8 +124,7 @@ class GraphPolicy(LearnedPolicy):
     Args:
         n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: see `LearnedPolicy`.
         traversable_edges_only: nodes are the tiles that are no walls, not all tiles.
-        make_layer: (T + C, C) -> a layer from as many to as many features of a node. It adds no self-loops: the graph
-            has them.
+        make_layer: (T + C, C) -> a layer from T + C to C features of a node. It adds no self-loops: the graph has them.
         generator: draws the initial weights as torch_geometric does, uniform by Glorot's rule; biases are 0. By default
             a fresh one with seed 0.
 
@@ -162,7 +161,8 @@ class GraphPolicy(LearnedPolicy):
         raise NotImplementedError
 
     def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
-        """Return the same but for the bias, (B, C, H, W), for y = W [m, max(x, 0)], (B, C, H, W), at all tiles."""
+        """Return the layer's output without its bias at all tiles, (B, C, H, W), for y = W [m, max(x, 0)], (B, C, H,
+        W)."""
         raise NotImplementedError
 
     @torch.no_grad()
@@ -183,7 +183,7 @@ class GraphPolicy(LearnedPolicy):
 
     @property
     def n_weights(self) -> int:
-        """Number of entries of the weight matrices, without biases and vectors of attention, as the paper counts."""
+        """Number of entries of the weight matrices, without biases and attention vectors, as the paper counts."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim == 2)
 
     def encode_maze(self, maze: Tensor) -> TileGraphs | TileMaps:

@@ -96,7 +96,8 @@ class MLP(LearnedPolicy):
         self._draw(generator)
 
     def encode_maze(self, maze: Tensor) -> Tensor:
-        """Return what the maze and the bias add to the encoder, (B, K) floats, the same at every step.
+        """Return the maze's contribution to the hidden layer with the encoder's bias, (B, K) floats, the same at every
+        step.
 
         Raises:
             ValueError: mazes of another size than the network is built for.

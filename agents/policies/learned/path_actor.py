@@ -26,7 +26,7 @@ FIRST_SLOPE = 2.0
 
 
 class Residual(nn.Module):
-    """A few iterations of a convolution with shared weights, which begin anew in every step.
+    """A few iterations of a convolution with shared weights, which start from the path alone in every step.
 
     With the maze m, (B, T, H, W), and the path s so far, (B, 1, H, W) in [0, 1], at tile p, and with 3x3 taps d,
 
@@ -181,7 +181,7 @@ class PathActor(Policy):
         return torch.cat([self.network(maze, state), maze[:, Tile.WALL : Tile.WALL + 1]], dim=1)
 
     def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the next state: the path that the mean of the action means, and the channels to keep."""
+        """Return the next state, (B, 1 + n_kept, H, W): the path drawn by the mean action, and the channels to keep."""
         drawn = self.head(self.features(encoded, state))
         return torch.cat([(drawn[:, :1].clamp(-1, 1) + 1) / 2, drawn[:, 1:]], dim=1)
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @cache
 def cards() -> dict[str, dict[str, Any]]:
-    """Return the cards of all models here by name, including those whose weights do not ship."""
+    """Return the cards of all models of this package by name, including models whose weights do not ship."""
     files = [file for file in resources.files(__package__).iterdir() if file.name.endswith(".json")]
     read = {file.name.removesuffix(".json"): json.loads(file.read_text(encoding="utf-8")) for file in files}
     return dict(sorted(read.items()))
 
 
 def load_pretrained(name: str) -> Policy:
-    """Return a model of this folder whose weights ship, on the CPU."""
+    """Return a model whose weights ship with this package, on the CPU."""
     from ..weights import load_model
 
     with resources.as_file(resources.files(__package__).joinpath(f"{name}.safetensors")) as path:

@@ -29,7 +29,8 @@ MODULES = (vectors, blocks, sparse, kernels)
 
 @cache
 def compiled() -> SimpleNamespace:
-    """Return compiled `forward` and `backward`, which release the GIL; the first call compiles or loads them."""
+    """Return the compiled kernels `forward` and `backward`, which release the GIL; the first call compiles or loads
+    them."""
     namespace: dict[str, Any] = dict(vars(kernels))
     for function in kernels.HELPERS:
         namespace[function.__name__] = jit_within(namespace, MODULES, function)
@@ -181,7 +182,8 @@ def _on_threads(work: Callable[[range], None], groups: Sequence[range]) -> None:
 
 @cache
 def executor(n_threads: int, process: int) -> ThreadPoolExecutor:
-    """Return an executor for each process, since a forked child has none of its parent's threads."""
+    """Return an executor with `n_threads` threads, the same for all calls in a process; a forked child gets its own,
+    since it has none of its parent's threads."""
     return ThreadPoolExecutor(n_threads, "maze_nca_gym rollouts")
 
 

@@ -70,7 +70,8 @@ def take(flat, places, tiles):
 
 
 def feed(maze, seen, places, flat):
-    """Write the inputs into a map: an (n_tiles, T) maze, or zeros unless `seen`, and a 1, whose weight is the bias."""
+    """Write the inputs into a map: an (n_tiles, T) maze, zeros in its place unless `seen`, and a 1, whose weight is the
+    bias."""
     for tile in range(maze.shape[0]):
         for channel in range(maze.shape[1]):
             flat[places[tile] + channel] = maze[tile, channel] if seen else ZERO
@@ -79,7 +80,8 @@ def feed(maze, seen, places, flat):
 
 
 def factors(x, low, paired):
-    """Return a map in the form that blocks multiply: itself, or with `low` its pairs of channels, in `paired`."""
+    """Return a map in the form that blocks multiply: the map itself or, with `low`, pairs of its channels in bfloat16,
+    written to `paired`."""
     if not low:
         return x
     blocks.pair_channels(address(x, 0), len(x), address(paired, 0))
@@ -87,7 +89,8 @@ def factors(x, low, paired):
 
 
 def step(share, x, weights, form, depth, least, most, out, low):
-    """Write the sum of the share and a convolution, clamped to `least` and `most`: the next state, or a new share.
+    """Write the sum of the share and a convolution to `out`, clamped to `least` and `most`: the next state, or a new
+    share.
 
     The share is what the inputs add to the sums of a step: their convolution, which includes the bias.
     """
@@ -173,7 +176,7 @@ def weigh(x, gradient, channels, rows, places, n_places, out, low):
 
 
 def weigh_in_pairs(x, gradient, channels, rows, pairs, out, paired):
-    """Do the same as `weigh` from pairs of tiles in bfloat16; `paired`, (2, map), has room for them."""
+    """Do the same as `weigh` from pairs of tiles in bfloat16; `paired`, (2, map), is scratch memory for them."""
     of_x, of_gradient = paired[0], paired[1]
     # A product of pairs sums over two tiles at once, so both states and gradients are paired along the row.
     blocks.pair_tiles(address(x, 0), len(x), channels, address(of_x, 0))

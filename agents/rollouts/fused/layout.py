@@ -34,7 +34,7 @@ Form = tuple[Integers, Integers, Integers, Integers, int, int, Integers, Integer
 
 @dataclass(frozen=True)
 class MemoryLayout:
-    """Where the maps and weights of one network are in memory.
+    """The places of one network's maps and weights in memory.
 
     Attributes:
         n_fed: the number of channels of the maze.

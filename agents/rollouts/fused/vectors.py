@@ -35,7 +35,7 @@ _HALF = 16
 
 
 def constant(number: float) -> Value:
-    """Return a vector of a number that is known now, in every lane."""
+    """Return a constant vector, with a number in every lane."""
     return ir.Constant(VECTOR, [float(number)] * LANES)
 
 

@@ -76,8 +76,8 @@ def draw(
     Figures of behaviour are drawn for rows that have a trained network and a suitable level.
 
     Args:
-        results: what was measured.
-        jobs: all runs.
+        results: the results of the sweep.
+        jobs: the jobs of all runs.
         scale: the scale of the runs.
         format: file type of the figures.
         width: their width in print.

@@ -82,7 +82,7 @@ class PaperScale:
 
     @property
     def about(self) -> str:
-        """What is measured, and how the runs differ from the paper's."""
+        """A text that says what is measured, and how the runs differ from the paper's."""
         beside = (
             "Lengths are in tiles. In square brackets: the published figure, and how far ours is from it in published "
             "deviations."
@@ -97,7 +97,7 @@ class PaperScale:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the scale by name."""
+        """Return the name of the scale, as JSON."""
         return {"measured": "as in the paper", "scale": self.name}
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:

@@ -58,7 +58,7 @@ def reproduce(
         on_change: receives the progress about once a second.
 
     Returns:
-        The results, without those of failed runs.
+        The results of all runs that succeeded.
 
     Raises:
         ValueError: an unknown table, row, scale, launcher or device, or a folder of another scale or version.

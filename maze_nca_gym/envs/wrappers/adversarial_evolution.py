@@ -74,7 +74,7 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
     Nor does one on a level that the user gives, `reset(options={"level": ...})`, or edits in the window.
 
     All draws follow from the seeds given to `reset` and from the episodes since. A seed also seeds the wrapper's own
-    generator; the environment's draws its fresh levels only. A seed does not reset the population.
+    generator; the environment's generator draws only its fresh levels. A seed does not reset the population.
 
     **Info** at reset also has `level_id`, the member's id, -1 if the level is no member. It also has `generation`, 0
     for fresh levels and -1 for one that the user gave. At the end of an episode it has `regret`.
@@ -242,7 +242,7 @@ def _started(infos: Infos) -> NDArray[np.bool_]:
 
 
 def make(time_limit: int, **options: Any) -> AdversarialEvolution:
-    """Return the entry point of the registered environments with evolving levels.
+    """Return an environment with evolving levels; the entry point of the registered ones.
 
     Episodes that another limit cuts short, the `max_episode_steps` of `gymnasium.make`, are measured at the next reset,
     and no info contains their regret.
@@ -262,7 +262,7 @@ def make(time_limit: int, **options: Any) -> AdversarialEvolution:
 def make_vec(
     num_envs: int, time_limit: int, max_episode_steps: int | None = None, **options: Any
 ) -> VectorAdversarialEvolution:
-    """Return the vector entry point of the registered environments with evolving levels.
+    """Return a vector environment with evolving levels; the entry point of the registered ones.
 
     Args:
         num_envs: N.

@@ -44,7 +44,7 @@ class Evolution:
     """The levels that N environments play now, and the population that they come from and compete to enter.
 
     Attributes:
-        population: every finished episode changes it.
+        population: the population, which every finished episode changes.
         ids: (N,) int64 of the members replayed, -1 where the level is no member.
         generations: (N,) int64 of the levels, 0 for fresh ones, -1 for those that the user gave.
     """
@@ -98,7 +98,7 @@ class Evolution:
 
     @contextmanager
     def seeded(self, seeds: Sequence[int]) -> Iterator[None]:
-        """Draw from a new generator with these seeds, if there are any; restore the former one if the block fails."""
+        """Use a new generator with these seeds, if any are given; restore the former one if the block fails."""
         before = self._rng
         try:
             if seeds:
@@ -109,7 +109,8 @@ class Evolution:
             raise
 
     def next_levels(self, rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
-        """Return the (n, H, W) levels on which episodes begin in these environments, and forget what was played there.
+        """Return the (n, H, W) levels on which episodes begin in these environments, and forget the levels that were
+        played there.
 
         They are members, drawn by their replay probabilities, or else offspring that have not been played, then fresh
         levels.
@@ -144,7 +145,7 @@ class Evolution:
         return levels
 
     def ignore(self, rows: NDArray[np.intp]) -> None:
-        """Note that environments `rows`, (K,) int, play levels that have nothing to do with the population."""
+        """Note that environments `rows`, (K,) int, play levels from outside the population."""
         self.ids[rows] = self.generations[rows] = NOBODY
         for row in rows.tolist():
             self._entrants[row] = None

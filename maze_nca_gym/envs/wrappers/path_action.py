@@ -16,10 +16,10 @@ from maze_nca_gym.support.arrays import as_array
 
 
 class PathSpace(Dict):
-    """Observations of mazes of one task: `maze` (T, H, W) and `state` (C, H, W), whose path is in [0, 1].
+    """A space of observations of one task's mazes: `maze` (T, H, W), and `state` (C, H, W), whose path is in [0, 1].
 
     Attributes:
-        task: name of the task, so that what is trained on these mazes is a policy for it; None if it is not known.
+        task: name of the task for which policies are trained on these mazes; None if it is unknown.
     """
 
     def __init__(self, maze: gym.Space[Any], state: gym.Space[Any], task: str | None) -> None:
@@ -68,7 +68,7 @@ def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any
     """Return the spaces of observations and of actions whose path is in [-1, 1].
 
     Args:
-        wrapper: what changes the environment, for messages.
+        wrapper: the wrapper, for messages.
         env: the environment, for messages.
         space: the space of its observations.
 
@@ -92,7 +92,8 @@ def _bounded(space: Any, least: float) -> Box:
 
 
 def paths_of(actions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the states that (..., C, H, W) actions mean: the path, channel 0, in [0, 1] for actions in [-1, 1].
+    """Return the states that (..., C, H, W) actions stand for: the path, channel 0, becomes (a + 1) / 2, clipped to [0,
+    1].
 
     Values that are not finite stay so, for the environment to refuse.
     """

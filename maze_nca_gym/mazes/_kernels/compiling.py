@@ -61,13 +61,13 @@ kernels = Kernels()
 
 
 def entries() -> list[str]:
-    """Return the kernels that no other calls; with them, all that they call is compiled."""
+    """Return the names of the kernels that no other kernel calls; compiling them compiles all."""
     called = {name for function, _ in registry.REGISTRY for name in function.__code__.co_names}
     return [name for name in _FUNCTIONS if name not in called]
 
 
 def compile_all() -> None:
-    """Return once every kernel is compiled."""
+    """Compile every kernel."""
     for name in entries():
         getattr(kernels, name)
 
@@ -134,9 +134,9 @@ def jit_within(
     Args:
         namespace: globals of the function.
         modules: modules whose change invalidates cached machine code; numba itself checks the function's own file only.
-        function: what to compile.
+        function: the function to compile.
         signature: numba signature; without one, numba compiles at the first call with each type.
-        compile_it: what compiles the function; its name becomes part of the cache key.
+        compile_it: the function that compiles it, whose name becomes part of the cache key.
     """
     # numba resolves calls in the function's own globals. The clone has other globals, in which the callees are
     # compiled.

@@ -81,7 +81,7 @@ def edit_tiles(levels, margins, kinds, uniforms):
 
 @kernel("void(u1[:, :, ::1], f8[::1], b1, b1[::1])")
 def join_endpoints(levels, uniforms, moves_target, joined):
-    """Write whether source and target are joined; before, move a target out of reach if `moves_target`.
+    """Write whether source and target are joined; with `moves_target`, first move a target that is out of reach.
 
     It moves to one of the tiles that the source reaches, if there are any, chosen by a number in [0, 1). Levels have
     exactly one source and at most one target.

@@ -76,7 +76,7 @@ STATE_LIMIT = np.float32(2**24)
 
 @kernel("b1(f4[::1], f4[::1])")
 def clip_into(values, clipped):
-    """Clip to +-STATE_LIMIT into another array; returns whether all values are finite."""
+    """Write values clipped to +-STATE_LIMIT into another array; return whether all values are finite."""
     finite = True
     for i in range(len(values)):
         value = values[i]

@@ -119,7 +119,7 @@ def forget(found, size, queue, count):
 
 @kernel("i8(i8, i8, i8)")
 def in_map(place, width, stride):
-    """Return the index in the map of the level's tile `place` = row * width + col."""
+    """Return the map index of the level's tile `place` = row * width + col."""
     return place if stride == width else (place // width + 1) * stride + place % width
 
 
@@ -142,7 +142,7 @@ def in_level(tile, width, stride):
 
 @kernel("Tuple((i4[::1], i4[::1]))(i8, i8)", inline=True)
 def new_map(height, width):
-    """Return room for the map of any level of this size, and the queue of a search of it.
+    """Return uninitialised arrays for the map of any level of this size, and for the queue of a search in it.
 
     Whether a level has a border is known only after reading it, so the map has room for padding. The queue is four
     longer than the number of tiles, because `search` stores every neighbour before it knows whether that one is new.
@@ -158,8 +158,8 @@ ENDPOINT_BIT = 2
 
 @kernel("b1(u1[:, ::1], i4[::1])", inline=True)
 def find_endpoints(tiles, endpoints):
-    """Write the places of source and target, counted row by row; return whether there is exactly one of each, and no
-    tile of no kind."""
+    """Write the places of source and target, counted row by row; return whether there is exactly one of each, and every
+    tile is of a known kind."""
     area = tiles.size
     flat = tiles.flat
     sources = targets = every = 0

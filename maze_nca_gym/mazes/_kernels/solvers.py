@@ -22,7 +22,7 @@ from maze_nca_gym.mazes._kernels.search import (
 def walk(found, stride, order, tile, following, change, moves, path):
     """Mark a walk from `tile` that always takes the first direction of an order whose value in the map is expected.
 
-    The expected value is `following` at the first move and changes by `change` with every move. Each time some
+    The expected value is `following` at the first move and changes by `change` with every move; at every move some
     neighbour must have it.
     """
     width = path.shape[1]
@@ -303,7 +303,7 @@ def solve_diameter(tiles, order, path, found, scratch):
 
 @kernel("b1(u1[:, ::1])", inline=True)
 def has_foreign(tiles):
-    """Return whether a tile is of no kind."""
+    """Return whether some tile is of an unknown kind."""
     bits = 0  # a loop without branches, which becomes vector code
     flat = tiles.flat
     for i in range(len(flat)):

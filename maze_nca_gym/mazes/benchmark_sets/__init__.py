@@ -34,8 +34,8 @@ class BenchmarkSet:
     """A set of levels that are all of one size.
 
     Attributes:
-        name: its family and size, such as "maze-unique-30", and what is special about it.
-        stands_for: what its levels are, in one line.
+        name: its family and size, such as "maze-unique-30", with a suffix for a variant.
+        stands_for: a description of its levels, in one line.
         source: where the levels come from.
         n: number of instances, which are levels or streams of levels.
         side: rows and columns of tiles, the border included.
@@ -45,7 +45,8 @@ class BenchmarkSet:
         every_tile: whether each maze gives many levels: one with its source at each tile that can reach the target.
         may_be_empty: whether some levels have no route, where the right answer is an empty one.
         for_training: whether it is meant for training, and so not for tests.
-        redraws: name of a set drawn by the same rule, whose published figures are listed beside those of this set.
+        redraws: name of the original set, whose rule this one follows; its published figures are listed beside this
+            set's.
         read: folder -> levels and labels, for a set that does not ship; None if the set is drawn.
         hashes: returns the hashes of its levels in all orientations, (K,) uint64, for a test set that does not ship.
     """
@@ -225,7 +226,7 @@ BENCHMARK_SETS = {each.name: each for each in _all_sets()}
 
 
 def list_benchmark_sets() -> list[str]:
-    """Return the names of the test sets that are drawn here."""
+    """Return the names of the benchmark test sets that this package generates."""
     return [name for name, each in BENCHMARK_SETS.items() if each.read is None and not each.for_training]
 
 
@@ -246,7 +247,7 @@ def held_out(size: int, task: Task, validated: bool = True) -> NDArray[np.uint64
     Args:
         size: inner size, see `held_out_levels`.
         task: the task.
-        validated: whether the levels on which training is validated are among them.
+        validated: whether validation levels are included.
 
     Raises:
         ValueError: a size that some generator cannot fill.
@@ -264,8 +265,8 @@ def _held_out(size: int, task: Task, validated: bool, version: int) -> NDArray[n
 
 
 def held_out_levels(sizes: Iterable[int], task: Task) -> list[LevelSet]:
-    """Return the levels that training at these sizes must not see: the families' sets and the benchmark test sets that
-    are drawn.
+    """Return the levels that training at these sizes must not see: the families' test and validation sets, and the
+    benchmark test sets that this package generates.
 
     Args:
         sizes: inner sizes of levels with a border; levels without one have two rows and columns more.

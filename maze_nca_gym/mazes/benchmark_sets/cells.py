@@ -44,7 +44,7 @@ def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | Non
 
     Args:
         draws: the N sources, at least one.
-        cells: cells in a row.
+        cells: number of cells in a row.
         root: the cell from which the maze is carved depth first: "start", "third" (a cell that is neither end), or
             "any"; None for Kruskal's algorithm, which has no such cell.
         loops: the probability with which a wall between two cells is opened afterwards.
@@ -71,9 +71,9 @@ def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | Non
 def news_levels(side: int, name: str, n: int) -> Tiles:
     """Return the first `n` levels of a set as GPPN draws them, (n, side, side) uint8.
 
-    Cells are at odd rows and columns, so an even side leaves the last row and column without a border. A share of tiles
-    that is drawn for each level opens, the outermost excepted, and so does the goal. GPPN's policies are asked for the
-    first move from every tile; the source here is any tile from which there is a way, so the mean is the same.
+    Cells are at odd rows and columns, so an even side leaves the last row and column without a border. A random share
+    of the tiles of each level, except the outermost, is opened, and so is the goal. GPPN's policies are asked for the
+    first move from every tile; here the source is a random tile that can reach the goal, so the mean is the same.
     """
     cells, levels = side // 2, np.full((n, side, side), Tile.WALL, np.uint8)
     for rng, level in zip(rngs(name, n), levels, strict=True):

@@ -43,7 +43,8 @@ def hard_levels(split: str, n: int) -> Tiles:
 
 @cache
 def candidates() -> dict[str, tuple[int, ...]]:
-    """Return the numbers of the first candidates that are kept, of which `draw_hard` makes a level, by split."""
+    """Return the numbers of the candidates that become levels, by split: the first ones for which `draw_hard` returns a
+    level."""
     text = resources.files(__name__.rpartition(".")[0]).joinpath("maze_hard.txt").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines()]
     return {words[0]: tuple(map(int, words[1:])) for words in lines}

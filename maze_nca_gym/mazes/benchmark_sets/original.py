@@ -53,8 +53,8 @@ def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.boo
 
     Args:
         split: "test" or "train".
-        folder: the folder of the split's table, such as test.csv, or of its two arrays, or the one that has these in a
-            folder named like the split.
+        folder: the folder of the split's table, such as test.csv, or of its two arrays, or the folder above, where they
+            are in a folder named like the split.
 
     Raises:
         ValueError: a folder without such files, or a file with another content; the message has the expected hash and

@@ -21,7 +21,7 @@ _CELL_STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
 def prim_levels(side: int, n: int) -> Tiles:
-    """Return the first `n` levels of a side, which is odd, (n, side, side) uint8 with a border."""
+    """Return the first `n` levels with an odd side, (n, side, side) uint8, border included."""
     rng = np.random.default_rng(SEED)
     levels = np.empty((n, side, side), np.uint8)
     for level in levels:

@@ -26,12 +26,12 @@ CUT = 4
 
 
 def stream_levels(cells: int, name: str, n: int) -> Tiles:
-    """Return the first `n` levels of streams one after the other, (n, 2 * cells + 1, 2 * cells + 1) uint8.
+    """Return the first `n` levels of a set of streams, stream by stream, (n, 2 * cells + 1, 2 * cells + 1) uint8.
 
     Some have no route from source to target.
 
     Args:
-        cells: cells in a row; the levels have a border.
+        cells: number of cells in a row; the levels have a border.
         name: the name of the set, which seeds it; each stream has its own seed.
         n: a multiple of `STREAM`.
     """

@@ -33,7 +33,8 @@ _TILE_OF_TOKEN[_TOKEN_OF_TILE] = np.arange(len(Tile))
 
 
 def to_tokens(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> NDArray[np.uint8]:
-    """Return (N, H * W) uint8 tokens of (N, H, W) levels, of the mazes alone or with (N, H, W) bool paths marked."""
+    """Return the (N, H * W) uint8 tokens of (N, H, W) levels, with the tiles of (N, H, W) bool paths marked if they are
+    given."""
     tokens = _TOKEN_OF_TILE[tiles]
     if path is not None:
         tokens[path & (tiles == Tile.EMPTY)] = PATH
@@ -46,7 +47,7 @@ def to_tiles(tokens: NDArray[np.uint8], side: int) -> Tiles:
 
 
 def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the tokens of mazes, from 1 to 4, and of answers, from 1 to 5, in a file; (N, H * H) uint8 both.
+    """Return the tokens in a file, both (N, H * H) uint8: of mazes, from 1 to 4, and of answers, from 1 to 5.
 
     Columns are found by their names in the header, `question` and `answer`; the others are not read.
 

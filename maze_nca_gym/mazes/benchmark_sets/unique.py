@@ -39,7 +39,7 @@ _NEIGHBOURS = {
 
 
 def split_levels(part: int, n: int) -> Tiles:
-    """Return the first `n` of the 1,000 levels for training, part 0, or of the test, part 1; (n, 30, 30) uint8."""
+    """Return the first `n` of the 1,000 training levels (part 0) or test levels (part 1), (n, 30, 30) uint8."""
     return _all_levels()[part * SPLIT :][: min(n, SPLIT)].copy()
 
 

@@ -25,7 +25,7 @@ def _of_mutation(values: Mapping[str, Any]) -> Mapping[str, Option]:
 
 @dataclass(frozen=True)
 class PopulationConfig:
-    """How a population chooses levels to replay, to mutate and to drop.
+    """Options of a population: how it chooses levels to replay, to mutate and to drop.
 
     Training, the wrappers and `evolve` take these options under these names.
 
@@ -70,13 +70,13 @@ class PopulationConfig:
 
     @property
     def measure(self) -> str:
-        """Name in `MEASURES` of what the fitness of a level is."""
+        """Name in `MEASURES` of the measurement that is a level's fitness."""
         return self.score if self.score in MEASURES else "regret"
 
 
 @dataclass(frozen=True)
 class BreedingSchedule:
-    """When offspring compete with the population, and how many.
+    """Options of breeding: when offspring compete with the population, and how many.
 
     Training, the wrappers and `evolve` take these options under these names. They count updates, episodes and rounds;
     `evolve`, in which every round is due, takes the last two.
@@ -106,7 +106,7 @@ class BreedingSchedule:
         """Return whether offspring are due `n` updates or episodes after the last chance.
 
         Args:
-            n: the number of updates or episodes.
+            n: the number of updates or episodes since the last chance.
             error: returns the agent's mean regret on recent levels, relative to the regret of empty paths.
         """
         return n >= self.evolve_every and (self.evolve_below is None or error() < self.evolve_below)

@@ -28,9 +28,9 @@ class Record(NamedTuple):
         id: its number, in the order of entry.
         parent: its parent's id, `FRESH` if it has none.
         generation: 0 for a level without a parent, otherwise its parent's + 1.
-        seed: the seed of the mutation that made it from its parent, `FRESH` if none did.
+        seed: the seed of the mutation that made it from its parent, `FRESH` if it has none.
         born: the tick at which it entered.
-        fitness: its regret then.
+        fitness: its regret at that tick.
         edits: (k, 3) int16, row, col and new tile: its differences from its parent. None for a root.
         tiles: (H, W) uint8 of a root: a fresh level, or one whose parent was removed before it entered. None for
             others.

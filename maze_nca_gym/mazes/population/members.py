@@ -121,7 +121,7 @@ def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurem
 
 
 def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
-    """Return (N,) p (1 - p), in (0, 1/4]: high for levels completed now and then, low for always or never.
+    """Return (N,) p (1 - p), in (0, 1/4]: high for levels that are completed sometimes, low for always or never.
 
     p is estimated as (completed + 1) / (measured + 2), Laplace's rule of succession. So a level measured once does not
     count as certain.

@@ -27,15 +27,15 @@ from maze_nca_gym.support.tables import Table
 
 
 class LevelPopulation:
-    """Levels of one size, with how hard each was for the agent and its ancestry.
+    """A population of levels of one size: how hard each was for the agent, and its ancestry.
 
     Members have the indices 0 .. len - 1. A level keeps its index while it is a member and its `id` forever. Refer to
     levels by id across an `insert`.
 
     Attributes:
         config: the configuration that it was made with.
-        clock: ticks so far.
-        n_replacements: members dropped for fitter candidates so far.
+        clock: the number of ticks so far.
+        n_replacements: the number of members replaced by fitter candidates so far.
         lineage: records of all members and their ancestors.
     """
 
@@ -167,10 +167,10 @@ class LevelPopulation:
 
         Args:
             rng: draws the parents and the seed of every mutation.
-            n: how many, >= 0.
-            parents: "random", as in the paper: without repetition if there are enough members. "fittest", as in its
-                code of 2025: the n of highest score, starting again from the first if there are too few. "replay": as
-                `sample` draws. Or their (n,) indices.
+            n: number of offspring, at least 0.
+            parents: "random", as in the paper: drawn uniformly, without repetition if there are enough members.
+                "fittest", as in its code of 2025: the n of highest score, again from the first if there are too few.
+                "replay": drawn by `sample`. Or the (n,) indices of the parents.
 
         Raises:
             ValueError: the population is empty, or a bad argument.
@@ -203,7 +203,7 @@ class LevelPopulation:
         reserved: NDArray[np.uint64],
         ticks: int = 0,
     ) -> None:
-        """Let offspring compete with the members: a round of evolution.
+        """Make one round of evolution: offspring compete with the members.
 
         Args:
             rng: draws the parents and the seed of every mutation.
@@ -212,7 +212,7 @@ class LevelPopulation:
             measure: (N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1], the fraction of times
                 that they were completed. An error in it leaves the population as it was.
             reserved: hashes of the levels that never enter, from `families.reserved_hashes`.
-            ticks: how far the clock advances after the measurement.
+            ticks: the number of ticks by which the clock advances after the measurement.
 
         Raises:
             ValueError: the population is empty, or a bad argument.
@@ -314,7 +314,7 @@ class LevelPopulation:
             return cls.from_arrays(arrays, json.loads(arrays.pop("config").item()))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return everything that `from_arrays` needs to continue in the same way.
+        """Return everything that `from_arrays` needs to restore the population.
 
         Returns:
             New arrays by name, of uint8, bool, int16, int64 and (`fitness`, `completed`, `record_fitness`) float64;
@@ -328,7 +328,7 @@ class LevelPopulation:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], state: Any) -> LevelPopulation:
-        """Return the population that `to_arrays` took apart.
+        """Return the population whose `to_arrays` returned these arrays and this state.
 
         Raises:
             ValueError: an array is missing or of another type or length, or a value is out of range. Also levels of

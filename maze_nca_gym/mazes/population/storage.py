@@ -38,8 +38,8 @@ ARRAYS: Mapping[str, tuple[np.dtype[Any], int]] = {
 
 
 def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationConfig:
-    """Check the state of a stored population, and all of its arrays but for what `Lineage.from_arrays` checks; return
-    its configuration.
+    """Check the state and the arrays of a stored population, except for what `Lineage.from_arrays` checks; return its
+    configuration.
 
     Raises:
         ValueError: it is no state of a population, or one of another version, or the arrays do not fit it.
