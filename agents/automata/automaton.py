@@ -78,7 +78,7 @@ class Automaton:
             their defaults.
         slows: a faster automaton, all of whose signals this one has: after `pace` times t iterations, its signals are
             those of the faster one after t. `compiling.helpers` makes such automata, and `prove` checks them.
-        pace: the number of its iterations for one of the faster automaton.
+        pace: the number of its iterations for one iteration of the faster automaton.
         helpers: the signals that the faster automaton lacks, each with its rule in words.
 
     Raises:
@@ -260,7 +260,8 @@ class Automaton:
         return self.channels_with(self.answers)
 
     def channels_with(self, single: Container[IntEnum]) -> tuple[str, ...]:
-        """Return the names of a network's channels: one for each of some signals and of pooled ones, two for others."""
+        """Return the names of a network's channels: one for each signal in `single` and each pooled one, two for every
+        other."""
         names = []
         for signal in self.signals:
             alone = signal in single or signal in self.pooled

@@ -52,8 +52,8 @@ NOTHING = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda pi
 
 
 def is_argued(automaton: Automaton) -> bool:
-    """Return whether an automaton is an unchanged one of this package, for which more is argued and tested than
-    proven."""
+    """Return whether an automaton is one of this package, unchanged, so that the package's arguments and tests apply to
+    it."""
     shipped = AUTOMATA.ships(automaton.name) and AUTOMATA[automaton.name] is automaton
     return shipped and split_order(automaton.name)[0] in ARGUED
 
@@ -221,20 +221,19 @@ class Proof:
 def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
     """Prove what can be proven of an automaton: that it is right, or else what its signals are.
 
-    It is first run on small mazes, if it states a bound; one with a wrong answer refutes it. To be right, it must be
-    proven to show within its bound what the task's specification says. Where that is not proven, or there is no
-    specification or no bound, what its signals are after t iterations is described in terms of the ghosts that its
-    `theorem` names. If it names none: in terms of the specification's; of distances from the kinds of tile that its
-    rules read, by the directions in which they read, through what they do not negate; at last of its own rules, which
-    says least.
+    If it states a bound, it is first run on small mazes, and a wrong answer refutes it. To be right, it must be proven
+    to show within its bound what the task's specification says. Where that is not proven, or there is no specification
+    or no bound, what its signals are after t iterations is described in terms of the ghosts that its `theorem` names.
+    If it names none: first the specification's; then distances from the kinds of tile that its rules read, in the
+    directions in which they read, through tiles that they do not negate; last its own rules, which says least.
 
     A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
-    run if there is a maze like it, and the guess another one. Proven too is the automaton's invariant, which the
-    certificate of a network may assume.
+    run if there is a maze like it, and the guess another one. The automaton's invariant, which the certificate of a
+    network may assume, is proven too.
 
     Args:
         automaton: an automaton, or the name of one.
-        on: the worlds of which it is proven: mazes ("grids"); "graphs" with four doors at each place, which lead back
+        on: the worlds for which it is proven: mazes ("grids"); "graphs" with four doors at each place, which lead back
             (`mazes.graphs`), loops and double doors too; or "bipartite graphs", in which each move leads from one half
             to the other. What signals are is guessed from mazes all the same.
 

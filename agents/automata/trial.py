@@ -132,7 +132,8 @@ def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) 
 
 
 def packed(bools: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return (N, ...) bools as the bits of (N / 64, ...) uint64; the last row is repeated to fill the last of these."""
+    """Return (N, ...) bools as the bits of (N / 64, ...) uint64, rounded up; the last row is repeated to fill the last
+    word."""
     filled = np.concatenate([bools, np.repeat(bools[-1:], -len(bools) % 64, axis=0)])
     octets = np.packbits(filled, axis=0).reshape(-1, 8, *bools.shape[1:])
     return np.ascontiguousarray(np.moveaxis(octets, 1, -1)).view(np.uint64)[..., 0]

@@ -116,7 +116,7 @@ def panels(drawn: Figure, n: int, columns: int, narrowest: float = 1.6, **option
     Args:
         drawn: the figure, which gets higher if it is too narrow for that many columns.
         n: at least 1.
-        columns: panels in a row, at the most; exactly so many if they share horizontal axes.
+        columns: largest number of panels in a row; the exact number if panels share horizontal axes.
         narrowest: width of a panel, in inches, below which there are fewer columns.
         options: of `Figure.subplots`, such as `sharey`.
     """

@@ -37,7 +37,7 @@ def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width:
 
 
 def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
-    """Write accuracy and complete against iterations, one column per family; return the path.
+    """Plot accuracy and the fraction of complete levels against iterations, one column per family; return the path.
 
     Where stability was measured, a dotted line goes on to the end of its long run.
     """
@@ -74,7 +74,7 @@ def _columns(points: Iterable[Point], metric: str) -> NDArray[np.float64]:
 
 
 def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
-    """Write accuracy, complete and optimal against the levels' size; return the path."""
+    """Plot accuracy and the fractions of complete and optimal levels against the levels' size; return the path."""
     lines: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(results, key=lambda result: result.size):
         lines.setdefault((result.policy, result.family), []).append(result)
@@ -92,9 +92,10 @@ def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth =
 
 
 def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
-    """Write bars of complete after each disturbance, one panel per set of levels; return the path.
+    """Write bars with the fraction of complete levels after each disturbance, one panel per set of levels; return the
+    path.
 
-    Where the maze is edited, a line across the bar shows what a fresh start reaches.
+    Where the maze is edited, a line across the bar shows the fraction that a fresh start reaches.
     """
     sets: dict[str, list[tuple[Result, Stability]]] = {}
     for result in results:

@@ -123,8 +123,8 @@ def measure(
 ) -> Evaluation:
     """Run a policy on levels and score its path after several numbers of iterations.
 
-    All scored states come from one rollout, so all points of the curve come from the same model: one that leaves out
-    the ReLU of its last iteration does so at its usual step, whatever `n_steps` is.
+    All scored states come from one rollout, so all points of the curve come from the same model: a model without a ReLU
+    in its last iteration lacks it at the usual step, whatever `n_steps` is.
 
     Args:
         policy: a policy on any device.

@@ -36,8 +36,8 @@ def register_metric(name: str, metric: Metric) -> Metric:
 
     Args:
         name: its name.
-        metric: (N, H, W) uint8 tiles, the tiles drawn and those of the canonical answer, both (N, H, W) bool, or
-            (N, K, H, W) of answers with K channels -> (N,) values from 0, the worst, to 1.
+        metric: a function of (N, H, W) uint8 tiles, the drawn tiles and the tiles of the canonical answer, both (N, H,
+            W) bool, or (N, K, H, W) for answers with K channels; it returns (N,) values from 0, the worst, to 1.
 
     Raises:
         ValueError: the name of a metric of this package, or something else than one value from 0 to 1 a level.

@@ -60,8 +60,8 @@ class Edited:
     Attributes:
         edit: the edit, one of `disturbances.EDITS`, made after `n_steps` iterations.
         n_levels: the number of levels that could be edited so that their old solution is wrong.
-        fresh: the metrics on the edited mazes from a state of zeros, after `n_steps` iterations, or more in proportion
-            to longer solutions.
+        fresh: the metrics on the edited mazes from a state of zeros, after `n_steps` iterations, or more if solutions
+            are longer, in proportion.
         continued: the metrics on the edited mazes from the state reached on the old mazes, after as many further
             iterations plus `NOTICE`.
         hysteresis: the fraction of levels on which the fresh start ends with an optimal path and the other does not.

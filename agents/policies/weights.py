@@ -46,11 +46,11 @@ def model_class(name: str) -> type[Policy]:
 def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
     """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
 
-    Training constructs it with the keyword arguments `n_tiles`, `n_channels` and `generator`, and with those of `task`,
-    `n_iterations` and `size` that it takes. A class that takes no `task` can be trained for its own alone. Loading
-    constructs it with the keyword arguments in its attribute `arguments`.
+    Training constructs it with the keyword arguments `n_tiles`, `n_channels` and `generator`, and with `task`,
+    `n_iterations` and `size` if it takes them. A class without an argument `task` can be trained only for its own.
+    Loading constructs it with the keyword arguments in its attribute `arguments`.
 
-    It is made once without memory, if the package's arguments and its own defaults are enough for that.
+    To check it, one is constructed without memory for weights, if the package's arguments and its own defaults suffice.
 
     Raises:
         ValueError: it is not a `Policy`, has the name of a model of this package, or has no `arguments` that make it
@@ -141,7 +141,7 @@ def _check(description: Any, layouts: TensorSpecs) -> None:
 
 
 def arguments_of(model: type[Policy]) -> tuple[str, ...]:
-    """Return the names of a constructor's arguments; those of base classes too where it passes **options on."""
+    """Return the names of a constructor's arguments, and of its base classes' if it passes **options on."""
     names: dict[str, None] = {}
     for kind in model.__mro__:
         parameters = inspect.signature(kind).parameters

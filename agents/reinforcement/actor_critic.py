@@ -55,7 +55,8 @@ class PathGaussian(DiagGaussianDistribution):
     """
 
     def proba_distribution(self, mean_actions: Tensor, log_std: Tensor) -> PathGaussian:
-        """Become the distribution around (B, 1 + n_kept, H, W) means and memories."""
+        """Set the means and the kept channels, (B, 1 + n_kept, H, W), and the standard deviation of the path; return
+        itself."""
         flat = mean_actions.flatten(1)
         self._memory = flat[:, self.action_dim :]
         super().proba_distribution(flat[:, : self.action_dim], log_std)

@@ -17,7 +17,7 @@ from .pytorch import PyTorch, RolloutRequest
 
 
 class CudaGraphs:
-    """Rollouts of one policy on a CUDA GPU, recorded with their backward pass when first asked for, then replayed.
+    """Rollouts of one policy on a CUDA GPU, recorded with their backward pass at the first use, then replayed.
 
     A recording serves all rollouts of the same shape and request, under the same autocast and gradient mode. It reads
     the weights where they are, so they may be changed in place. The states that a rollout returns are overwritten by

@@ -202,7 +202,7 @@ def to_onnx(policy: Policy, name: str) -> bytes:
 
     Raises:
         DependencyNotInstalled: onnx or onnxscript is missing.
-        ValueError: PyTorch's exporter makes no graph of it, as of operations that depend on the numbers.
+        ValueError: PyTorch's exporter cannot make a graph of it, for example because operations depend on values.
     """
     try:
         import onnxscript  # noqa: F401 # what PyTorch's exporter imports
@@ -288,8 +288,8 @@ def export(
 
     Raises:
         ValueError: an unknown policy or format, a format that cannot hold the policy, where the message says which can,
-            a folder that cannot be written in, a file with the suffix of another format, or without a file a name that
-            is a path.
+            a folder that cannot be written in, a file with the suffix of another format, or a name that is a path where
+            no file is given.
         DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """

@@ -146,7 +146,8 @@ def play(
 ) -> None:
     """Play with a policy in a window: draw walls, move the ends, damage states, step back; press ? for all keys.
 
-    A solved level stays until another is asked for. The window changes policy, generator and speed, and saves pictures.
+    A solved level stays until the user asks for another. The window changes policy, generator and speed, and saves
+    pictures.
 
     >>> play("nca-shortest-path-healing", generator="caves", size=24)
 

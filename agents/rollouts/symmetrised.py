@@ -62,7 +62,8 @@ class Symmetrised(Policy):
     - diameter: the longest of the paths that are shortest between their own ends. One breadth-first search between
       these ends decides that.
 
-    Of equally good paths, the first in the order of `ORIENTATIONS` is shown. If none is valid, it is the unturned one.
+    Of equally good paths, the first in the order of `ORIENTATIONS` is shown. If none is valid, the path of the unturned
+    maze is shown.
 
     >>> Symmetrised(load("nca-diameter-lenient"))  # or load("symmetrised:nca-diameter-lenient")
 

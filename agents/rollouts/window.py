@@ -21,7 +21,7 @@ _ASK_EVERY = 8
 def open_window(
     policy: Policy, *, name: str, fps: float, seed: int, policies: Mapping[str, Callable[[], Policy]], **options: Any
 ) -> None:
-    """Show a policy in a window until the user closes it; a solved level stays until another is asked for.
+    """Show a policy in a window until the user closes it; a solved level stays until the user asks for another.
 
     Args:
         policy: a policy, on any device.

@@ -93,7 +93,7 @@ def own_modules() -> tuple[str, ...]:
 
 
 def unimportable() -> list[str]:
-    """Return what was registered here but cannot be imported elsewhere, such as "model Mine" of a notebook."""
+    """Return the registered entries that other processes cannot import, such as "model Mine" of a notebook."""
     return [] if _script() else Registry.modules().get("__main__", [])
 
 

@@ -88,11 +88,11 @@ class RunFolder:
         Args:
             path: the folder.
             configuration: everything that determines the result, JSON-serialisable.
-            files: names or patterns of the files that such a run writes, besides those of every run.
+            files: names or patterns of the files that such a run writes, besides the files of every run.
             counter: the metric that counts lines, such as "update".
             grows: the number in the configuration that may be larger than that of a finished run, which then
                 continues; None if there is no such number.
-            resume: whether an existing run of this configuration goes on; otherwise it is an error.
+            resume: whether to resume an existing run of this configuration; otherwise it is an error.
             overwrite: whether to remove the run in the folder; None if the command has no such option, so that messages
                 do not suggest it.
             writes: whether this process writes. If not, the folder must exist.
@@ -156,7 +156,7 @@ class RunFolder:
 
         Args:
             facts: further entries of the description, JSON-serialisable, such as the command.
-            done: the count from which the run goes on; lines up to it are kept.
+            done: the count from which the run is resumed; lines up to it are kept.
 
         Raises:
             OSError: a file could not be written.
@@ -179,7 +179,7 @@ class RunFolder:
         Args:
             save: writes the checkpoint and the run's other files; called only when the state is consistent.
             every: least number of seconds between two saves.
-            agree: receives whether this process was asked to stop; returns whether all that share the run stop.
+            agree: receives whether this process was asked to stop; returns whether all processes of the run stop.
 
         Yields:
             A function to call between two steps, and within long ones whenever the state is consistent. It saves if it

@@ -58,11 +58,11 @@ class ProgressBar:
             self._live.stop()
 
     def advance(self, n: int) -> None:
-        """Show that n more are done. Long work between two advances calls it with 0, so that the time is updated."""
+        """Show that n more steps are done. Long steps call it with 0 in between, so that the time is updated."""
         self.show(self._marks[-1][1] + n)
 
     def show(self, done: int, note: str = "") -> None:
-        """Show how many are done, with a note."""
+        """Show the number of steps done, with a note."""
         now, is_last = time.monotonic(), done >= self._total
         self._marks.append((now, done))
         if not self._live.disable:

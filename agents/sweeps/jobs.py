@@ -71,8 +71,8 @@ class Job:
         folder: the folder of the run.
         device: the device on which to train and measure.
         tensorboard: whether to write events for TensorBoard.
-        modules: modules to import first, for what they register.
-        until: the run pauses at its first validation after so many updates; None lets it run to its end.
+        modules: modules to import first, since they register names.
+        until: the update at whose validation, or the next, the run pauses; None lets it run to its end.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Job:
         return latest or None
 
     def validation(self, update: int) -> Line | None:
-        """Return the first line with a validation after so many updates, or None.
+        """Return the first line of metrics with a validation at or after an update, or None.
 
         Raises:
             ValueError: the metrics cannot be read.

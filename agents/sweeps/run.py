@@ -52,8 +52,8 @@ def sweep(
 ) -> SweepResults:
     """Train networks with options that vary, several seeds of each, and compare their measurements.
 
-    A TOML or JSON file says what runs. It can be killed at any moment: the same command or call goes on, and repeats no
-    run that is finished. Rows, seeds and measurements can be added later: networks that are there are measured, not
+    A TOML or JSON file describes the sweep. It can be killed at any moment: the same command or call resumes, and
+    repeats no finished run. Rows, seeds and measurements can be added later: networks that are there are measured, not
     trained again. The folder receives results.md, results.tex, results.csv, results.json, a figure curves and one for
     each measurement; its folder runs has the folder of each run.
 

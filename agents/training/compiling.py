@@ -35,7 +35,7 @@ def check_compile(wanted: bool | str, workers: Workers) -> None:
     """Check that the workers support a value of the option `compile`.
 
     Raises:
-        ValueError: CUDA graphs are asked for elsewhere than in one process on a CUDA GPU.
+        ValueError: CUDA graphs are wanted, but there are several processes or no CUDA GPU.
     """
     if wanted == "graphs" and wanted not in ways_of(workers):
         here = f"{workers.size} processes on " if workers.size > 1 else ""

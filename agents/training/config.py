@@ -224,7 +224,7 @@ class TrainingConfig:
 
     @property
     def model_arguments(self) -> dict[str, Any]:
-        """Keyword arguments of the model's constructor, but for the generator."""
+        """Keyword arguments of the model's constructor, without the generator."""
         from ..policies.weights import arguments_of, model_class
 
         model, taken = self.model, arguments_of(model_class(self.model.model))

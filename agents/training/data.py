@@ -162,7 +162,7 @@ def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
 
 
 def with_solutions(tiles: Tiles, task: Task) -> Batch:
-    """Return (N, H, W) levels with their solutions.
+    """Return (N, H, W) levels with their solutions, as a batch.
 
     Raises:
         ValueError: a level is unsolvable or malformed.

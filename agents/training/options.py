@@ -247,7 +247,7 @@ class PoolConfig:
     """Levels that keep their states from update to update.
 
     Raises:
-        ValueError: a value out of range, or one that means nothing without a pool.
+        ValueError: a value out of range, or an option that has no effect without a pool.
     """
 
     pool_size: Annotated[int, Between(0, 2**20)] = 0

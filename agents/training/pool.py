@@ -36,7 +36,7 @@ class Patience:
 
     Attributes:
         per_tile: iterations for each tile of its solution.
-        more: iterations on top of those.
+        more: further iterations, whatever the length.
         any_optimum: whether any optimal path counts as solved, not only the canonical one.
     """
 

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; by default `sys.argv[1:]`.
 
     Returns:
-        The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input, of which nothing was written,
+        The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input (nothing is written then),
         130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)

@@ -16,11 +16,11 @@ from maze_nca_gym.support.tables import Table, percent
 
 
 def list_them(*, all: bool = False, details: bool = False, json: bool = False) -> int:
-    """List policies by task: name, state channels, complete levels of a test set, and when to take which.
+    """List policies by task: name, state channels, percentage of levels solved completely, and when to choose each.
 
     Args:
-        all: also list those to compare with, variants, ablations and baselines, and what the parts of names mean.
-        details: show the whole description of each instead of when to take it.
+        all: also list policies for comparison, variants, ablations and baselines, and explain the parts of names.
+        details: show the whole description of each instead of when to choose it.
         json: print JSON, an array with an object for each policy, and nothing else.
     """
     from rich.console import Console

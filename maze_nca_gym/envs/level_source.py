@@ -141,7 +141,7 @@ class LevelSource:
         Args:
             options: with `level`, text or tiles of one level for all or N of them, or with `index`, one or N indices
                 of levels in the environment's set, from 0.
-            n: how many levels are needed.
+            n: the number of levels that are needed.
 
         Raises:
             ValueError: a level that is malformed, unsolvable, or not of this environment's shape; an index that the set

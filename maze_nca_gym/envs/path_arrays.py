@@ -47,7 +47,7 @@ def _spaces(env: Any, task: Task, n_channels: int, flat: bool) -> tuple[PathArra
 class PathMazeEnv(MazeEnv):
     """A maze whose path an agent draws: `MazeEnv` with one state channel, as libraries for learning expect it.
 
-    **Action**: the path, a number in [-1, 1] for each tile, of which a becomes (a + 1) / 2 in the state. So a Gaussian
+    **Action**: the path, a number a in [-1, 1] for each tile, which becomes (a + 1) / 2 in the state. So a Gaussian
     around 0 starts undecided; values beyond the bounds are clipped. **Observation**: the one-hot maze (empty, wall and,
     for the shortest path, source, target), and behind it the path so far, in [0, 1]. Both are vectors, float32, or with
     `flat=False` grids, (T + 1, H, W) and (1, H, W). Everything else is as in `MazeEnv`.

@@ -56,7 +56,7 @@ def check_seed(seed: Any) -> int | None:
 
 
 def check_reset_options(options: Any, known: tuple[str, ...] = ("level", "index")) -> dict[str, Any]:
-    """Return the reset options.
+    """Return the reset options as a dict, after checking their names; an empty one for None.
 
     Raises:
         ValueError: not a mapping of options by name, or an unknown option.

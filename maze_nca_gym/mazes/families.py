@@ -38,7 +38,7 @@ class Family:
     Attributes:
         generator: one of `generation.GENERATORS`.
         variants: alternatives for the generator's options; level i takes the one at i modulo their number.
-        stands_for: what is special about these levels, in one line.
+        stands_for: a description of the levels, in one line.
     """
 
     generator: str
@@ -76,7 +76,7 @@ def register_family(name: str, family: Family) -> Family:
     >>> register_family("dense", Family("random", "walls nearly everywhere", ({"wall_probability": 0.55},)))
 
     Raises:
-        ValueError: the name of a family of this package, or one of which no levels can be generated.
+        ValueError: the name of a family of this package, or a family of which no levels can be generated.
     """
     return FAMILIES.register(name, family)
 
@@ -163,7 +163,7 @@ def named_set(kind: str, called: str, family: Family, size: int, task: str | Tas
 
 
 def number_of(owner: str, things: str, most: int, n: int | None) -> int:
-    """Return the number of a set's levels that `n` asks for; None means all.
+    """Return `n`, or `most` if it is None, after checking it against the size of a set.
 
     Raises:
         ValueError: another number than the set has.

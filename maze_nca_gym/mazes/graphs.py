@@ -90,7 +90,7 @@ class Graph:
             edges: what is beyond the edges, one of `EDGES`. Through the right edge of a Moebius strip one comes out of
                 the left one in the row that is as far from the bottom; above and below is nothing.
             portals: pairs of tiles, (row, col) each. Door R of the first leads to the second, whose door L leads back;
-                what was behind these doors is shut off. Later pairs may take doors of earlier ones.
+                places that were behind these doors are shut off. Later pairs may take doors of earlier ones.
 
         Raises:
             ValueError: unknown edges, or a portal outside of the level.

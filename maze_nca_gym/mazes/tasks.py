@@ -315,7 +315,7 @@ class Task:
         """Generate levels of this task, (N, H, W) uint8: levels of a generator, with the task's marks.
 
         Raises:
-            ValueError: an unknown generator or option, a bad value, or marks that are none of the task's tiles.
+            ValueError: an unknown generator or option, a bad value, or marks that are no tiles of the task.
         """
         if "endpoints" in options:
             raise ValueError(f"endpoints is no option here: the task {self.name!r} decides it")

@@ -177,7 +177,7 @@ class Interface:
         self._row_in_view = min(max(self._row_in_view + rows, 0), self._layout().last_row)
 
     def press(self, key: str) -> None:
-        """Do what a key asks for; in a list, the arrow keys move the mark and return chooses."""
+        """Perform the action of a key; in a list, the arrow keys move the mark and return chooses."""
         self._notice = ""
         if self._menu is not None and key in ("up", "down", "return"):
             entries = self._menus[self._menu]
@@ -189,7 +189,7 @@ class Interface:
             self._act(self._keys[key])
 
     def click(self, row: int, col: int, tints: bool = False) -> None:
-        """Do what a click asks for, on a list, a button, a thumbnail or the maze.
+        """Perform the action of a click on a list, a button, a thumbnail or the maze.
 
         Args:
             row: the pixel's row.

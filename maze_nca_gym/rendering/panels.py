@@ -264,7 +264,7 @@ def draw_channels(frame: Frame, layout: Layout, channels: NDArray[np.float32], w
 def draw_maze_key(
     frame: Frame, top: int, kinds: tuple[Kind, ...], tinted: str | None, answers: tuple[str, ...] = ("path",)
 ) -> None:
-    """Draw sample tiles and a label for everything that the maze shows, as far as there is room.
+    """Draw the key: a sample tile and a label for everything that the maze shows, as long as there is room.
 
     Args:
         frame: (h, w, 3) uint8, drawn on in place.

@@ -209,7 +209,7 @@ def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) ->
 
     Args:
         path: the file.
-        names: the arrays to read; one that the file lacks is left out.
+        names: the arrays to read; arrays that the file lacks are left out.
         others: whether the file may have others. They are never read: a small file can unpack to more than the memory.
 
     Raises:

@@ -239,7 +239,7 @@ class Option:
         """Return a value in the form in which it is stored.
 
         NumPy numbers become Python numbers, lists become tuples, and mappings `ReadOnly`. A single item becomes a tuple
-        if several are allowed, and an integer a float if a float is asked for.
+        if several are allowed, and an integer a float if the option is a float.
 
         Raises:
             ValueError: it is of another type, or breaks a rule.

@@ -46,7 +46,7 @@ class Refutation(NamedTuple):
         nodes: pairs of literals, whose conjunctions the next literals stand for.
         roots: the literals of the facts.
         claims: linear facts.
-        cuts: clauses, the last of which is empty, each with the numbers of the clauses from which it follows. Clauses
+        cuts: clauses, of which the last is empty, each with the numbers of the clauses from which it follows. Clauses
             are numbered from 1: TRUE, three for each node, then facts, claims and cuts.
     """
 

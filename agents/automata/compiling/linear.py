@@ -57,7 +57,7 @@ class Sum(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """All patches that a rule can tell apart.
+    """All cases that a rule can distinguish.
 
     Attributes:
         leaves: the kinds of tile and signals that it may read, each at a tap.

@@ -86,7 +86,8 @@ def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Judge answers in tokens as `judge` does; an exact one has every token right, walls and free tiles included.
+    """Return which answers in tokens are right, like `judge`; an exact one has every token right, walls and free tiles
+    included.
 
     Args:
         tiles: (N, H, W) uint8, solvable.

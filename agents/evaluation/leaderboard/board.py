@@ -138,8 +138,8 @@ class Board(Results[Measured]):
     def save(
         self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None
     ) -> list[Path]:
-        """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept, except for
-        other seeds of a training of which this board has several.
+        """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept, except
+        other seeds of a training that has several seeds on this board.
 
         Args:
             folder: where to.

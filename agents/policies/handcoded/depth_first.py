@@ -84,7 +84,7 @@ def search_weights(
 
 
 class Search(NamedTuple):
-    """The channels of a depth-first search, each (B, 1, H, W) but for the (B, 4, H, W) `flow`."""
+    """The channels of a depth-first search, each (B, 1, H, W), except `flow`, (B, 4, H, W)."""
 
     route: Tensor
     flow: Tensor

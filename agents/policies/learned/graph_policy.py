@@ -176,7 +176,8 @@ class GraphPolicy(LearnedPolicy):
 
     @torch.no_grad()
     def draw_as_published(self, generator: torch.Generator) -> None:
-        """Draw weights again as the paper's code does: normal with a deviation of 0.01, biases too, attention apart."""
+        """Draw weights again as the paper's code does: normal with a deviation of 0.01, biases included, attention
+        vectors excepted."""
         for name, parameter in self.named_parameters():
             if name.endswith((".lin.weight", ".bias")):
                 parameter.normal_(0, 0.01, generator=generator)

@@ -105,7 +105,7 @@ class PathActor(Policy):
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels of the residual convolution.
         n_iterations: iterations within a step.
-        task: name of the task, by default of the one of this package that has T kinds of tile.
+        task: name of the task, by default this package's task with T kinds of tile.
         network: the class and the arguments of a policy whose iterations are all the same, instead of the convolution.
         generator: draws the initial weights of the convolution; by default PyTorch's global one, which
             Stable-Baselines3 seeds.

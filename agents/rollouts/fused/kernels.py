@@ -176,7 +176,7 @@ def weigh(x, gradient, channels, rows, places, n_places, out, low):
 
 
 def weigh_in_pairs(x, gradient, channels, rows, pairs, out, paired):
-    """Do the same as `weigh` from pairs of tiles in bfloat16; `paired`, (2, map), is scratch memory for them."""
+    """Compute the same as `weigh` from pairs of tiles in bfloat16; `paired`, (2, map), is scratch memory for them."""
     of_x, of_gradient = paired[0], paired[1]
     # A product of pairs sums over two tiles at once, so both states and gradients are paired along the row.
     blocks.pair_tiles(address(x, 0), len(x), channels, address(of_x, 0))
@@ -244,7 +244,7 @@ def compress(x, channels, most_active, entries, starts):
 
 
 def step_sparse(share, x, entries, starts, weights, form, least, most, out):
-    """Do the same as `step`, from the entries of `x`."""
+    """Compute the same as `step`, from the entries of `x`."""
     places, channels, taps = form[0], form[4], form[6]
     joined = np.empty(len(taps) * channels + OCTET, np.int64)
     e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
@@ -261,7 +261,7 @@ def step_sparse(share, x, entries, starts, weights, form, least, most, out):
 
 
 def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
-    """Do the same as `step_back`, from the entries of the gradient."""
+    """Compute the same as `step_back`, from the entries of the gradient."""
     places, channels, taps = form[0], form[4], form[6]
     joined = np.empty(len(taps) * channels + OCTET, np.int64)
     e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
@@ -277,7 +277,8 @@ def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
 
 
 def weigh_sparse(x, gradient, entries, starts, form, out):
-    """Do the same as `weigh`, from the entries of `x`; rows that only pad the groups receive meaningless values."""
+    """Compute the same as `weigh`, from the entries of `x`; rows that only pad the groups receive meaningless
+    values."""
     channels, groups, n_tiles = form[4], form[7], len(starts) - 1
     places, counts = np.empty((channels, SPARSE_CHUNK), np.int64), np.empty(channels, np.int64)
     for chunk in range(0, n_tiles, SPARSE_CHUNK):

@@ -40,7 +40,7 @@ def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray
 
 
 def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the level with the longest solution among those that are solved; None if none is."""
+    """Return the level with the longest solution among those that are solved; None if there is none."""
     return int(np.where(right, lengths, -1).argmax()) if right.any() else None
 
 

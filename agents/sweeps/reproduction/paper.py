@@ -136,7 +136,7 @@ class PaperScale:
         """Return a configuration of the paper at this scale; the full scale changes nothing.
 
         Channels, nodes and iterations are divided, mazes are smaller, updates and levels fewer. The learning rate is
-        `SHRUNK_RATE`. The number of offspring per member stays that of the full scale. The threshold of evolution
+        `SHRUNK_RATE`. The number of offspring per member is the same as at full scale. The threshold of evolution
         becomes relative to the loss of an empty path, which is larger on small mazes.
         """
         from ...training.config import changed

@@ -36,8 +36,8 @@ def reproduce(
     """Re-run the result tables of the paper, and write our results next to the published ones.
 
     Every trial of every row is a run in the folder; rows with equal options share their runs. It can be killed at any
-    moment: the same command or call goes on, and repeats no run that is finished. The folder receives results.md,
-    results.tex, results.csv, results.json, the figure published and figures of behaviour.
+    moment: the same command or call resumes, and repeats no finished run. The folder receives results.md, results.tex,
+    results.csv, results.json, the figure published and figures of behaviour.
 
     >>> results = reproduce(["3", "4.1"], trials=2, scale="tiny", out="runs/tiny")
 

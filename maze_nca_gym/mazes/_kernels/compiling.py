@@ -23,7 +23,7 @@ _FUNCTIONS = {function.__name__: (function, signature) for function, signature i
 
 
 class Kernels:
-    """Kernels as attributes, compiled when they are asked for; any thread may ask."""
+    """The kernels as attributes, each compiled at its first use, by any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -56,10 +56,10 @@ def pick(uniform, n):
 
 @kernel("i8(u1[:, :, ::1], f8[:, ::1])")
 def place_endpoints(levels, uniforms):
-    """Put a source on a random empty tile that is not alone, a target on another one that it reaches.
+    """Put a source on a random empty tile with an empty neighbour, and a target on another tile that it reaches.
 
-    Two numbers in [0, 1) per level choose the tiles. Returns how many levels stay as they are because no two tiles are
-    connected.
+    Two numbers in [0, 1) per level choose the tiles. Return the number of levels that stay unchanged because no two
+    tiles are connected.
     """
     n, height, width = levels.shape
     found, queue = new_map(height, width)
