@@ -69,6 +69,7 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
     while n_due and iteration < end:
         iteration, n_changed = iteration + 1, 0
         counts[4] += n_due
+        # the rules' operations, on up to `LANES` blocks at a time
         for begin in range(0, n_due, LANES):
             blocks = due[begin : min(begin + LANES, n_due)]
             lanes = len(blocks)
@@ -97,6 +98,7 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
                 else:
                     for lane in range(lanes):
                         values[step, lane] = ~values[one, lane]
+            # note the blocks whose signals change
             for lane in range(lanes):
                 block, inside, differs = blocks[lane], np.uint64(0), np.uint64(0)
                 listed[block] = False
@@ -123,6 +125,7 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
                 counts[3] = iteration
                 if shown:
                     counts[2] = iteration
+            # blocks that read a changed tile are due next
             for tap in range(len(taps)):
                 reader = block - taps[tap, 0] * width - taps[tap, 1]
                 if differs & edges[tap] and not listed[reader]:

@@ -169,12 +169,14 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     def say(words: str, cost: int, true: Callable[..., Truth], *given: Any, of_map: bool = False) -> None:
         found.append(Atom(words, cost, partial(true, *given), of_map))
 
+    # facts that every task has: parity of t, kinds of tile
     say("t is odd", 8, lambda picture, at, t: t % 2 == 1, of_map=True)
     for tap, kind in read:
         words, cost = f"{on[tap]}is {names[kind]}", 1 + (tap != "C")
         say(words, cost, lambda kind, tap, picture, at, t: picture.tile(kind, moved(at, tap)), kind, tap)
     for tap in sorted({tap for tap, _ in read}):
         say(f"{on[tap]}is free", 2, lambda tap, picture, at, t: is_free(picture, moved(at, tap)), tap)
+    # facts about each ghost, by its type: a boolean, a number of the map or of a tile, or one that changes
     held = {name: np.asarray(value) for name, value in ghosts[0].items()}
     numbers = [name for name, value in held.items() if _is_number(name, value)]
     for one, other in permutations(numbers, 2):
@@ -200,6 +202,7 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
             else:
                 for lag, v in product(LAGS, values.tolist()):
                     say(f"{_ago(name, lag)} = {v}", 2, _was, name, lag, of_map, v, of_map=of_map)
+    # their negations
     for atom in found[:]:
         words, cost = f"not {atom.words}", atom.cost + 4
         say(words, cost, lambda true, picture, at, t: ~true(picture, at, t), atom.true, of_map=atom.of_map)
@@ -369,6 +372,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
     static = {name: value for name, value in ((n, np.asarray(v)) for n, v in runs[0].ghosts.items()) if value.ndim == 3}
     numbers = [(n, tap) for tap in taps for n, value in static.items() if _is_number(n, value)]
     of_map = [n for n, v in static.items() if is_of_map(v) and n.split()[0] not in (STRIDE, N_TILES, SPREAD)]
+    # the forms that are tried, each with its cost: a number or none, its factor b, and the factors c of the map's
     shapes = [
         (number, b, cs, abs(b) + sum(cs) + 2 * (number is not None and number[1] != "C"))
         for cs in product(range(4 if len(of_map) < 2 else 3), repeat=len(of_map))
@@ -376,6 +380,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
         if number is None or number[1] == "C" or (b > 0 and not any(cs))
     ]
     found: dict[str, Atom] = {}
+    # the changes to off and to on apart: each at a time, with the numbers of its tile
     for before in (False, True):
         events = []
         for run in runs:
@@ -388,6 +393,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
         for _ in range(MOST_TIMES):
             if not len(left):
                 break
+            # for each form, the constant a that explains most of the changes left
             fits = []
             for number, b, cs, cost in shapes:
                 rest, is_known = left[:, 0] - left[:, 1 + len(numbers) :] @ np.array(cs, np.int64), left[:, 0] > 0
@@ -398,6 +404,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
                     a, n = np.unique(rest[is_known], return_counts=True)
                     explained = is_known & (rest == a[n.argmax()])
                     fits.append((int(n.max()), -cost, explained, (int(a[n.argmax()]), b, number, cs)))
+            # keep the best fit, others that explain the same, and simpler ones that explain nearly as much
             most, simplest, explained, _ = max(fits, key=lambda each: each[:2])
             for n_alike, cost, alike, (at, b, number, cs) in fits:
                 same = n_alike == most and cost >= simplest - 2 and (alike == explained).all()

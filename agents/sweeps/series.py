@@ -110,15 +110,18 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
     for job in jobs:
         if not job.is_finished:  # one that was given up is tried again
             (job.folder / FAILURE).unlink(missing_ok=True)
+    # jobs move from waiting to started, and back if another attempt is worthwhile
     waiting, started = deque(job for job in jobs if not job.is_finished), dict[Job, Pending]()
     attempts: Counter[Job] = Counter()
     saved: defaultdict[Job, list[int | None]] = defaultdict(lambda: [None])
     try:
         while waiting or started:
+            # start as many as there is room for
             n = min(len(waiting), executor.n_at_once - len(started))
             if n:
                 next_ones = [waiting.popleft() for _ in range(n)]
                 started |= zip(next_ones, executor.start(attempt, next_ones), strict=True)
+            # sort those that have ended: finished, to be tried again, or given up
             ended = [job for job, call in started.items() if call.done()]
             for job in ended:
                 call = started.pop(job)
@@ -142,6 +145,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
                     job.folder.mkdir(parents=True, exist_ok=True)
                     write_json(job.folder / FAILURE, {"attempts": attempts[job], "error": error.text})
                     progress.failed.add(job)
+            # report, or wait a little
             if ended or time.monotonic() - told_at > 1:
                 progress.running = [job for job, call in started.items() if executor.runs(call)]
                 on_change(progress)

@@ -43,6 +43,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         path: the file.
     """
     # a column for each name, of the lines that have it
+    # each column's updates and values; not every line has every column
     columns: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     for name in ("loss", "valid_loss", *METRICS, LENGTH, "learning_rate", "seconds"):
         pairs = [(line["update"], line[name]) for line in lines if name in line]
@@ -59,6 +60,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
     heights = (2, 2, 3, *((1.7,) if evolving else ()), 1.4)
     with figure(path, 9, 1.6 + sum(heights), title, style=OWN_STYLE) as drawn:
         loss, valid, validation, *lengths, rate = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+        # losses, on logarithmic axes
         loss.plot(*columns["loss"], color=BLUE, alpha=0.25, linewidth=1)
         plot(loss, "loss", BLUE, "", _smooth(columns["loss"][1]))
         plot(valid, "valid_loss", VERMILION, "")
@@ -71,6 +73,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
             axes.yaxis.set_major_locator(MaxNLocator(4) if most < VERY_CLOSE * least else of_powers)
             axes.yaxis.set_minor_locator(NullLocator())
             axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+        # metrics of validation, and lengths of solutions where levels evolve
         for name, colour in METRICS.items():
             values = columns[name][1]
             plot(validation, name, colour, name + (f" {values[-1]:.1%}".replace("%", " %") if len(values) else ""))
@@ -80,6 +83,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         for axes in lengths:
             plot(axes, LENGTH, BLUE, "")
             axes.set_ylabel("solution length\n(training)")
+        # the learning rate, with the updates below and the time above all panels
         rate.plot(*columns["learning_rate"], color=GREY, linewidth=2)
         rate.set(
             ylabel="learning rate", xlabel="updates", xlim=(-0.01 * lines[-1]["update"], 1.01 * lines[-1]["update"])

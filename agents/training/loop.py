@@ -96,6 +96,7 @@ def run_updates(
         made_ahead(stream, state.update) as batches,
     ):
         for batch in batches:
+            # an update
             began = time.perf_counter()
             update(state, batch, stream, workers)
             is_last = state.update == config.n_updates
@@ -104,6 +105,7 @@ def run_updates(
                 read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
             seconds = time.perf_counter() - began
             state.seconds, state.line_seconds = state.seconds + seconds, state.line_seconds + seconds
+            # a line of metrics, perhaps with a validation
             if is_due and run.writes:
                 line: dict[str, float] = {
                     "update": state.update,

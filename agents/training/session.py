@@ -85,6 +85,7 @@ def run_session(
                     "new one"
                 )
             return load_model(folder / MODEL)
+        # the state: of a finished run, of a checkpoint, or a new one
         wanted: bool | Literal["auto", "graphs"] = config.compile
         if run.continues and run.found is not None:
             state, wanted = fresh, run.found["compiled"]
@@ -100,6 +101,7 @@ def run_session(
                     print(said)
             elif wanted:
                 state.compile(wanted)
+        # the updates
         if run.continues:
             state.save(run)  # before the description: if it is interrupted here, the finished run is still one
         run.begin(_describe(name, state, workers), state.update)

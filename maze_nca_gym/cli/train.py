@@ -44,6 +44,7 @@ def run(
     from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged
     from maze_nca_gym.agents.training.reports import CURVES, ROLLOUTS
 
+    # the training
     first = number_in_environment("RANK", 0) == 0  # only one of torchrun's processes prints the result
     try:
         policy = train(preset, out=out, **options)

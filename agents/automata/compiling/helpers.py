@@ -95,8 +95,10 @@ def _slowed(
 
         rules[name] = says
 
+    # every rule has the same delay, so all signals of an iteration are those of one earlier iteration
     for signal, rule in plain.items():
         delay_by(latest, signal.name, rule)
+    # the automaton with these signals, which takes `pace` iterations for one
     names = [*own, *(name for name in rules if name not in own)]
     made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Helped", names, start=0)  # type: ignore[misc]
     new, pace = {signal: (made[signal.name],) for signal in automaton.signals}, 1 + latest

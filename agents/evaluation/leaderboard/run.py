@@ -93,6 +93,7 @@ def bench(
     from .entrants import find_entrants, mazes_alike, measure_scores, row_of
     from .predictions import read_predictions
 
+    # refuse what cannot be written or measured before the work begins
     check(out is not None or not plot, "plot needs a folder for the picture: --out FOLDER")
     check(plot or (format == "png" and figure_width is None), "format and figure_width are for the figure of plot")
     if out is not None:
@@ -105,16 +106,18 @@ def bench(
         is_read = any(benchmark.read is not None for benchmark in chosen)
         check(is_read, f"--data is for a set that does not ship, and none of {', '.join(sets)} is one")
         chosen = [benchmark.from_files(data) for benchmark in chosen]
+    # what is measured: policies, and predictions, all of which are read first: a wrong file should not be found late
     entrants, learned_from = find_entrants(policies)
     models = on_device({name: what for name, what in entrants.items() if isinstance(what, Policy)}, device)
     predicted = {
         (benchmark.name, name): read_predictions(what, benchmark)
         for benchmark, (name, what) in product(chosen, entrants.items())
         if isinstance(what, Path)
-    }  # all of them first: a wrong file should not be found after an hour of measuring
+    }
     levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
     empty = {benchmark.name for benchmark in chosen if benchmark.may_be_empty}
     cells = {(cell.levels.config["name"], cell.name): cell for cell in prepare(models, levels, steps, empty)}
+    # a row for each set and entrant
     rows = []
     where = next((model.device for model in models.values()), device)
     with naming_memory(f"--batch {batch}", where), ProgressBar("benchmark", len(chosen) * len(entrants)) as bar:

@@ -104,6 +104,7 @@ class NCA(LearnedPolicy):
         channel_names: Sequence[str] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
+        # check what belongs together, before and after the base class sets the channels' names
         check_flags(cut_corners=cut_corners, max_pool=max_pool, input_injection=input_injection)
         check_flags(pool_before_activation=pool_before_activation, symmetric=symmetric)
         check_between("kernel_size", kernel_size, 1, LARGEST_KERNEL)
@@ -121,6 +122,7 @@ class NCA(LearnedPolicy):
         check_between("n_frozen", n_frozen, 0, n_channels - len(self.problem.answers))
         if n_frozen and (max_pool or symmetric or not shared_weights):
             raise ValueError("n_frozen needs shared_weights, without max_pool and not symmetric")
+        # the arguments, as attributes
         self.n_frozen = n_frozen
         self.kernel_size = kernel_size
         self.cut_corners = cut_corners
@@ -140,6 +142,7 @@ class NCA(LearnedPolicy):
         if shared_weights and (self.unbounded is not None or not input_injection):
             # Two iterations may differ from the rest: the one without a ReLU, and the first, if only it reads the maze.
             self.stationary_from = max(1, (self.unbounded or 0) + 1)
+        # the weights, of which frozen channels have buffers
         taps = _live_taps(kernel_size, cut_corners)
         self.register_buffer("_taps", torch.tensor(taps), persistent=False)
         self.register_buffer("_spread", torch.tensor(SPREAD) if symmetric else None, persistent=False)
