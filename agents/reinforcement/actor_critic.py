@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from maze_nca_gym.envs.path_arrays import PathArray
 from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import check
 
 from ..policies.guarantees import USUAL_SIZE, Guarantees
@@ -28,6 +29,7 @@ from ..training.optimisers import PlainAdam
 
 N_HIDDEN = 64
 """Width of the critic's hidden layer."""
+PRECISIONS = ("float32", "bfloat16")
 
 Self = TypeVar("Self", bound="NCAActorCriticPolicy")
 
@@ -35,17 +37,20 @@ Self = TypeVar("Self", bound="NCAActorCriticPolicy")
 class NCAFeatures(BaseFeaturesExtractor):
     """The features of an actor, which the critic reads too; it holds the actor's weights."""
 
-    def __init__(self, observation_space: Dict | PathArray, actor: PathActor) -> None:
+    def __init__(self, observation_space: Dict | PathArray, actor: PathActor, precision: str) -> None:
         super().__init__(observation_space, actor.network.n_channels + 1)
-        self.actor = actor
+        self.actor, self._low = actor, precision == "bfloat16"
         self._grid = observation_space.grid if isinstance(observation_space, PathArray) else None
 
     def forward(self, observation: dict[str, Tensor] | Tensor) -> Tensor:
         """Return the features, (B, C + 1, H, W), of `maze` and `state`, or of one array of both, as floats."""
         if isinstance(observation, Tensor):
             array = observation.reshape(-1, *cast(tuple[int, ...], self._grid))
-            return self.actor.features(array[:, :-1], array[:, -1:])
-        return self.actor.features(observation["maze"], observation["state"])
+            maze, state = array[:, :-1], array[:, -1:]
+        else:
+            maze, state = observation["maze"], observation["state"]
+        with torch.autocast(maze.device.type, torch.bfloat16, enabled=self._low):
+            return self.actor.features(maze, state).float()
 
 
 class PathGaussian(DiagGaussianDistribution):
@@ -109,6 +114,8 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         task: name of the task, by default the one that the spaces of `PathAction` and `PathVecEnv` name, or else that
             of `start_from`.
         log_std_init: initial logarithm of the standard deviation, of actions in [-1, 1].
+        precision: number format of the network's iterations, float32 or bfloat16 (autocast), which nearly halves the
+            time on CPUs with AVX512_BF16 and is slower on others. What `as_policy` returns computes in float32.
         optimizer_class, optimizer_kwargs: the same as for `ActorCriticPolicy`.
         use_sde: accepted since the algorithms pass it; must be False.
 
@@ -126,12 +133,15 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         start_from: str | Policy | None = None,
         task: str | None = None,
         log_std_init: float = -1.0,
+        precision: str = "float32",
         optimizer_class: type[torch.optim.Optimizer] = PlainAdam,
         optimizer_kwargs: dict[str, Any] | None = None,
         use_sde: bool = False,
     ) -> None:
         check(not use_sde, "use_sde must be False: this policy's noise does not depend on the state")
+        check(precision in PRECISIONS, unknown_name("precision", precision, PRECISIONS))
         n_tiles = _shapes(observation_space)[0][0]
+        self.precision = precision
         task = getattr(observation_space, "task", None) if task is None else task
         if start_from is None:
             nameless = "the observation space names no task, as those of PathAction and make_path_vec do: give a task"
@@ -152,7 +162,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             net_arch=[],  # no layers between the shared features and the two heads
             log_std_init=log_std_init,
             features_extractor_class=NCAFeatures,
-            features_extractor_kwargs={"actor": actor},
+            features_extractor_kwargs={"actor": actor, "precision": precision},
             optimizer_class=optimizer_class,
             optimizer_kwargs=optimizer_kwargs,
         )
@@ -196,6 +206,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             "lr_schedule": self._dummy_schedule,
             "start_from": self.as_policy(),
             "log_std_init": self.log_std_init,
+            "precision": self.precision,
             "optimizer_class": self.optimizer_class,
             "optimizer_kwargs": self.optimizer_kwargs,
         }

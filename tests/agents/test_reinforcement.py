@@ -226,7 +226,7 @@ class TestPolicy:
 
     def test_saved_and_loaded(self, tmp_path: Path) -> None:
         env = make_path_vec(SHORTEST_PATH, 3, size=4)
-        policy, observation = policy_for(env, n_channels=5, log_std_init=-1.0), env.reset()
+        policy, observation = policy_for(env, n_channels=5, log_std_init=-1.0, precision="bfloat16"), env.reset()
         policy.save(str(tmp_path / "policy.pt"))
         loaded = NCAActorCriticPolicy.load(str(tmp_path / "policy.pt"), device="cpu")
         for deterministic in (True, False):
@@ -235,6 +235,19 @@ class TestPolicy:
                 torch.manual_seed(1)
                 actions.append(each.predict(observation, deterministic=deterministic)[0])
             np.testing.assert_array_equal(*actions)
+
+    def test_bfloat16_rounds_the_features_and_not_the_model(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 3, size=4)
+        low, full = (policy_for(env, precision=each) for each in ("bfloat16", "float32"))
+        full.load_state_dict(low.state_dict())
+        tensors, _ = low.obs_to_tensor(env.reset())
+        rounded, features = (each.extract_features(tensors) for each in (low, full))
+        assert rounded.dtype == torch.float32
+        assert not torch.equal(rounded, features)
+        torch.testing.assert_close(rounded, features, rtol=0.1, atol=0.05)
+        exact = low.as_policy().features(tensors["maze"], tensors["state"])
+        assert torch.equal(exact, full.as_policy().features(tensors["maze"], tensors["state"]))
+        refused("unknown precision 'tf32'; known: float32, bfloat16", policy_for, env, precision="tf32")
 
     def test_another_size(self) -> None:
         policy = policy_for(make_path_vec(SHORTEST_PATH, 1, size=4))
