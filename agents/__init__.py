@@ -1,4 +1,4 @@
-"""Policies for the mazes, hand-coded and learned, and the work of the commands in one call each.
+"""Policies for the mazes, hand-coded and learned, and one function for each command.
 
 Import this package as `maze_nca_gym.agents`. torch is imported when a policy is first used, not before.
 """

@@ -11,8 +11,8 @@ prover, trial, proof          lemmas that z3 proves, runs on small mazes, and th
 bits, large                   an automaton on words of 64 bits, and a certified network on one huge maze
 compiling                     networks that do what an automaton does, written or learned, with a certificate
 
-This package is the public door of these; what runs them is in `maze_nca_gym.agents`. Importing it loads none of its
-modules.
+This package exports their public names; the functions that run them are in `maze_nca_gym.agents`. Importing it loads
+none of its modules.
 """
 
 from __future__ import annotations

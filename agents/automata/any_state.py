@@ -7,8 +7,8 @@ So the flood also carries an endless sequence of bits, which no loop can repeat.
 - **Flood and arrows.** FLOOD and ENTER are those of `canonical_path`. A flooded neighbour is NEAR a tile unless the
   tile is NEAR it. So of two flooded neighbours exactly one is NEAR the other, or FEW_V or FEW_H finds that neither is.
   ORPHAN: a flooded tile that is no target has nothing nearer.
-- **Sequence.** The target emits a sequence of bits, each determined by the m before it: the XOR of two of these, and
-  turned round after m - 1 zeros. All 2**m words of m bits follow one another in a single cycle (de Bruijn). Each
+- **Sequence.** The target emits a sequence of bits, each determined by the m before it: the XOR of two of these,
+  inverted after m - 1 zeros. All 2**m words of m bits follow one another in a single cycle (de Bruijn). Each
   flooded tile repeats what its nearer neighbours emitted one iteration ago, and remembers the last bits, BIT_1, BIT_2
   and so on. It finds by the same rule which bit is due (ONE_A or ONE_B: a 1). HEARD: a nearer neighbour emitted a 1.
   UNHEARD: a 1 was due, and some nearer neighbour emitted none. OVERHEARD: one did, and none was due. The first bit is a

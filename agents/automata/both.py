@@ -1,6 +1,6 @@
 """One automaton for both tasks: the shortest path where a maze has a source and a target, the diameter where not.
 
-It is the automaton of the `diameter`, to which a source and a target are like walls, but for:
+It is the automaton of the `diameter`, which treats a source and a target like walls, with two differences:
 
 - **The question.** MOVES, the pooled signal, is also on where a tile is a source or a target. In such a maze it is then
   on everywhere and for ever. OVER waits until nothing moves, and LAUNCH for OVER, so no wave ever starts.

@@ -5,8 +5,8 @@ phases in place of NEAR (`handcoded.canonical` and the machine code), or with th
 (`docs/exact-weights.md`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by
 iteration.
 
-- **FLOOD** starts at the end of the path, and spreads over free tiles. A tile that `passes` it on some iterations later
-  counts as so many tiles.
+- **FLOOD** starts at the end of the path, and spreads over free tiles. With `passes`, a tile may pass it on some
+  iterations later, and counts as that many tiles.
 - **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one. Distances of neighbours on a
   grid differ by exactly one, so every neighbour is either nearer or farther.
 - **ENTER**: the path begins at its start. From each of its tiles it enters the first nearer neighbour in the order of

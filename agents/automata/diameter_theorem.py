@@ -1,7 +1,7 @@
 """Why the invariant of the diameter's automaton is true of every tile at every iteration, which `proof` proves.
 
-It is an induction over iterations, of facts that are supposed of all tiles and shown of one. They use numbers of the
-map, of which each claim says what they are in the next iteration:
+It is an induction over iterations: facts are supposed for all tiles, and shown for one. They use numbers of the map;
+each claim states their values in the next iteration:
 
 - **walker, mode**: the place of the walker, and which of MODES is on there; -1 if there is none.
 - **origin, grown**: TOKEN is at one place until it has grown, after a GROW. By then wave A rests.
@@ -10,7 +10,7 @@ map, of which each claim says what they are in the next iteration:
   that were FAR at that BETTER, and the path from where TOKEN was, as in the automaton of the shortest path. For that,
   all FAR tiles must be of one phase: else two neighbours could be equally far.
 
-Existence of a tile that launches, or because of which MOVES is on, is stated of a tile somewhere.
+That a tile exists which launches, or which switches MOVES on, is stated for a tile somewhere.
 """
 
 from __future__ import annotations

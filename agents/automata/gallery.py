@@ -1,4 +1,4 @@
-"""A gallery of automata that do something else than the tasks: each is a rule of a few lines, and becomes a network.
+"""A gallery of automata for other tasks than the package's: each is a rule of a few lines, and becomes a network.
 
 >>> from maze_nca_gym.agents import compile_automaton
 >>> model, certificate = compile_automaton("life")

@@ -1,10 +1,10 @@
 """The theorem of an automaton, guessed from its runs on small mazes; `proof` then decides whether it is true.
 
 A signal's value after t iterations is guessed as one or several reasons, any of which has it on. A reason is a
-conjunction of *atoms*, things that can be said of a tile at a time: a ghost, a kind of tile, that a neighbour has less
-of a number, or that t is at least a + b d + c L, or less, with a number d of the tile and numbers L of the map. Which
-times there are is read off the iterations at which the signal changes; a reason is the smallest conjunction found that
-is true somewhere where the signal is on, and nowhere where it is off.
+conjunction of *atoms*, statements about a tile at a time: a ghost, a kind of tile, that a number is smaller at a
+neighbour, or that t is at least, or less than, a + b d + c L, with a number d of the tile and numbers L of the map.
+These times are read off the iterations at which the signal changes. A reason is the smallest conjunction found that is
+true somewhere where the signal is on, and nowhere where it is off.
 
 So a guess is right in every run by construction. It is never trusted: a proof must follow.
 """
@@ -128,13 +128,13 @@ def _by_name(rule: Expression, see: Any) -> Truth:
     )
 
 
-def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles], seed: int = 0) -> Iterator[Tiles]:
+def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles]) -> Iterator[Tiles]:
     """Yield (1, H, W) mazes in which tiles near some place have the given kinds, -1 beyond the edge, made by changing
     other mazes.
 
     A kind that every maze has once, such as the source, is there once.
     """
-    rng, once = np.random.default_rng(seed), kinds_once(task)
+    rng, once = np.random.default_rng(0), kinds_once(task)
     for tiles in (mazes[i].copy() for i in rng.permutation(len(mazes))):
         (height, width), kinds = tiles.shape, np.array(list(picture.values()))
         for corner in rng.permutation([*np.ndindex(height, width)])[:12]:

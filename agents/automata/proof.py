@@ -1,7 +1,7 @@
 """A machine-checked proof that an automaton is right on every maze, of any size, with or without a border.
 
-What is right is the task's to say: its `specification`. `prove` guesses what each signal is after t iterations, in
-terms of the same ghosts, and z3 decides (`prover`). A proof relies on z3, the induction that joins its lemmas, and
+Right means what the task's `specification` says. `prove` guesses the value of each signal after t iterations, in terms
+of the specification's ghosts, and z3 decides (`prover`). A proof relies on z3, the induction that joins its lemmas, and
 the axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms of an automaton's
 author are tried on small mazes, and a proof that uses them says so.
 """

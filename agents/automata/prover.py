@@ -1,8 +1,9 @@
-"""Lemmas about an automaton, each asked of the solver z3: the rules, applied to symbols, at a tile that stands for all.
+"""Lemmas about an automaton, each decided by the solver z3: the rules, applied to symbols, at a tile that stands for
+all.
 
 An induction over iterations. Suppose that after t iterations every signal of every tile has the value that a `Theorem`
-states. A lemma then shows that the rules give the value that it states for t + 1. Nothing is supposed of the tile and
-those around it but the axioms about their ghosts.
+states. A lemma then shows that the rules give the value that it states for t + 1. Only the axioms about ghosts are
+supposed for the tile and those around it.
 """
 
 from __future__ import annotations

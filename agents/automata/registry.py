@@ -1,4 +1,4 @@
-"""All known automata: those of this package, and those of your own that `register_automaton` adds."""
+"""The registry of automata: this package's, and your own, which `register_automaton` adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An automaton tried on small mazes: whether it shows an answer of its task within the bound that its author states."""
+"""Trials of automata on small mazes: whether one shows an answer of its task within the bound that its author
+states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the options of a figure are, for all that draws one; nothing here loads matplotlib."""
+"""Options of figures, shared by all functions that draw one; nothing here loads matplotlib."""
 
 from __future__ import annotations
 

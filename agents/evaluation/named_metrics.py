@@ -1,4 +1,4 @@
-"""Metrics by name of answers that are sets of tiles: F1, IoU, and those that users register."""
+"""Metrics, by name, of answers as sets of tiles: F1, IoU, and metrics that users register."""
 
 from __future__ import annotations
 

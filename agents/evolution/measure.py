@@ -1,4 +1,4 @@
-"""Whom levels evolve against, and the regret of these policies: how far their paths are from exact solutions."""
+"""The policies against which levels evolve, and their regret: how far their paths are from exact solutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of `evolve` has in its folder: the population, and the hardest levels after some of the rounds.
+"""The files of a run of `evolve`: the population, and the hardest levels after some of the rounds.
 
 The lines of the run are the population's statistics after every round, from round 0 on.
 """

@@ -1,4 +1,4 @@
-"""Options of the models of this package: what their constructors take besides the task and the shape of a state.
+"""Options of this package's models: the arguments of their constructors besides the task and the shape of a state.
 
 Importing this loads no torch.
 """

@@ -1,4 +1,4 @@
-"""Policies by name.
+"""The registry of policies, by name.
 
 Importing this does not import torch: a policy's module is imported when the policy is loaded.
 """

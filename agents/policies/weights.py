@@ -1,4 +1,4 @@
-"""Models as files: their weights, with the name of the class and the constructor's arguments."""
+"""Models as files: weights, with the name of the class and the constructor's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that runs policies.
+"""Functions that run policies.
 
     rollout, iterate    the states after chosen iterations, or one after the other, by the first engine that can
     run_to_end          the last state, found early if states repeat; find_paths does this for many levels

@@ -1,4 +1,4 @@
-"""A policy on a graph: it reads what is behind the four doors of each place, in place of a tile's four neighbours."""
+"""Policies on graphs: they read the places behind the four doors of each place instead of a tile's four neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels for policies, fresh or from a set; and `generate`, which writes fresh ones to a file."""
+"""Levels for policies, new or from a set; and `generate`, which writes new ones to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many iterations a policy gets on a level, and runs on many levels, each until it is solved."""
+"""The number of iterations that a policy gets on a level, and runs on many levels, each until it is solved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all runs share: a folder, a progress bar, executors for many runs, and a way to stop early.
+"""The parts that all runs share: a folder, a progress bar, executors for many runs, and a way to stop early.
 
 folder      `RunFolder`: a run's description, metrics and checkpoint, and whether it can go on
 progress    a bar on a terminal, lines elsewhere

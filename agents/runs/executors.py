@@ -2,7 +2,7 @@
 
 They are subprocesses (`worker`) and submitit's, with four additions. A process that dies fails its own call alone.
 Processes end together with the one that started them. Nothing is written before the first call. And a job that SLURM
-has lost is noticed on clusters that keep no account of jobs, too.
+has lost is noticed even on clusters without job accounting.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The folder of a run: its description, its metrics, its checkpoint, and whether it is finished.
 
 `config.json` describes the run and is written before anything else; `finished` is added to it last. `metrics.jsonl` has
-a line of metrics for every so many updates or rounds, appended immediately. `checkpoint.safetensors` is what the run
-resumes from; it is deleted when the run is finished. All other files are written atomically. So a run that is killed at
+a line of metrics at regular intervals of updates or rounds, each appended immediately. From `checkpoint.safetensors` a
+run resumes; it is deleted when the run is finished. All other files are written atomically. So a run that is killed at
 any moment can resume from its folder.
 """
 

@@ -1,4 +1,4 @@
-"""`list_runs`: the runs in a folder beside each other."""
+"""`list_runs`: a table of the runs in a folder."""
 
 from __future__ import annotations
 

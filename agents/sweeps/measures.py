@@ -1,4 +1,4 @@
-"""What a sweep measures of its networks: metrics on the families' sets, and scores on benchmark sets."""
+"""The measurements of a sweep's networks: metrics on the families' sets, and scores on benchmark sets."""
 
 from __future__ import annotations
 

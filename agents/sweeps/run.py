@@ -1,4 +1,4 @@
-"""`sweep`: runs that compare options of training, over seeds; and what starts any series of runs."""
+"""`sweep`: runs that compare options of training, over seeds; and the function that starts any series of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep runs: configurations by name, seeds, and what is measured; and the files that say so."""
+"""The specification of a sweep: configurations by name, seeds and measurements; and the files that describe it."""
 
 from __future__ import annotations
 

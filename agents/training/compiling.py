@@ -1,4 +1,4 @@
-"""Which way to make the updates of a run faster is the fastest, measured where they run."""
+"""The choice of how to compile a run's updates, by measuring each way on the run's own device."""
 
 from __future__ import annotations
 

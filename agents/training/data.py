@@ -1,4 +1,4 @@
-"""Levels to train on: fixed or fresh, prepared in the background, and never those that policies are tested on."""
+"""Levels to train on: fixed or new ones, prepared in the background, and never levels of test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models before they are trained: their shapes, and the weights of another network as their first."""
+"""Models before training: their shapes, and initial weights from another network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training in one process or several: what they exchange.
+"""The processes that share a training, and what they exchange.
 
 Every worker draws the same batch and takes its share, and the gradients are averaged. So k workers make the same
 updates as one, up to rounding.

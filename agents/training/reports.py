@@ -1,4 +1,4 @@
-"""What a run shows while it trains: metrics and pictures in its folder, and a line of progress."""
+"""The reports of a run while it trains: metrics and pictures in its folder, and a line of progress."""
 
 from __future__ import annotations
 

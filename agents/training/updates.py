@@ -1,4 +1,4 @@
-"""One update of the weights."""
+"""A single update of the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maze-nca-gym compile-automaton` and `learn-automaton`: what they print."""
+"""The output of `maze-nca-gym compile-automaton`, `learn-automaton`, `check-proofs` and `check-refutations`."""
 
 from __future__ import annotations
 

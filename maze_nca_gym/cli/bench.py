@@ -1,4 +1,4 @@
-"""`maze-nca-gym bench`: the tables that it prints."""
+"""The output of `maze-nca-gym bench`: its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree of commands, and parsing. A command is a function of the library and the printing of its result."""
+"""The tree of commands, and parsing. A command is a function of the library, and a function that prints its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maze-nca-gym evaluate`: the tables that it prints."""
+"""The output of `maze-nca-gym evaluate`: its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maze-nca-gym evolve`: what it prints."""
+"""The output of `maze-nca-gym evolve`."""
 
 from __future__ import annotations
 

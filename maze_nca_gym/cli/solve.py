@@ -1,4 +1,4 @@
-"""`maze-nca-gym solve`, `solve-large` and `play`: what they print."""
+"""The output of `maze-nca-gym solve`, `solve-large` and `play`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maze-nca-gym sweep` and `reproduce`: the progress of their runs, and what they print of the results."""
+"""The output of `maze-nca-gym sweep`, `reproduce` and `runs list`: progress and results."""
 
 from __future__ import annotations
 

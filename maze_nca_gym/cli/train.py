@@ -1,4 +1,4 @@
-"""`maze-nca-gym train`: what it prints."""
+"""The output of `maze-nca-gym train`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The environments that agents are trained on as they are: an action is the path alone, an observation one array."""
+"""Environments on which agents can be trained without wrappers: an action is the path alone, an observation one
+array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an environment's state is shown, by render mode."""
+"""The pictures of an environment's state, by render mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mazes: made, solved, scored, changed, kept and exchanged. What this package exports is its public door.
+"""Mazes: generated, solved, scored, mutated, stored and exchanged. The names exported here are public.
 
     from maze_nca_gym.mazes import generate, score, shortest_path
 

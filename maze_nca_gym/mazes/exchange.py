@@ -1,8 +1,9 @@
 """Levels in the forms of other packages, both ways: Minigrid, JaxUED and maze-dataset, and files of text and of tokens.
 
 Each function takes or returns one level, (H, W) tiles, or a batch, (N, H, W), and needs no other package. There and
-back again gives the same tiles. What a form cannot represent, and what is no such form, is a ValueError that says where
-and why. Source and target are called agent and goal, or start and end, and a place is column before row in JaxUED.
+back again gives the same tiles. Levels that a form cannot represent, and input that is not in the form, raise a
+ValueError that says where and why. Source and target are called agent and goal, or start and end, and a place is column
+before row in JaxUED.
 """
 
 from __future__ import annotations

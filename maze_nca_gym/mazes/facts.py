@@ -1,7 +1,7 @@
-"""Facts about a maze, and the ghosts in which they are stated: what no tile stores, such as a tile's distance.
+"""Facts about a maze, stated in terms of ghosts: values that no tile stores, such as a tile's distance.
 
-Facts are written with Python's operators only. So the same code runs on the symbols of a solver, which proves things
-from them, and on the arrays of real mazes, on which `broken_axioms` tests them. `ghosts` is a library of these.
+Facts are written with Python's operators only. So the same code runs on the symbols of a solver, which uses them in
+proofs, and on the arrays of real mazes, on which `broken_axioms` tests them. `ghosts` is a library of ghosts.
 """
 
 from __future__ import annotations

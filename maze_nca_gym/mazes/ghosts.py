@@ -1,7 +1,7 @@
-"""A library of ghosts: facts about mazes in which theorems about automata are stated, with their axioms.
+"""A library of ghosts, in terms of which theorems about automata are stated, with their axioms.
 
-A ghost is named, and need not be written: each function here returns `Ghosts`. Their axioms are what a proof may
-suppose; `facts.broken_axioms` tests them on real mazes. With `answers`, they say what the answer of a task is.
+A ghost is named, and need not be written: each function here returns `Ghosts`. A proof may suppose their axioms;
+`facts.broken_axioms` tests them on real mazes. With `answers`, they specify the answer of a task.
 
 - `distance`: of each tile from the nearest of some tiles, by moves to four or eight neighbours, of any weights.
 - `reached`: the same, as the specification of a task whose answer is what can be reached.
@@ -261,25 +261,21 @@ def distance(
             **differ,
             **distance_axioms(picture, at, is_start(picture, at), around, free, given, name),
             "no way is longer than one to every tile": implies(
-                picture.true(_named(REACHED, name), at), picture.number(_named(DISTANCE, name), at) <= most
+                picture.true(reached_name, at), picture.number(distance_name, at) <= most
             ),
         }
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         found = _distances(is_start, taps, free, given, tiles)
-        return {
-            _named(REACHED, name): found >= 0,
-            _named(DISTANCE, name): found,
-            N_TILES: np.full((len(tiles), 1, 1), tiles[0].size),
-        }
+        return {reached_name: found >= 0, distance_name: found, N_TILES: np.full((len(tiles), 1, 1), tiles[0].size)}
 
     def comes(picture: Picture, at: Place) -> Truth:
         return is_start(picture, at) | (free(picture, at) & reduce(or_, (near(picture, moved(at, q)) for q in taps)))
 
     def near(picture: Picture, at: Place) -> Truth:
-        return picture.true(_named(REACHED, name), at)
+        return picture.true(reached_name, at)
 
-    defined = {} if given else {_named(REACHED, name): (_named(DISTANCE, name), comes)}
+    defined = {} if given else {reached_name: (distance_name, comes)}
     return _known(axioms, ghosts, relations=defined)
 
 

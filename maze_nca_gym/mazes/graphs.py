@@ -1,9 +1,9 @@
 """Worlds that are no grids: places with four doors each, such as a torus, a Moebius strip, or a level with portals.
 
 A door that leads from one place to another leads back: through U of the one and D of the other, or through L and R. A
-grid is such a graph, so what reads four neighbours runs on all of them. Any graph of degree up to four is one: it can
-be completed to a 4-regular multigraph, whose edges are two 2-factors (J. Petersen, *Die Theorie der regulären graphs*,
-Acta Mathematica 15, 1891). Along the cycles of one lie U and D, along those of the other L and R.
+grid is such a graph, so any rule or network that reads four neighbours runs on all of them. Any graph of degree up to
+four is one: it can be completed to a 4-regular multigraph, whose edges are two 2-factors (J. Petersen, *Die Theorie der
+regulären graphs*, Acta Mathematica 15, 1891). Along the cycles of one lie U and D, along those of the other L and R.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Guidance: what a solver can say of every tile of a maze besides the solution, for networks to learn.
+"""Guidance: facts about every tile of a maze besides the solution, computed by a solver, for networks to learn.
 
-That of the shortest path asks every tile for the first of four steps that a solution starting there would take. That is
-one answer for each possible source, and says nothing about how an automaton finds it. But the answer of a tile can be
-known after as many iterations as it has moves to the target. So a network learns where it went wrong before a rollout
-has reached the end of a long path.
+The shortest path's guidance is the first step, one of four, of a solution that would start at each tile. That is one
+answer for each possible source, and says nothing about how an automaton finds it. But the answer of a tile can be known
+after as many iterations as it has moves to the target. So a network learns where it went wrong before a rollout has
+reached the end of a long path.
 
-That of the diameter asks every tile where the centre of its component is, and where its deepest branch. In a tree both
-are known once all that lies beyond the tile has answered, and lead from the centre along a longest path. Where there
+The diameter's guidance is, for each tile, the direction of the centre of its component, and that of its deepest branch.
+In a tree both are known once all tiles beyond the tile are, and lead from the centre along a longest path. Where there
 are loops they are as hard to find as the path, and do not help.
 """
 

@@ -1,4 +1,5 @@
-"""Levels from what users pass: names of mazes, packs and benchmark sets, files, drawings and tiles; and to files.
+"""Levels from everything that users may pass (names of mazes, packs and benchmark sets, files, drawings and tiles), and
+to files.
 
 A pack holds levels that evolved against policies. It is a population with its lineage, the hardest level first, so
 `LevelPopulation.load` reads it too. Its configuration names the command that made it; `tools/publish_pack.py` puts it

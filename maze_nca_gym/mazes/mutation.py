@@ -1,8 +1,8 @@
 """Mutations: offspring of levels (paper, section "Adversarial data generation").
 
-An offspring has its parent's task and is solvable, even if the parent was not. It depends on the parent and one seed
-alone, not on the rest of the batch, so the seed reproduces it. If the outermost ring of a parent is all walls, it is
-the border and stays as it is. Tiles that may change are called inner below; in a level without a border, all tiles are.
+An offspring has its parent's task and is solvable, even if the parent was not. It depends only on the parent and one
+seed, not on the rest of the batch, so the seed reproduces it. If the outermost ring of a parent is all walls, it is the
+border and stays as it is. Tiles that may change are called inner below; in a level without a border, all tiles are.
 Nothing wraps around an edge. A task's own kinds of tile stay where they are, unless a source or target moves there;
 `swaps` moves all kinds.
 """

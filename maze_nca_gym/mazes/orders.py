@@ -1,10 +1,10 @@
-"""The order of directions, which says what path is the canonical one of several that are equally short.
+"""The order of directions, which decides which of several equally short paths is the canonical one.
 
 At each tile, that path takes the first direction of the order that stays on a shortest path. So a breadth-first search
 from the source that visits the neighbours of a tile in this order finds the same path.
 
-The usual order is up, left, down, right. What has another order has it at the end of its name, so that whatever stores
-a name stores the order too: "shortest-path-DLRU" is the task "shortest-path" with the order down, left, right, up.
+The usual order is up, left, down, right. A name ends with any other order, so that whatever stores the name stores the
+order too: "shortest-path-DLRU" is the task "shortest-path" with the order down, left, right, up.
 """
 
 from __future__ import annotations

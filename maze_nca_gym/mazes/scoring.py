@@ -1,4 +1,4 @@
-"""How good a predicted path is: this package's metrics per level, and the published accuracy per minibatch.
+"""The scores of predicted paths: this package's metrics per level, and the published accuracy per minibatch.
 
 Exact match with the canonical target (`complete`; paper, section "Experimental setup") counts another path of the same
 length as wrong; `optimal` does not. Our accuracy is per level, against the nearest optimum, with the path clipped at 1.

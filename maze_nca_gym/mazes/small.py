@@ -1,4 +1,4 @@
-"""Small mazes of a task, on which what is claimed of all mazes is tried: drawn ones, and all of up to 3 x 3 tiles."""
+"""Small mazes of a task, on which claims about all mazes are tried: random ones, and all of up to 3 x 3 tiles."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def kinds_once(task: Task) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def larger_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
+def larger_mazes(task: Task) -> tuple[Tiles, ...]:
     """Return (N, H, W) levels of a task, larger than `small_mazes`, with and without borders."""
-    rng, by_border = np.random.default_rng(seed), list[Tiles]()
+    rng, by_border = np.random.default_rng(0), list[Tiles]()
     for size in LARGER:
         drawn = [[task.generate(rng, 4, size, each, border=border) for border in (True, False)] for each in GENERATORS]
         by_border += map(np.concatenate, zip(*drawn, strict=True))
@@ -66,13 +66,13 @@ def larger_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
 
 
 @lru_cache(maxsize=64)
-def all_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
+def all_mazes(task: Task) -> tuple[Tiles, ...]:
     """Return the (N, H, W) mazes of each height and width up to `ALL_UP_TO` that have at least two tiles: all or, where
     there are too many, a sample.
 
     A kind of tile that each of `small_mazes` has once, at most once or at least once occurs equally often in these.
     """
-    rng, n_kinds, found = np.random.default_rng(seed), task.n_tiles, []
+    rng, n_kinds, found = np.random.default_rng(0), task.n_tiles, []
     counts = np.array([np.bincount(tiles.ravel(), minlength=n_kinds) for tiles in small_mazes(task)])
     least = np.minimum(counts.min(axis=0), 1)
     most = np.where(counts.max(axis=0) <= 1, counts.max(axis=0), np.iinfo(np.int64).max)

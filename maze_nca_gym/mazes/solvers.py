@@ -12,7 +12,7 @@ that networkx finds on the grid graph with nodes in row-major order and neighbou
 
 Functions whose result depends on the order of directions take another one as `order`, the letters U, L, D and R in any
 order. With "DLRU", the shortest path is the one of a breadth-first search from the source that visits the tile below
-first, then those to the left, to the right and above. They raise ValueError for what is no order.
+first, then those to the left, to the right and above. They raise ValueError for anything that is no order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Questions about mazes: the two tasks of the package, and those that users add."""
+"""Tasks, which are questions about mazes: the package's two, and those that users register."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The window's controls: what can be done, by which button and which keys, and what that is called.
+"""The window's controls: actions, with their buttons, keys and labels.
 
-Words and keys are those of the page in `docs/play`, where it has the same.
+Labels and keys are the same as on the page in `docs/play`, where that has the action too.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What is drawn on a grid of tiles: the maze with its paths and ends, the heat map of a channel with its caption, and
-the key of the colours."""
+"""Drawing on a grid of tiles: the maze with its paths and ends, the heat map of a channel with its caption, and the key
+of the colours."""
 
 from __future__ import annotations
 

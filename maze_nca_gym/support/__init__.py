@@ -1,1 +1,2 @@
-"""What mazes, environments and policies share: names, options, files, random streams, tables, notebooks, devices."""
+"""Helpers that mazes, environments and policies share: names, options, files, random streams, tables, notebooks,
+devices."""

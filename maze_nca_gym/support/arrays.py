@@ -1,4 +1,4 @@
-"""Arrays that users pass."""
+"""Checks and conversion of arrays that users pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages whose names are looked up when they are first used, so that importing them loads none of their modules."""
+"""Packages that load a module only when one of its names is first used."""
 
 from __future__ import annotations
 

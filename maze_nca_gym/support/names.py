@@ -1,4 +1,4 @@
-"""Names and numbers that users type, and what they read where one is wrong."""
+"""Names and numbers that users type: registries, checks, and messages for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Options: fields of frozen dataclasses, and arguments of functions, each with its type, range, default and help.
 
-From a field come the check of its value, JSON, the difference to other options, and the option on the command line:
+A field defines the check of its value, its JSON, and the option on the command line:
 
 >>> @dataclass(frozen=True)
 ... class Cutting:

@@ -1,4 +1,4 @@
-"""Training a network on hints: on an automaton's whole state at every step, not only on solutions.
+"""Training a network on hints: the whole state of an automaton at every step, not only solutions.
 
 An automaton (`automata`) is boolean and local: a tile and its four neighbours determine the tile's next state. So
 training one iteration of a network is ordinary supervised learning on patches of five tiles (`patches`), without

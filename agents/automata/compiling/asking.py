@@ -1,7 +1,7 @@
 """Learning an automaton from a few mazes, and from questions.
 
-What an automaton holds on a maze at every step are examples. For each signal a linear program finds a sum with small
-weights that tells apart the examples on which it goes on. The certificate names patches of tiles on which such a
+The states of an automaton on a maze, at every step, are examples. For each signal a linear program finds a sum with
+small weights that tells apart the examples on which it goes on. The certificate names patches of tiles on which such a
 network may be wrong on other mazes. Each of them is a question: what is the centre's next state? The rules answer, the
 answer is an example, and sums are found again.
 """

@@ -6,10 +6,10 @@ fast convolutions (`NCA._in_float64`). It does not prove two things:
 - that the automaton solves mazes;
 - that the automaton's invariant, if it has one, holds at every tile. `assumed` says whether the proof relies on it.
 
-`automata.proof` proves both for the automata of this package but two. For the diameter it proves the invariant, and the
-rest is argued in its module. Of that of both tasks it proves the rest, but not the invariant. All of it is tested on
-all mazes of up to 3 x 4 or 4 x 3 tiles, 287,852 with a source and a target and 9,418 of the diameter, in
-`tests/agents/test_hinting_exhaustive.py`.
+`automata.proof` proves both for the automata of this package but two. For the diameter's it proves the invariant, and
+its module argues that it solves mazes. For the automaton of both tasks it proves that it solves mazes, but not the
+invariant. All of it is tested on all mazes of up to 3 x 4 or 4 x 3 tiles, 287,852 with a source and a target and 9,418
+of the diameter, in `tests/agents/test_hinting_exhaustive.py`.
 
 The proof is an induction over iterations. Suppose that at some iteration:
 

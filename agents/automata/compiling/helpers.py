@@ -1,8 +1,7 @@
 """Helper signals for rules that no sum decides: `helped` computes the parts of such a rule an iteration earlier.
 
-Whatever else a tile holds is delayed by as much, so the automaton that is made does the same at a fraction of the
-speed: after `pace` times t iterations it holds what the other holds after t. `prover` checks that, and its bound is so
-much larger.
+All other signals are delayed by as much, so the new automaton does the same at a fraction of the speed: after `pace`
+times t iterations it holds what the original holds after t. `prover` checks that. Its bound is `pace` times as large.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Theorems about rules and networks, printed beside the theory, and compiled by Coq, whose kernel checks them.
 
-The folder `proofs` has the theory, written by hand. What it is about is printed from the package (`coq`) and compiled
-with it: nothing else has to be believed than the definitions in it, the printing, and Coq's kernel.
+The folder `proofs` has the theory, written by hand. The automata and networks that it is about are printed from the
+package (`coq`) and compiled with it. So one has to trust only the definitions in the theory, the printing, and Coq's
+kernel.
 """
 
 from __future__ import annotations

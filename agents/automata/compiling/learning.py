@@ -2,8 +2,9 @@
 
 A signal s, 0 or 1, is a pair of channels: low = relu(a), high = relu(b), and s = low - high. If a is b + 1 everywhere,
 the difference is exactly 1 where a is at least 1, and exactly 0 where a is at most 0. So what is left to learn is one
-sum a signal, which tells the two apart. It reads other signals as differences, which are zeros and ones. Gradient
-descent lowers the squares of what sums lack. No hand-written weight and no solution of a maze is used.
+sum for each signal, which tells the two cases apart. It reads other signals as differences, which are zeros and ones.
+Gradient descent lowers the squares of the amounts by which sums fall short. No hand-written weight and no solution of a
+maze is used.
 
 The learned sums are multiplied by 1, 2, 4 and so on, until they still tell the cases apart when their weights are
 rounded to whole numbers. Then float32 makes no errors, and the certificate is exact. Where it fails, the patches on

@@ -1,7 +1,7 @@
-"""Why facts cannot all be true, in small steps that Coq repeats: clauses, each of which follows from a few before.
+"""Refutations of facts, in small steps that Coq repeats: clauses, each of which follows from a few earlier ones.
 
-This is conflict-driven clause learning (Marques-Silva and Sakallah, 1999) on the nodes of which facts are made, equal
-ones being one. Where facts are true but for arithmetic, z3 finds linear facts whose sum is absurd.
+This is conflict-driven clause learning (Marques-Silva and Sakallah, 1999) on the nodes of the facts' expressions, where
+equal nodes are one. Where only arithmetic contradicts facts, z3 finds linear facts whose sum is absurd.
 """
 
 from __future__ import annotations

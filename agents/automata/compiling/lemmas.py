@@ -1,8 +1,9 @@
 """The theorem of an automaton printed for Coq, with what leads Coq's checker through each of its lemmas.
 
-z3 is a guide that nobody has to trust: of each lemma it finds the facts that it needs, and linear facts that its atoms
-contradict. Coq computes the lemma itself, from the rules and from what is said of each signal, and searches by case
-distinctions (`proofs/Facts.v`). Axioms are lemmas too, which follow from the definition of their ghosts.
+z3 is a guide that nobody has to trust: for each lemma it finds the facts that it needs, and linear facts that its atoms
+contradict. Coq computes the lemma itself, from the rules and from the theorem's statement about each signal, and
+searches by case distinctions (`proofs/Facts.v`). Axioms are lemmas too, which follow from the definition of their
+ghosts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Exact weights by linear programming: for each signal, a sum that is large where its rule switches it on, else small.
+"""Exact weights by linear programming: for each signal, a sum that is large where its rule switches it on, and small
+elsewhere.
 
 One iteration of a network is a sum and a ReLU, so it can follow a rule only if some weighted sum of what the rule reads
-tells its two results apart. `separated` gives every automaton this form: it splits each other signal into several whose
+tells its two results apart. `separated` gives every automaton this form: it splits any other signal into several, whose
 alternating sum is the signal. The Game of Life's LIVE, for example, becomes "three or more" without "four or more".
 """
 

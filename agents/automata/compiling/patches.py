@@ -1,7 +1,7 @@
 """Patches: a tile with its neighbours, which is all that one iteration reads.
 
 Few different patches occur, so each is kept once. The rare ones matter most, and a sample in proportion to frequency
-would miss most of those.
+would miss most of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The picture of a leaderboard: what each solver scores against its number of weights."""
+"""The picture of a leaderboard: the score of each solver against its number of weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of the leaderboard, measured and published, and the lines in which pages and pictures show them."""
+"""The rows of the leaderboard, measured and published, and the lines by which pages and pictures show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the learned models have in common: arguments and their checks, and the last iteration without a ReLU."""
+"""The base class of the learned models: common arguments and their checks, and the last iteration without a ReLU."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Base class of `GCN` and `GAT`: a layer of torch_geometric, iterated on the graph of a maze's tiles.
 
-On a CPU a batch of mazes is one graph, built from their one-hot tiles without loops over tiles or mazes. How many nodes
-it has depends on the mazes, and to count them on another device would wait for it. There the same layer is computed at
-all tiles, from their five padded neighbours: with no wait, and with no sums in an order of their own.
+On a CPU a batch of mazes is one graph, built from their one-hot tiles without loops over tiles or mazes. The number of
+nodes depends on the mazes, and to count them on another device the host would have to wait for it. There the same layer
+is computed at all tiles, from their five padded neighbours, without waiting, and with sums in a fixed order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The paper's result tables as data: what each row trains, at which scale, how it is measured, and what was published.
+"""The paper's result tables as data: the training of each row, its scale, its measurements, and the published figures.
 
 `tables.json` has the tables. `sweep_of` turns rows into a sweep: of the preset `paper-...` of a row's task, with the
 row's options.

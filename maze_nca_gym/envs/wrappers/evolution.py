@@ -1,4 +1,4 @@
-"""What evolving levels need besides a population: the choice of each episode's level, and the use of its regret.
+"""The link between episodes and a population of levels: the choice of each episode's level, and the use of its regret.
 
 It depends neither on the agent nor on the environment: `AdversarialEvolution` and `VectorAdversarialEvolution` report
 which episodes begin and how they ended.

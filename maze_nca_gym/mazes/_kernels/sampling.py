@@ -1,4 +1,4 @@
-"""The number of shortest paths of a level, and draws of some of them with equal probability."""
+"""The number of shortest paths of a level, and random ones with equal probability."""
 
 import numpy as np
 

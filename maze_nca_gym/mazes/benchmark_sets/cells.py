@@ -4,7 +4,7 @@ DT-Net (arXiv 2202.05826, `make_mazes.py` of easy-to-hard-data) carves depth fir
 end almost always. NeuralSolver (arXiv 2402.15393, `make_1s_maze.py`) carves from a third cell. On Logical Extrapolation
 for Mazes (arXiv 2410.03020) takes any start, and opens further walls. Gated Path Planning Networks (arXiv 1806.06408,
 `utils/maze.py`) carve from the top left cell and then open any share of all tiles. Bases of edit streams are carved by
-Kruskal's algorithm. Their seeds are not published, so the levels are not theirs, but drawn as they were.
+Kruskal's algorithm. Their seeds are not published, so these levels follow the same rules but are not the same.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A policy solves the maze, and continues from its state after each edit. To be right after the last one, it must give up
 what no longer holds. The rule is like that of Cleo Spiers' study: Kruskal's algorithm on 12 x 12 cells, further
-passages with probability 0.15, every fourth maze cut in two, edits that open or close one passage. Its task is another
-one: there the start and the goal are fixed, and the cut is upright through the middle. Here the ends are two cells at
+passages with probability 0.15, every fourth maze cut in two, edits that open or close one passage. Its task differs:
+there the start and the goal are fixed, and the cut is upright through the middle. Here the ends are two cells at
 random, a cut runs halfway between them, and all passages are equally likely to be edited.
 """
 

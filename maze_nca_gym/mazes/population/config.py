@@ -1,4 +1,4 @@
-"""How a population of levels behaves, and when offspring are made."""
+"""The options of a population of levels, and of its breeding."""
 
 from __future__ import annotations
 

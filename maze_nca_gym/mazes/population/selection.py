@@ -1,4 +1,4 @@
-"""How often each level of a population is replayed.
+"""The weights by which a population chooses levels to replay.
 
 The frequency of replay follows Jiang et al., *Prioritized Level Replay*, 2021. Powers are computed as logarithms, so
 that no temperature overflows.
