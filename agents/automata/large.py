@@ -163,8 +163,8 @@ def solve_large(
 def run_in_bits(
     automaton: Automaton, tiles: Tiles, folder: Path, processes: Alone, steps: int | None, save_every: float
 ) -> SolvedLarge:
-    """Do the work of `solve_large` in one of its processes; each has consecutive rows of blocks, in the order of
-    ranks."""
+    """Do the work of `solve_large` in one of its processes, and return the result; each has consecutive rows of blocks,
+    in the order of ranks."""
     from .bits import SIDE, Strip, unpacked
 
     # this process's rows of the maze, in the first state or that of a checkpoint

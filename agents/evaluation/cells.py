@@ -122,7 +122,7 @@ def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, P
 def prepare(
     policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None, may_be_empty: Collection[str] = ()
 ) -> list[Cell]:
-    """Pair every policy with every set, policy by policy, and try each pair for one iteration.
+    """Return every policy paired with every set, policy by policy, after trying each pair for one iteration.
 
     So what cannot work fails before anything is measured. Each set is solved once for all policies of one order of
     directions. If a policy needs a border and the levels of a set have none, a warning says so; it points to the caller
@@ -155,9 +155,9 @@ def prepare(
 
 
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, metrics: Sequence[str]) -> Result:
-    """Measure one policy on one set, with a progress bar.
+    """Measure one policy on one set, with a progress bar; return the result.
 
-    There is no stability, but a warning, if the policy has no weights for further iterations.
+    If the policy has no weights for further iterations, stability is not measured, and a warning says so.
     """
     shown, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config
     with ProgressBar(shown, len(cell.levels) * cell.n_steps) as bar:

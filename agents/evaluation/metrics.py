@@ -121,7 +121,7 @@ def measure(
     metrics: Sequence[str] = (),
     report: Report = lambda _: None,
 ) -> Evaluation:
-    """Run a policy on levels and score its path after several numbers of iterations.
+    """Run a policy on levels; return the scores of its paths after several numbers of iterations.
 
     All scored states come from one rollout, so all points of the curve come from the same model: a model without a ReLU
     in its last iteration lacks it at the usual step, whatever `n_steps` is.

@@ -57,7 +57,8 @@ class EvaluationResults(Results[Result]):
         }
 
     def save_numbers(self, folder: str | Path) -> list[Path]:
-        """Write `results.json` and `results.csv`, and delete the figures of an earlier evaluation, which would mislead.
+        """Write `results.json` and `results.csv`, and delete the figures of an earlier evaluation, which would mislead;
+        return the paths.
 
         Raises:
             OSError: a file could not be written.

@@ -36,7 +36,7 @@ class Runs(Protocol):
 
 
 def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
-    """Make an environment in which a policy can run.
+    """Return an environment in which a policy can run.
 
     It has the policy's task, number of channels and names of channels, pictures tinted by the channel that it
     highlights, and levels of the family and size that the policy is meant for. Episodes last at least as long as the

@@ -127,7 +127,7 @@ class Guarantees:
 
     @classmethod
     def from_json(cls, content: Any) -> Guarantees:
-        """Read guarantees from what `to_json` returned; a missing field has its default.
+        """Return the guarantees that `to_json` returned as a dict; a missing field has its default.
 
         Raises:
             ValueError: unknown names, or values of the wrong type or out of range.

@@ -189,7 +189,7 @@ class Policy(nn.Module):
         return F.pad(maze, (0, 0, 0, 0, 0, self.n_tiles - tiles[1])) if tiles[1] < self.n_tiles else maze
 
     def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
-        """Make an environment in which the policy can run; for the arguments see `agents.make_env`.
+        """Return an environment in which the policy can run; for the arguments see `agents.make_env`.
 
         >>> env = policy.make_env(size=32, render_mode="human")
         """

@@ -243,7 +243,7 @@ def load(name: str | Path, **options: Any) -> Policy:
 
 
 def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options: Any) -> Any:
-    """Make an environment in which a policy can run, see `environments.make_env`.
+    """Return an environment in which a policy can run, see `environments.make_env`.
 
     Args:
         policy: a policy, or its name for `load`.
@@ -333,7 +333,7 @@ def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
 
 
 def import_own(name: str, who: str) -> ModuleType:
-    """Import a module that a user names; whatever is registered meanwhile is recorded as coming from it.
+    """Return a module that a user names, imported; entries that it registers are recorded as its own.
 
     Args:
         name: the module's full name.

@@ -44,7 +44,7 @@ def model_class(name: str) -> type[Policy]:
 
 
 def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
-    """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
+    """Register a class of your own, so that it can be trained, saved and loaded by name; use it as a decorator.
 
     Training constructs it with the keyword arguments `n_tiles`, `n_channels` and `generator`, and with `task`,
     `n_iterations` and `size` if it takes them. A class without an argument `task` can be trained only for its own.
@@ -102,7 +102,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
 
 
 def load_model(path: str | Path) -> Policy:
-    """Read a model that `save_model` wrote, on the CPU.
+    """Return a model that `save_model` wrote, on the CPU.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -152,7 +152,7 @@ def arguments_of(model: type[Policy]) -> tuple[str, ...]:
 
 
 def made_again(model: Policy) -> Policy:
-    """Make a model again from its `arguments`, as a file would store them, without memory for its weights.
+    """Return a model made again from its `arguments`, as a file would store them, without memory for weights.
 
     Raises:
         ValueError: it has no `arguments`, no file can keep them, or they make a different model: another task, other

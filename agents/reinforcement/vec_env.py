@@ -21,7 +21,7 @@ Infos: TypeAlias = list[dict[str, Any]]
 
 
 def make_path_vec(id: str, num_envs: int, n_channels: int = 1, **options: Any) -> VecMonitor:
-    """Make N mazes for Stable-Baselines3 in a `VecMonitor`, which puts `info["episode"]` at the end of each episode.
+    """Return N mazes for Stable-Baselines3 in a `VecMonitor`, which puts `info["episode"]` at the end of each episode.
 
     Args:
         id: "MazeShortestPathRL-v0", "MazeShortestPath-v0", or another one whose answers have one channel.
@@ -64,7 +64,8 @@ class PathVecEnv(VecEnv):
         super().__init__(env.num_envs, *spaces)
 
     def reset(self) -> Observation:
-        """Begin all episodes, with the seeds of the last `seed` and the options of the last `set_options`.
+        """Begin all episodes, with the seeds of the last `seed` and the options of the last `set_options`; return
+        observations.
 
         Raises:
             ValueError: options other than a `level` for every environment, or an `index` in their set of levels for

@@ -46,7 +46,7 @@ def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def read_size(words: Sequence[str]) -> int | tuple[int, int]:
-    """Read an inner size, SIZE or ROWSxCOLS, from the first word of a command line's option.
+    """Return the inner size that the first word of an option gives, SIZE or ROWSxCOLS.
 
     Raises:
         ValueError: the word has neither form.

@@ -180,7 +180,8 @@ def run_until_solved(
     batch: int | None = None,
     report: Callable[[int], Any] = lambda _: None,
 ) -> SolveResult:
-    """Run a policy on levels, each until it is solved or the policy has finished; such levels leave the batch.
+    """Run a policy on levels, each until it is solved or the policy has finished; return how the episodes ended. Levels
+    leave the batch when their episodes end.
 
     Args:
         policy: the policy to run, on any device.

@@ -80,7 +80,8 @@ class Executor(Protocol):
     n_at_once: int
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Pending]:
-        """Start a call with each argument. The function, which must be importable, and the arguments are pickled."""
+        """Start a call with each argument; return the calls. The function, which must be importable, and the arguments
+        are pickled."""
 
     def runs(self, call: Any) -> bool:
         """Return whether a call is running: neither waiting nor ended."""
@@ -114,7 +115,7 @@ class LocalExecutor:
         self._calls: dict[Future[Any], tuple[subprocess.Popen[bytes], str | None]] = {}
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Future[Any]]:
-        """Start a call with each argument; it raises BrokenProcessPool if its process dies."""
+        """Start a call with each argument; return the calls. A call raises BrokenProcessPool if its process dies."""
         self._calls = {call: started for call, started in self._calls.items() if not call.done()}
         gpus = _assigned(self._gpus, [gpu for _, gpu in self._calls.values()], len(arguments))
         calls = []
@@ -216,7 +217,7 @@ class SubmititExecutor:
         return executor
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Any]:
-        """Submit a job for each argument.
+        """Submit a job for each argument; return the jobs.
 
         Raises:
             ValueError: the cluster refuses the jobs; none of them stays in the queue.

@@ -83,7 +83,8 @@ class RunFolder:
         overwrite: bool | None = False,
         writes: bool = True,
     ) -> RunFolder:
-        """Make a folder, or find a run of this configuration in it; no file is written before `begin`.
+        """Return a run in a folder, which is made, or has a run of this configuration; no file is written before
+        `begin`.
 
         Args:
             path: the folder.

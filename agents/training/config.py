@@ -234,7 +234,7 @@ class TrainingConfig:
         return {**model.options, **given, **{name: value for name, value in if_taken.items() if name in taken}}
 
     def make_model(self) -> Policy:
-        """Make the model with its initial weights.
+        """Return the model with its initial weights.
 
         Raises:
             ValueError: the network to start from is unknown or does not fit, or the level set is unknown.
@@ -280,7 +280,7 @@ class TrainingConfig:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """Make a configuration from the values that `to_json` returned.
+        """Return the configuration that has the values that `to_json` returned.
 
         An option that is missing has its default, so that an option can be added without rewriting every file.
 

@@ -42,7 +42,8 @@ class DeviceBatch:
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device, guide: Callable[[Tiles], Guidance] | None = None) -> DeviceBatch:
-        """Copy (N, H, W) levels to a device without waiting for it, with the guidance of a function if one is given."""
+        """Return (N, H, W) levels copied to a device without waiting for it, with the guidance that `guide` returns if
+        given."""
         arrays = [batch.tiles, batch.target]
         if guide is not None:
             shown = guide(batch.tiles)

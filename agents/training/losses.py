@@ -34,7 +34,7 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
 
 
 def register_loss(name: str, loss: Loss) -> Loss:
-    """Register a loss of your own, which `train` then takes by its name.
+    """Register a loss of your own, which `train` then takes by its name; return it.
 
     >>> register_loss("absolute", lambda path, target: (path - target).abs().mean(dim=(1, 2)))
 

@@ -109,7 +109,7 @@ def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) 
 
 
 def read_option(option: Option, words: Sequence[str]) -> Any:
-    """Convert the words of an option to its value, and check it.
+    """Return the value that the words of an option give, after checking it.
 
     Raises:
         ValueError: the words are no value of its type, or a value that is not allowed.
@@ -161,7 +161,7 @@ def _word(word: str, kinds: Sequence[Any]) -> Any:
 
 
 def filled(text: str, first: str = "", others: str = "") -> str:
-    """Wrap a text to at most 100 columns, with one prefix for the first line and another for the rest."""
+    """Return a text wrapped to at most 100 columns, with one prefix for the first line and another for the rest."""
     width = min(100, shutil.get_terminal_size().columns)
     return fill(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 

@@ -140,7 +140,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on a new level, on `options["level"]`, or on level `options["index"]` of the set.
+        """Start an episode on a new level, on `options["level"]`, or on level `options["index"]` of the set; return
+        observation and info.
 
         Raises:
             ValueError: a bad seed, an unknown option, or a level that is malformed, unsolvable or of another shape;
@@ -176,7 +177,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self._start
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Make the action, (C, H, W) float32, the state.
+        """Make the action, (C, H, W) float32, the state; return observation, reward, terminated, truncated and info.
 
         Raises:
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.

@@ -71,12 +71,13 @@ class PathMazeEnv(MazeEnv):
         self.observation_space, self.action_space = _spaces(self, self._task, n_channels, flat)  # type: ignore[assignment]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Start an episode; options and errors are those of `MazeEnv.reset`."""
+        """Start an episode; return observation and info. Options and errors are those of `MazeEnv.reset`."""
         observation, info = super().reset(seed=seed, options=options)
         return _joined(observation, self.observation_space), info
 
     def step(self, action: NDArray[np.float32]) -> Any:
-        """Make the action, (H W,) or (1, H, W) float32 in [-1, 1], the path: -1 is a tile off the path, 1 one on it.
+        """Make the action, (H W,) or (1, H, W) float32 in [-1, 1], the path: -1 is a tile off the path, 1 one on it;
+        return what `MazeEnv.step` returns.
 
         Raises:
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.

@@ -111,7 +111,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], Infos]:
-        """Start all episodes, or those of `options["reset_mask"]`.
+        """Start all episodes, or those of `options["reset_mask"]`; return batched observations and infos.
 
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
@@ -144,7 +144,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._observation(), self._reset_info(mask)
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, Infos]:
-        """Step every episode: its action becomes its state; ended ones are handled as the autoreset mode says.
+        """Step every episode: its action, (C, H, W) float32, becomes its state; ended episodes are handled as the
+        autoreset mode says. Return batched observations, rewards, terminations, truncations and infos.
 
         Raises:
             ValueError: actions of another shape or dtype, or not finite; nothing has changed then.

@@ -71,7 +71,7 @@ them."""
 
 
 def register_family(name: str, family: Family) -> Family:
-    """Register a family of your own, whose test and validation sets then have its name.
+    """Register a family of your own, whose test and validation sets then have its name; return it.
 
     >>> register_family("dense", Family("random", "walls nearly everywhere", ({"wall_probability": 0.55},)))
 

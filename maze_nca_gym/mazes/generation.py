@@ -152,7 +152,7 @@ def loops(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Generate perfect mazes, and remove some of their walls, which makes loops.
+    """Generate perfect mazes with some walls removed, which makes loops.
 
     Args:
         loop_fraction: the probability that a wall between two cells is removed, in [0, 1].
@@ -178,7 +178,7 @@ def loops(
 def rooms(
     rng: np.random.Generator, n: int, size: Size, *, largest_room: int = 5, border: bool = True, endpoints: bool = True
 ) -> Tiles:
-    """Generate levels that are divided recursively into rooms, with one door in each dividing wall.
+    """Generate levels divided recursively into rooms, with one door in each dividing wall.
 
     Args:
         largest_room: the longest side of a room that is not divided again, at least 1 tile.

@@ -93,7 +93,7 @@ _MOST_SHOWN, _MOST_TILES = 8, 40_000
 
 
 def parse(text: str, letters: str = GLYPHS) -> Tiles:
-    """Read a level drawn as text.
+    """Return the tiles of a level drawn as text.
 
     One line is one row: `#` wall, `.` or a space empty, `S` source, `T` target. Blank lines around the drawing
     are dropped, and so is the indentation common to all rows: draw an empty left column with `.`.
@@ -126,7 +126,7 @@ def parse(text: str, letters: str = GLYPHS) -> Tiles:
 
 
 def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = GLYPHS) -> str:
-    """Draw one level as text that `parse` reads back.
+    """Return one level drawn as text, which `parse` reads back.
 
     Args:
         tiles: (H, W) uint8.
@@ -162,7 +162,8 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = le
 
 
 def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -> Tiles:
-    """Read levels that users give as text, in which each kind of tile has its letter, as a list of texts or as tiles.
+    """Return the tiles of levels that users give as text, with a letter for each kind of tile, as a list of texts, or
+    as tiles.
 
     Texts of a list are the rows of one level if none has a line break, as in Gymnasium's FrozenLake; else each is a
     level.
@@ -215,7 +216,7 @@ def as_path(values: ArrayLike, name: str = "path") -> NDArray[np.bool_]:
 
 
 def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:
-    """Encode (H, W) or (N, H, W) tiles as (T, H, W) or (N, T, H, W) float32 of zeros and ones.
+    """Return (H, W) or (N, H, W) tiles as one-hot channels, (T, H, W) or (N, T, H, W) float32.
 
     T, `n_tiles`, is 4 for the shortest path, and 2 for the diameter (empty, wall), whose levels have no ends.
 
@@ -350,7 +351,7 @@ class LevelSet:
 
     @classmethod
     def load(cls, path: str | Path) -> LevelSet:
-        """Read a file that `save` wrote.
+        """Return the level set in a file that `save` wrote.
 
         Raises:
             FileNotFoundError: there is no such file.

@@ -31,7 +31,7 @@ class Task(Hashable, Protocol):
         """The number of kinds of tile."""
 
     def generate(self, rng: np.random.Generator, n: int, size: Any, generator: str, **options: Any) -> Tiles:
-        """Generate levels, (N, H, W) uint8."""
+        """Return n generated levels, (n, H, W) uint8."""
 
 
 @lru_cache(maxsize=64)

@@ -191,8 +191,8 @@ class Task:
         return (n, height, width) if len(self.answers) == 1 else (n, len(self.answers), height, width)
 
     def to_text(self, level: Tiles, answer: NDArray[np.bool_]) -> str:
-        """Draw an (H, W) level and an answer, (H, W) or (K, H, W) bool, as text: a drawing for each channel, with its
-        name above where there are several."""
+        """Return an (H, W) level and an answer, (H, W) or (K, H, W) bool, drawn as text: a drawing for each channel,
+        with its name above where there are several."""
         if answer.ndim == 2:
             return to_text(level, answer, self.letters)
         drawings = zip(self.answers, answer, strict=True)
@@ -312,7 +312,7 @@ class Task:
     def generate(
         self, rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
     ) -> Tiles:
-        """Generate levels of this task, (N, H, W) uint8: levels of a generator, with the task's marks.
+        """Return n levels of this task, (n, H, W) uint8: levels of a generator, with the task's marks.
 
         Raises:
             ValueError: an unknown generator or option, a bad value, or marks that are no tiles of the task.

@@ -38,7 +38,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 
 
 def user_path(path: str | Path) -> Path:
-    """Expand ~ to the home folder in a path that a user gives, as a shell does."""
+    """Return a path that a user gives, with ~ expanded to the home folder, as a shell does."""
     return Path(os.path.expanduser(path))
 
 
@@ -205,7 +205,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
 
 
 def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) -> dict[str, NDArray[Any]]:
-    """Read arrays of an `.npz` file by name; call it within `validated_read`.
+    """Return arrays of an `.npz` file by name; call it within `validated_read`.
 
     Args:
         path: the file.

@@ -379,7 +379,8 @@ def current_call() -> Call:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function so that its arguments are checked and converted as its signature says, and its call recorded.
+    """Return a function wrapped so that its arguments are checked and converted as its signature says, and its call
+    recorded.
 
     Raises:
         ValueError: by the wrapped function, for a value of another type, or one that is not allowed.

@@ -26,8 +26,8 @@ _30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 
 def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Apply the generator's finaliser to (...) uint64, in place: a bijection in which each bit affects about half of
-    all bits."""
+    """Apply the generator's finaliser to (...) uint64, in place, and return it: a bijection in which each bit affects
+    about half of all bits."""
     numbers ^= numbers >> _30
     numbers *= _FIRST
     numbers ^= numbers >> _27

@@ -179,7 +179,8 @@ def package_file() -> str:
 
 
 def check_folder(folder: Path) -> Checked:
-    """Compile the Coq files of a folder, each after those that it needs, and check all of them again.
+    """Compile the Coq files of a folder, each after those that it needs, and check all of them again; return the
+    theorems.
 
     Raises:
         ValueError: there are no Coq files, or the kernel refuses one.

@@ -241,7 +241,7 @@ def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum 
 
 
 def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
-    """Return the error to raise as no network can follow a signal's rule."""
+    """Return the error which says that no network can follow a signal's rule."""
     return ValueError(
         f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
         f"signal of its own, which {signal.name} copies"

@@ -160,7 +160,8 @@ def few_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintCon
 
 
 def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
-    """Combine tiles of some (..., taps) patches into new patches, (P, taps) int64 with P at most `n`, each once.
+    """Return new patches, (P, taps) int64, combined from the tiles of (..., taps) patches, each once, with P at most
+    `n`.
 
     All tiles of a new patch were seen in the same world. If the automaton has several groups of signals, their states
     are recombined too, for each kind of tile. About half of the tiles have no signal on. Some of these patches never

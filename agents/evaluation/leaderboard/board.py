@@ -165,7 +165,7 @@ class Board(Results[Measured]):
 
     @classmethod
     def load(cls, folder: str | Path) -> Board:
-        """Read what `save` wrote.
+        """Return the board that `save` wrote.
 
         Raises:
             ValueError: `leaderboard.json` is no leaderboard.

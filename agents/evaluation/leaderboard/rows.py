@@ -126,7 +126,7 @@ class Measured(Entry):
 
     @classmethod
     def from_json(cls, content: Any) -> Measured:
-        """Read a row of `leaderboard.json`.
+        """Return a row of `leaderboard.json`.
 
         Raises:
             ValueError: it is no row; the message says where.

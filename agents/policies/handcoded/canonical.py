@@ -143,7 +143,8 @@ def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def first(flags: Tensor) -> Tensor:
-    """Keep the first of the (B, K, H, W) float flags at each tile: relu(x_k - sum of x_j over j < k)."""
+    """Return the (B, K, H, W) float flags with only the first that is on at each tile: relu(x_k - sum of x_j over j <
+    k)."""
     # the cumulative sum includes the flag itself, hence the factor 2
     return torch.relu(2 * flags - flags.cumsum(dim=1))
 

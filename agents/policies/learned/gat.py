@@ -87,7 +87,7 @@ class GAT(GraphPolicy):
         return layer(x, graphs.edge_index, graphs.positions.to(x.dtype) if self.edge_features else None)
 
     def convolve_maps(self, layer: Any, maps: TileMaps, y: Tensor) -> Tensor:
-        """Return the same sums at all tiles, without the bias, (B, C, H, W) floats like `y`."""
+        """Return the sums of `convolve` at all tiles, without the bias, (B, C, H, W) floats like `y`."""
         read, reader = (F.conv2d(y, vector[:, :, None, None]) for vector in (layer.att_src[0], layer.att_dst[0]))
         scores = around(read) + reader[..., None]
         if self.edge_features:

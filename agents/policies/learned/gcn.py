@@ -84,6 +84,6 @@ class GCN(GraphPolicy):
         return layer(x, graphs.edge_index)
 
     def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
-        """Return the same sums at all tiles, without the bias, (B, C, H, W) floats like `y`."""
+        """Return the sums of `convolve` at all tiles, without the bias, (B, C, H, W) floats like `y`."""
         scale = maps.degrees.to(y.dtype).rsqrt() if self.normalise_edges else 1
         return (around(y * scale) * maps.there).sum(dim=-1) * scale

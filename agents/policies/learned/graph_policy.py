@@ -74,7 +74,7 @@ class TileGraphs(NamedTuple):
         return _rows(grid).index_select(0, self.nodes)
 
     def scatter(self, rows: Tensor, like: Tensor) -> Tensor:
-        """Put the (n, C) values of nodes on a grid of the shape and dtype of `like`; other tiles get 0."""
+        """Return a grid of the shape and dtype of `like` with the (n, C) values of the nodes, and 0 at other tiles."""
         batch, channels, height, width = like.shape
         grid = like.new_zeros(batch * height * width, channels).index_copy(0, self.nodes, rows.to(like.dtype))
         return grid.view(batch, height, width, channels).permute(0, 3, 1, 2)

@@ -34,18 +34,18 @@ LOWEST = -100.0
 
 
 def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the level at the third quartile of solution lengths: neither trivial nor extreme."""
+    """Return the index of the level at the third quartile of (N,) solution lengths: neither trivial nor extreme."""
     order = lengths.argsort(kind="stable")
     return int(order[3 * len(order) // 4])
 
 
 def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the level with the longest solution among those that are solved; None if there is none."""
+    """Return the index of the solved level with the longest solution; None if no level is solved."""
     return int(np.where(right, lengths, -1).argmax()) if right.any() else None
 
 
 def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the wrongly solved level with the largest overlap, which has a wrong turn late on the path; None if there
+    """Return the index of the wrongly solved level with the largest overlap, whose path goes wrong late; None if there
     is none."""
     return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
 

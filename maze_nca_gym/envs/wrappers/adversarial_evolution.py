@@ -118,7 +118,8 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on a level of the population, an offspring or a fresh level, or on `options["level"]`.
+        """Start an episode on a level of the population, an offspring or a fresh level, or on `options["level"]`;
+        return observation and info.
 
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
@@ -139,7 +140,8 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
         return self._evolution.next_levels(rows, draw)
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Make the action, (C, H, W) float32, the state; when this ends the episode, its level is measured."""
+        """Make the action, (C, H, W) float32, the state; when this ends the episode, its level is measured. Return what
+        the environment's `step` returns."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._n_steps += 1
         if (terminated or truncated) and self._running:
@@ -195,7 +197,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, Infos]:
-        """Start all episodes, or those of `options["reset_mask"]`.
+        """Start all episodes, or those of `options["reset_mask"]`; return batched observations and infos.
 
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
@@ -206,7 +208,8 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
         return observation, self._begin(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
-        """Make one step; where it ends episodes, their levels are measured."""
+        """Make one step, and measure the levels of episodes that it ends; return what the environment's `step`
+        returns."""
         self._measured = np.zeros(self.num_envs, np.bool_)
         observation, rewards, terminated, truncated, infos = self.env.step(actions)
         self._measure()

@@ -38,7 +38,7 @@ class PathSpace(Dict):
 class PathAction(
     gym.Wrapper[Observation, NDArray[np.float32], Observation, NDArray[np.float32]], RecordConstructorArgs
 ):
-    """The path is written by actions in [-1, 1]; further state channels are written as they are.
+    """A wrapper in which actions in [-1, 1] write the path; further state channels are written as they are.
 
     An action a becomes the path (a + 1) / 2 in [0, 1], so that a Gaussian policy around 0 starts undecided. The path in
     the observation's `state` is bounded by [0, 1] accordingly. Reinforcement learning usually needs `n_channels=1`.
@@ -56,7 +56,8 @@ class PathAction(
         self.observation_space, self.action_space = spaces
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Make one step whose path is the action, (C, H, W) floats from -1, off the path, to 1, on it.
+        """Make one step whose path is the action, (C, H, W) floats from -1, off the path, to 1, on it; return what the
+        environment's `step` returns.
 
         Raises:
             ValueError: the same errors as from the environment.

@@ -144,7 +144,7 @@ class Lineage:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], living: list[int]) -> Lineage:
-        """Make a lineage from the arrays that `to_arrays` returned.
+        """Return the lineage whose `to_arrays` returned these arrays.
 
         Args:
             arrays: arrays with the names, data types and numbers of dimensions of `to_arrays`, one entry a record.

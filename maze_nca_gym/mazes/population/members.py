@@ -105,7 +105,7 @@ def measure_levels(
 
 
 def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurements:
-    """Check and convert the measurements of n levels, two arrays of (n,) floats.
+    """Return the measurements of n levels, two arrays of (n,) floats, after checking them.
 
     Raises:
         ValueError: another length, or values out of range.

@@ -224,7 +224,7 @@ class LevelPopulation:
         self.insert(candidates, *measured)
 
     def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
-        """Insert measured candidates.
+        """Insert measured candidates, and return their ids.
 
         A level that is a member already, or equal to an earlier candidate, is rejected. The fittest of the others enter
         while there is room. Each of the rest, the fittest first, is compared with the next of the members in the order
@@ -303,7 +303,7 @@ class LevelPopulation:
 
     @classmethod
     def load(cls, path: str | Path) -> LevelPopulation:
-        """Read a file that `save` wrote.
+        """Return the population in a file that `save` wrote.
 
         Raises:
             FileNotFoundError: there is no such file.
