@@ -135,9 +135,12 @@ def printed_worlds(automaton: Automaton) -> str:
         for kind, components in world.items():
             groups = []
             for signals, states in components:
-                bits = (states[:, None] >> (KIND_BITS + np.array(signals)) & 1).tolist()
-                rows = [printed_list(["true" if bit else "false" for bit in row]) for row in bits]
-                groups.append(f"Component {printed_list([str(int(s)) for s in signals])} {printed_list(rows)}")
+                # a signal that may be on or off whatever the others are needs no mention
+                bound = [s for s in signals if not np.isin(states ^ mask_of([s]), states).all()]
+                rows = np.unique(states[:, None] >> (KIND_BITS + np.array(bound, np.int64)) & 1, axis=0).tolist()
+                if bound:
+                    listed = printed_list([printed_list(["true" if bit else "false" for bit in row]) for row in rows])
+                    groups.append(f"Component {printed_list([str(int(s)) for s in bound])} {listed}")
             of_kinds.append(f"({kind}, {printed_list(groups)})")
         lines.append(f"({printed_list(of_kinds, f';{chr(10)}    ')}, {printed_list([*map(str, nexts)])})")
     return printed_list(lines, f";{chr(10)}  ")

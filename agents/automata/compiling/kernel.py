@@ -44,7 +44,7 @@ FOLLOWED = ("Worlds", "Followed")
 """The files about a network and its automaton, which need the printed file Printed."""
 PROVEN = ("World", "Mazes", "Refute", "Facts", "Fixpoints", "Described", "Proven")
 """The files about an automaton's own theorem, which need the printed file Lemmas."""
-JOINED = tuple(dict.fromkeys((*GENERAL, *FOLLOWED, *PROVEN, "Joined")))
+JOINED = tuple(dict.fromkeys((*GENERAL, *FOLLOWED, *PROVEN, "Joins", "Joined")))
 """The files about an automaton's theorem and the network that follows it, which need both printed files."""
 
 
