@@ -1,9 +1,9 @@
 """Reinforcement learning's usual algorithms on mazes, over seeds: `python -m experiments.baselines --help`.
 
 Hyperparameters are files of `experiments/hyperparameters`. Each run is kept in a file,
-`<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated; beside it are the curve so far
-and, of an automaton, the weights so far, as a model file. Curves are on validation levels; the test set is played once,
-at the end. Prints a table and draws the curves. Needs the extra `rl`.
+`<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated; in a folder beside it are the
+curve so far and, of an automaton, the weights so far, as a model file, with what they learned from. Curves are on
+validation levels; the test set is played once, at the end. Prints a table and draws the curves. Needs the extra `rl`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from maze_nca_gym.agents import evaluate, save_model
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
 from maze_nca_gym.agents.evaluation.statistics import bootstrap
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
-from maze_nca_gym.agents.runs.folder import write_json
+from maze_nca_gym.agents.runs import DESCRIPTION, versions, write_json
 from maze_nca_gym.agents.training.optimisers import OPTIMISERS
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import validation_levels
@@ -114,16 +114,16 @@ class Ended(VecEnvWrapper):
 class SavedCurve(LearningCurve):
     """A curve that writes itself and the automaton so far at each point, so that little is lost with a process."""
 
-    def __init__(self, *arguments: Any, beside: Path) -> None:
+    def __init__(self, *arguments: Any, folder: Path) -> None:
         super().__init__(*arguments)
-        self.beside = beside
+        self.folder = folder
 
     def _add_point(self) -> None:
         super()._add_point()
-        self.beside.parent.mkdir(parents=True, exist_ok=True)
-        write_json(self.beside.with_suffix(".curve.json"), [point[:3] for point in self.points])
+        so_far = [{"n_steps": n, "seconds": seconds, **held_out} for n, seconds, held_out, _ in self.points]
+        write_json(self.folder / "curve.json", so_far)
         if isinstance(self.model.policy, NCAActorCriticPolicy):
-            save_model(self.model.policy.as_policy(), self.beside.with_suffix(".safetensors"))
+            save_model(self.model.policy.as_policy(), self.folder / "model")
 
 
 def unseen(family: str, size: int, n_envs: int) -> Any:
@@ -131,8 +131,24 @@ def unseen(family: str, size: int, n_envs: int) -> Any:
     return make_path_vec(ID, n_envs, levels=f"{family}-{size}", in_order=True)
 
 
-def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int, beside: str) -> Record:
+def describe(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int) -> Record:
+    """Return what describes a run, as `config.json` does for every run."""
+    command = f"python -m experiments.baselines --algorithms {algorithm} --sizes {size} --families {family}"
+    return {
+        "command": f"{command} --seeds {seed} --n-steps {options['n_timesteps']}",
+        "data": f"fresh {family} levels at {size}x{size}, by the rewards of {ID} alone",
+        "hyperparameters": options,
+        "versions": versions(),
+        "device": "cpu",
+        "processes": 1,
+        "threads": 1,
+    }
+
+
+def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int, folder: str) -> Record:
     """Train an agent; return its curve on validation levels and its mean return on the test set."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_json(Path(folder, DESCRIPTION), describe(algorithm, options, family, size, seed))
     module, name = ALGORITHMS[algorithm].split(":")
     own = {key: scheduled(value) for key, value in options.items() if key not in ("policy", "n_envs", "n_timesteps")}
     if "optimizer_class" in own.get("policy_kwargs", {}):
@@ -144,7 +160,7 @@ def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, se
     model = getattr(import_module(module), name)(policy, env, seed=seed, device="cpu", **own)
     held_out = make_path_vec(ID, 128, levels=validation_levels(family, size, "shortest-path", N_TEST), in_order=True)
     every = max(options["n_timesteps"] // 10, 1)
-    points = SavedCurve({family: held_out}, 0, every, N_TEST, beside=Path(beside))
+    points = SavedCurve({family: held_out}, 0, every, N_TEST, folder=Path(folder))
     began = time.monotonic()
     model.learn(options["n_timesteps"], callback=points)
     wall_seconds = time.monotonic() - began
@@ -206,7 +222,7 @@ def main() -> None:
         if arguments.n_steps is not None:
             options["n_timesteps"] = arguments.n_steps
         file = arguments.out / f"{algorithm}-{family}-{size}-{seed}.json"
-        calls[file] = (algorithm, options, family, size, seed, str(file))
+        calls[file] = (algorithm, options, family, size, seed, str(file.with_suffix("")))
         keys.append((algorithm, family, size))
     runs: dict[tuple[str, str, int], list[Record]] = {}
     for key, run in zip(keys, all_kept("runs", make_run, calls, arguments.jobs), strict=True):

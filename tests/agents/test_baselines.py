@@ -14,7 +14,9 @@ pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 
 from experiments import baselines
 from experiments.kept import kept
+from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
 from maze_nca_gym.agents.evaluation.statistics import bootstrap
+from tools import publish_model
 
 
 def test_a_row_an_algorithm_and_nothing_is_run_twice(
@@ -37,6 +39,13 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     baselines.main()
     assert capsys.readouterr().out in first
     assert (tmp_path / "curves.png").stat().st_size > 1000
+
+    monkeypatch.setattr(publish_model, "FOLDER", tmp_path)
+    publish_model.publish_model("mine", tmp_path / "ppo-nca-random-3-1", "an agent")
+    card = publish_model.read_card("mine")
+    assert card["hyperparameters"]["gamma"] == 0
+    assert card["made_by"].endswith("--algorithms ppo-nca --sizes 3 --families random --seeds 1 --n-steps 512")
+    assert learned_from(str(tmp_path / "ppo-nca-random-3-1" / "model.safetensors")) == ("rewards", card["data"])
 
 
 @for_each("name", list(baselines.ALGORITHMS))

@@ -81,7 +81,7 @@ def learned_from(name: str | None) -> tuple[str, str]:
             return UNSTATED, UNSTATED
         options, data = about.get("configuration"), str(about["data"])
         if options is None:
-            return "by hand", "no mazes"
+            return ("rewards", data) if "hyperparameters" in about else ("by hand", "no mazes")
         taught = "guidance" if options.get("guidance") else "answers"
         return "rule" if "certificate" in about else taught, data
     except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run's folder, or one that does not say it

@@ -29,6 +29,7 @@ SUPERVISIONS = {
     "answers": "solutions alone",
     "guidance": "solutions, and the first move at every tile",
     "rule": "an automaton, its rules or its steps",
+    "rewards": "rewards alone, by reinforcement learning",
     "by hand": "nothing; the weights are written by hand",
     UNSTATED: "what is not known here",
 }
