@@ -490,7 +490,7 @@ class SweepResults(Results[SweepRow]):
         return {**self.facts, **super().to_json(), "effects": [asdict(effect) for effect in self.effects]}
 
     def markdown(self) -> str:
-        """Return the tables and the failed runs as a page."""
+        """Return a Markdown page with the tables and the failed runs."""
         parts = [f"# {self.title}", as_markdown(self.about)]
         for table in self.tables():
             parts += [f"## {table.title}"] * bool(table.title) + [table.markdown()]
@@ -504,7 +504,7 @@ class SweepResults(Results[SweepRow]):
         return "\n\n".join(parts) + "\n"
 
     def latex(self) -> str:
-        """Return the tables as LaTeX, for the packages booktabs and graphicx."""
+        """Return the tables as LaTeX text, for the packages booktabs and graphicx."""
         captions = (as_latex(f"{table.title}. {self.about}" if table.title else self.about) for table in self.tables())
         return "\n\n".join(map(Table.latex, self.tables(), captions)) + "\n"
 

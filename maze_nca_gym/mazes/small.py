@@ -106,8 +106,8 @@ def _drawn(rng: np.random.Generator, n: int, least: np.ndarray, most: np.ndarray
 
 @lru_cache(maxsize=64)
 def mazes_to_try(task: Task) -> tuple[Tiles, ...]:
-    """Return the mazes on which claims about a task are tried, (N, H, W) for each size: all small ones, then random
-    ones, then larger ones."""
+    """Return the mazes on which claims about a task are tried, (N, H, W) each: all small ones, then random ones, then
+    larger ones."""
     by_shape: dict[tuple[int, ...], list[Tiles]] = {}
     for maze in small_mazes(task):
         by_shape.setdefault(maze.shape, []).append(maze)

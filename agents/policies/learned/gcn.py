@@ -30,8 +30,8 @@ class GCN(GraphPolicy):
     maze's states agree up to rounding, since a matrix product may add in another order.
 
     `n_weights` is C (T + C) for each layer that has its own. The paper's table of GNN architectures counts unshared
-    layers so, too. The rows of its table of graph representations pool trials with shared and with separate weights:
-    what it counts is the mean of both.
+    layers in the same way. The rows of its table of graph representations pool trials with shared and with separate
+    weights, so their counts are means of both.
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.

@@ -90,7 +90,7 @@ def news_levels(side: int, name: str, n: int) -> Tiles:
 
 
 def from_every_tile(tiles: Tiles) -> Tiles:
-    """Return each of (N, H, W) levels with its source on every tile from which there is a way to its target.
+    """Return copies of (N, H, W) levels, one for each tile from which the target can be reached, with the source there.
 
     Returns:
         (M, H, W) uint8, the levels of the first maze first, row by row.
