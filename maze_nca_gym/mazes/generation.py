@@ -309,10 +309,10 @@ GENERATORS: Registry[Callable[..., Tiles]] = Registry(
 
 
 def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any) -> Tiles:
-    """Generate `n` levels by the generator of that name, with that generator's `options`.
+    """Return `n` levels from the generator of that name, with that generator's `options`.
 
     Returns:
-        (N, H, W) uint8 tiles.
+        (n, H, W) uint8 tiles.
 
     Raises:
         ValueError: unknown generator or option, or a bad value; the message says what is allowed.

@@ -172,8 +172,8 @@ def validated_read(path: str | Path, complaint: str) -> Iterator[None]:
 
 
 def read_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file, without the byte order mark that Windows begins it with, and with line ends of
-    any system as line feeds.
+    """Return the text of a UTF-8 file, without the byte order mark of Windows, and with the line ends of any system as
+    line feeds.
 
     Raises:
         UnicodeDecodeError: it is no UTF-8; call this within `validated_read`.

@@ -25,7 +25,8 @@ MOST_PACE = 5
 
 @cache
 def helped(automaton: Automaton) -> Automaton:
-    """Return an automaton that does the same, perhaps more slowly, in which sums decide every rule: itself if they do.
+    """Return an automaton that does the same, perhaps more slowly, but whose rules are all decided by sums; the
+    automaton itself if its rules are.
 
     A rule that joins parts by `&`, `|` or `^` gets a signal for each, and if need be for the parts of these; an answer
     becomes a copy of a signal.

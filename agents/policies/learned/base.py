@@ -34,8 +34,8 @@ class LearnedPolicy(Policy):
         n_layers: number of sets of weights.
 
     Raises:
-        ValueError: an argument of the wrong type or out of range, a number of kinds of tile that no task or not this
-            task has, or unshared weights without a number of iterations.
+        ValueError: an argument of the wrong type or out of range, an `n_tiles` that does not fit the task (or any task,
+            if none is given), or unshared weights without a number of iterations.
     """
 
     def __init__(
