@@ -81,29 +81,52 @@ def draw(rng: np.random.Generator, n: int, size: int) -> Levels:
 
 
 def errors(
-    weights: Floats, levels: Levels, n_steps: int, most: NDArray[np.float64] | float = 1.0
+    weights: Floats, levels: Levels, n_steps: int, most: NDArray[np.float64] | float = 1.0, at_any_time: bool = False
 ) -> NDArray[np.float64]:
     """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,).
 
-    Of a network that is wrong on more than its `most`, (P,) or for all, only a part of the levels is counted, which is
+    What is wrongly on `at_any_time` may count as if it were so in the last two. Of a network that is wrong on more than its `most`, (P,) or for all, only a part of the levels is counted, which is
     more than that too.
     """
-    n_kinds, n = weights.shape[3] - weights.shape[1] - 1, 2 * (levels.kinds != BEYOND).sum()
+    n = 2 * (levels.kinds != BEYOND).sum()
     limits = np.broadcast_to(np.asarray(most * n), len(weights))
-    return np.asarray(_n_wrong(weights.astype(np.int16), *levels, n_kinds, n_steps, limits) / n)
+    return np.asarray(n_wrong(weights, levels, n_steps, limits, at_any_time).sum(axis=1) / n)
+
+
+def n_wrong(
+    weights: Floats, levels: Levels, n_steps: int, limits: Any, at_any_time: bool, n_parts: int = N_PARTS
+) -> NDArray[np.int64]:
+    """Return twice how many tiles are wrong in each part of levels, (P, n_parts)."""
+    n_kinds = weights.shape[3] - weights.shape[1] - 1
+    return np.asarray(_n_wrong(weights.astype(np.int16), *levels, n_kinds, n_steps, limits, at_any_time, n_parts))
+
+
+@jit
+def _add(total: Any, seen: Any, weight: int) -> None:
+    """Add weighted states to sums: of slices numba knows that no index is negative, so it adds several at a time."""
+    for i in range(len(total)):
+        total[i] += weight * seen[i]
 
 
 @jit
 def _n_wrong(
-    weights: Any, kinds: Any, answer: Any, width: int, n_kinds: int, n_steps: int, limits: Any
+    weights: Any,
+    kinds: Any,
+    answer: Any,
+    width: int,
+    n_kinds: int,
+    n_steps: int,
+    limits: Any,
+    at_any_time: bool,
+    n_parts: int,
 ) -> NDArray[np.int64]:
     n_networks, n_channels, n_taps, _ = weights.shape
-    n, near = len(kinds) // N_PARTS, (-width, -1, 1, width)
-    found, maze, total = np.zeros(n_networks, np.int64), np.empty((n_channels, n), np.int16), np.empty(n, np.int16)
-    states = np.zeros((2, n_channels, n), np.int16)
+    n, near, inner = len(kinds) // n_parts, (-width, -1, 1, width), slice(width, -width)
+    found, states = np.zeros((n_networks, n_parts), np.int64), np.zeros((2, n_channels, n), np.int16)
+    maze, total, shown = np.full((n_channels, n), -30_000, np.int16), np.empty(n, np.int16), np.empty(n, np.int16)
     for network in range(n_networks):
         of = weights[network]
-        for part in range(N_PARTS):
+        for part in range(n_parts):
             here, wanted = kinds[part * n : (part + 1) * n], answer[part * n : (part + 1) * n]
             for channel in range(n_channels):
                 for i in range(width, n - width):
@@ -117,31 +140,35 @@ def _n_wrong(
                             so_far += of[channel, 1 if n_taps == 2 else 1 + way, kind]
                     maze[channel, i] = so_far
             now, other = 0, 1
-            states[:] = 0
+            states[:], shown[:] = 0, 0
             for _ in range(n_steps):
-                changes = 0
+                changes = np.int16(0)
                 for channel in range(n_channels):
                     total[:] = maze[channel]
                     for read in range(n_channels):
                         seen, own = states[now, read], of[channel, 0, n_kinds + read]
                         if own:
-                            for i in range(width, n - width):
-                                total[i] += own * seen[i]
+                            _add(total[inner], seen[inner], own)
                         for way in range(4):
                             each, step = of[channel, 1 if n_taps == 2 else 1 + way, n_kinds + read], near[way]
                             if each:
-                                for i in range(width, n - width):
-                                    total[i] += each * seen[i + step]
-                    for i in range(width, n - width):
+                                _add(total[inner], seen[width + step : n - width + step], each)
+                    before = states[other, channel]
+                    for i in range(n):
                         on = np.int16(total[i] >= 1)
-                        changes += on ^ states[other, channel, i]
-                        states[other, channel, i] = on
+                        changes |= on ^ before[i]
+                        before[i] = on
                 now, other = other, now
+                for i in range(n):
+                    shown[i] |= states[now, 0, i]
                 if not changes:  # it rests, or alternates between two states
                     break
             for i in range(n):
-                found[network] += abs(states[other, 0, i] - wanted[i]) + abs(states[now, 0, i] - wanted[i])
-            if found[network] > limits[network]:
+                if at_any_time and not wanted[i]:
+                    found[network, part] += 2 * shown[i]
+                else:
+                    found[network, part] += abs(states[other, 0, i] - wanted[i]) + abs(states[now, 0, i] - wanted[i])
+            if found[network].sum() > limits[network]:
                 break
     return found
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 from functools import partial, reduce
-from itertools import product
 from operator import and_, or_
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.booleans import COST, HEAT, LARGEST, N_CHAINS, Floats, Levels, errors, levels_of, network_of
+from experiments.booleans import HEAT, LARGEST, N_CHAINS, Floats, Levels, errors, levels_of, n_wrong, network_of
 from maze_nca_gym.agents.automata import StepBound, automaton_of, fixpoint, prove
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import KINDS, Kind, Task, Tile, generate, register_task
@@ -26,6 +25,10 @@ BOUND = StepBound(constant=4, per_tile=2)
 N_TOGETHER, N_LEVELS, N_ROUNDS, N_GENERATIONS, N_STEPS = 8, 16, 20, 150, 40
 """Chains of which the worse half is replaced now and then; levels at a time, how often they are others, generations
 with each of them, iterations until the answer is due."""
+N_TRIED, N_ALIKE = 2048, 8
+"""Tiny levels on which the best network is tried, and how many of them have one size and one mixture of kinds."""
+PRICE, SPLITS = 4e-4, 0.1
+"""The error that a weight is worth, for the four directions together, and the share of mutations that split."""
 WATER, ARROWS = 4, {towards: 4 + i for i, towards in enumerate(DIRECTIONS)}
 
 
@@ -70,7 +73,7 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
             "CLEAR": lambda see: reduce(and_, (~see.tile(Tile.WALL, tap) for tap in TAPS)) & _free(see),
         },
         {"may_be_empty": True},
-        2,
+        3,
         2,
     ),
     "wildfire": (
@@ -92,23 +95,28 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
 """Rules by name, what a task has besides, and the numbers of channels and of taps that learn it."""
 
 
-def drawn(task: Task, rng: np.random.Generator, n: int, size: int, alike: float = 1.0) -> Levels:
-    """Return levels of a task with their answers: half have 3 to `size` tiles a side, with a border or without, the
-    others 1 to 3, any kind on each of them."""
+def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
+    """Return levels of a task, of 3 to `size` tiles a side, with a border or without, and their answers."""
     parts = []
-    for tiny, border in product((True, False), (True, False) * 2):
-        height, width = rng.integers(1 if tiny else 3, (3 if tiny else size) + 1, size=2).tolist()
+    for border in (True, False) * 2:
         options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
-        if tiny:
-            # if few are alike, some are nearly all targets, so that no rule counts on there being one
-            shares = np.where(np.arange(task.n_tiles), 1, task.n_tiles - 1)
-            shares = rng.dirichlet(alike * shares / shares.max())
-            tiles = rng.choice(task.n_tiles, size=(n // 8, height, width), p=shares).astype(np.uint8)
-        else:
-            tiles = generate(rng, n // 8, (height, width), border=border, **options)
-            tiles = tiles if task.mark is None else task.mark(rng, tiles)
-        parts.append((tiles, task.solve(tiles)))
-    return levels_of(parts, size + 2)
+        tiles = generate(rng, n // 4, rng.integers(3, size + 1, size=2).tolist(), border=border, **options)
+        parts.append(tiles if task.mark is None else task.mark(rng, tiles))
+    return levels_of([(tiles, task.solve(tiles)) for tiles in parts], size + 2)
+
+
+def drawn_tiny(task: Task, rng: np.random.Generator, n: int) -> Levels:
+    """Return levels of one to three tiles a side, with any kind on each tile, and their answers."""
+    parts = []
+    for _ in range(n // N_ALIKE):
+        shares = rng.dirichlet(np.ones(task.n_tiles))
+        parts.append(rng.choice(task.n_tiles, (N_ALIKE, *rng.integers(1, 4, size=2)), p=shares).astype(np.uint8))
+    return levels_of([(tiles, task.solve(tiles)) for tiles in parts], 3)
+
+
+def joined(*levels: Levels) -> Levels:
+    """Return levels of one width in one."""
+    return Levels(*(np.concatenate(each) for each in list(zip(*levels, strict=True))[:2]), levels[0].width)
 
 
 def turning(shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -144,31 +152,65 @@ def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) 
     return found
 
 
+def split(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) -> Floats:
+    """Return networks in which a connection to the answer's channel leads through another channel, in all directions.
+
+    That channel has no other connections then, and what the network shows stays the same, only later, or nearly so.
+    """
+    changed = weights.copy()
+    n_channels, n_taps, n_inputs = weights.shape[1:]
+    for network in changed:
+        tap, read = rng.permutation(np.argwhere(network[0]))[0] if network[0].any() else (0, n_inputs - 1)
+        channel, ways = rng.integers(1, n_channels), [0, 0 if read == n_inputs - 1 else tap]
+        to, onward = rng.permutation(ways)
+        weight, network[channel if n_taps == 2 else slice(1, None)] = network[0, tap, read], 0
+        places = [(0, tap, read), (channel, to, read), (0, onward, n_inputs - 1 - n_channels + channel)]
+        at = np.ravel_multi_index(np.transpose(places), network.shape)
+        for values in ((0, 0, 0), (0, 1, weight)):
+            for _ in range(4):
+                network.reshape(-1)[at] = values
+                at = turn[at]
+    return changed
+
+
 def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -> Floats:
     """Return weights that draw answers with small errors, of each group of chains the best, and the best of all first.
 
-    Chains are of simulated annealing, and of each group the worse half is replaced now and then.
+    Chains are of simulated annealing, and of each group the worse half is replaced now and then. Then the tiny levels
+    on which the best network is most wrong, of many, become lessons for good.
     """
     weights = np.zeros((N_CHAINS, n_channels, n_taps, task.n_tiles + n_channels + 1), np.float32)
-    turn = turning(weights.shape[1:])
+    turn, refuting = turning(weights.shape[1:]), list[Levels]()
 
     def cost_of(weights: Floats, most: NDArray[np.float64] | float = 1.0) -> NDArray[np.float64]:
-        dear = (COST if 3 * done < 2 * N_ROUNDS else 8 * COST) * np.abs(weights).sum(axis=(1, 2, 3))
-        return np.asarray(errors(weights, levels, N_STEPS, most - dear) + dear)
+        found = price * (weights != 0).sum(axis=(1, 2, 3))
+        for levels in lessons:
+            found = found + errors(weights, levels, N_STEPS, 2 * (most - found), at_any_time=True) / 2
+        return np.asarray(found)
 
     for done in range(N_ROUNDS):
-        levels = drawn(task, rng, N_LEVELS, 5, alike=100 if 3 * done < 2 * N_ROUNDS else 1)
-        cost = cost_of(weights)
+        lessons = drawn(task, rng, N_LEVELS, 5), joined(drawn_tiny(task, rng, 4 * N_LEVELS), *refuting)
+        price = PRICE / (1 if n_taps == 2 else 4) * (1 if 3 * done < 2 * N_ROUNDS else 4)
+        cost, heat = cost_of(weights), HEAT * (1 - done / N_ROUNDS) ** 2
         groups = np.argsort(cost.reshape(-1, N_TOGETHER))[:, : N_TOGETHER // 2].repeat(2, axis=1)
         best = (groups + np.arange(0, N_CHAINS, N_TOGETHER)[:, None]).reshape(-1)
-        weights, cost, heat = weights[best], cost[best], HEAT * (1 - done / N_ROUNDS)
+        weights, cost = weights[best], cost[best]
         for _ in range(N_GENERATIONS):
             tried = mutated(rng, weights, turn)
+            if n_channels > 1:
+                which = rng.random(N_CHAINS) < SPLITS
+                tried[which] = split(rng, weights[which], turn)
             most = cost - heat * np.log(rng.random(N_CHAINS))
             after = cost_of(tried, most)
             taken = after <= most
             weights[taken], cost = tried[taken], np.where(taken, after, cost)
-    levels = drawn(task, rng, 32 * N_LEVELS, 7)
+        many, best = drawn_tiny(task, rng, N_TRIED), weights[cost.argmin()][None]
+        wrong = n_wrong(best, many, N_STEPS, np.array([np.inf]), at_any_time=True, n_parts=N_TRIED)[0]
+        if wrong.any():
+            worst = np.argsort(-wrong, kind="stable")[:N_LEVELS]
+            kinds, answer = (each.reshape(N_TRIED, -1)[worst].reshape(-1) for each in (many.kinds, many.answer))
+            refuting.append(Levels(kinds, answer, many.width))
+    lessons = drawn(task, rng, 16 * N_LEVELS, 7), joined(drawn_tiny(task, rng, N_TRIED), *refuting)
     cost = cost_of(weights).reshape(-1, N_TOGETHER)
     best = cost.argmin(axis=1) + np.arange(0, N_CHAINS, N_TOGETHER)
     return weights[best[np.argsort(cost.min(axis=1))]]
@@ -205,7 +247,9 @@ def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: tuple[int, ...] = (0, 1
             found = evolve(rng, task, n_channels, n_taps)
             learned = time.process_time()
             levels = drawn(task, rng, 256, 11)
-            for rank, (weights, wrong) in enumerate(zip(found, errors(found, levels, 130), strict=True), 1):
+            for rank, (weights, wrong) in enumerate(
+                zip(found, errors(found, levels, 130, at_any_time=True), strict=True), 1
+            ):
                 if rank > 1 and wrong:
                     continue
                 print(readable(weights, tuple(kind.name for kind in task.kinds)), flush=True)
