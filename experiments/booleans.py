@@ -85,8 +85,9 @@ def errors(
 ) -> NDArray[np.float64]:
     """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,).
 
-    What is wrongly on `at_any_time` may count as if it were so in the last two. Of a network that is wrong on more than its `most`, (P,) or for all, only a part of the levels is counted, which is
-    more than that too.
+    With `at_any_time`, what is wrongly on in any iteration counts as if it were so in the last two. Of a network that
+    is wrong on more than its `most`, (P,) or for all, only a part of the levels is counted, which is more than that
+    too.
     """
     n = 2 * (levels.kinds != BEYOND).sum()
     limits = np.broadcast_to(np.asarray(most * n), len(weights))
@@ -96,7 +97,8 @@ def errors(
 def n_wrong(
     weights: Floats, levels: Levels, n_steps: int, limits: Any, at_any_time: bool, n_parts: int = N_PARTS
 ) -> NDArray[np.int64]:
-    """Return twice how many tiles are wrong in each part of levels, (P, n_parts)."""
+    """Return twice the number of tiles that are wrong in each part of levels, (P, n_parts), see `errors`; those after
+    the part in which a network exceeds its limit are not counted."""
     n_kinds = weights.shape[3] - weights.shape[1] - 1
     return np.asarray(_n_wrong(weights.astype(np.int16), *levels, n_kinds, n_steps, limits, at_any_time, n_parts))
 

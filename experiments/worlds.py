@@ -116,7 +116,8 @@ def drawn_tiny(task: Task, rng: np.random.Generator, n: int) -> Levels:
 
 def joined(*levels: Levels) -> Levels:
     """Return levels of one width in one."""
-    return Levels(*(np.concatenate(each) for each in list(zip(*levels, strict=True))[:2]), levels[0].width)
+    kinds, answers = np.concatenate([of.kinds for of in levels]), np.concatenate([of.answer for of in levels])
+    return Levels(kinds, answers, levels[0].width)
 
 
 def turning(shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -155,14 +156,14 @@ def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) 
 def split(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) -> Floats:
     """Return networks in which a connection to the answer's channel leads through another channel, in all directions.
 
-    That channel has no other connections then, and what the network shows stays the same, only later, or nearly so.
+    That channel reads nothing else then, so that what the network shows stays the same, or nearly so, only later.
     """
     changed = weights.copy()
     n_channels, n_taps, n_inputs = weights.shape[1:]
     for network in changed:
-        tap, read = rng.permutation(np.argwhere(network[0]))[0] if network[0].any() else (0, n_inputs - 1)
-        channel, ways = rng.integers(1, n_channels), [0, 0 if read == n_inputs - 1 else tap]
-        to, onward = rng.permutation(ways)
+        tap, read = rng.permutation(np.argwhere(network[0])).tolist()[0] if network[0].any() else (0, n_inputs - 1)
+        channel = int(rng.integers(1, n_channels))
+        to, onward = rng.permutation([0, 0 if read == n_inputs - 1 else tap]).tolist()
         weight, network[channel if n_taps == 2 else slice(1, None)] = network[0, tap, read], 0
         places = [(0, tap, read), (channel, to, read), (0, onward, n_inputs - 1 - n_channels + channel)]
         at = np.ravel_multi_index(np.transpose(places), network.shape)
@@ -208,8 +209,8 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
         wrong = n_wrong(best, many, N_STEPS, np.array([np.inf]), at_any_time=True, n_parts=N_TRIED)[0]
         if wrong.any():
             worst = np.argsort(-wrong, kind="stable")[:N_LEVELS]
-            kinds, answer = (each.reshape(N_TRIED, -1)[worst].reshape(-1) for each in (many.kinds, many.answer))
-            refuting.append(Levels(kinds, answer, many.width))
+            places = np.arange(len(many.kinds)).reshape(N_TRIED, -1)[worst].reshape(-1)
+            refuting.append(Levels(many.kinds[places], many.answer[places], many.width))
     lessons = drawn(task, rng, 16 * N_LEVELS, 7), joined(drawn_tiny(task, rng, N_TRIED), *refuting)
     cost = cost_of(weights).reshape(-1, N_TOGETHER)
     best = cost.argmin(axis=1) + np.arange(0, N_CHAINS, N_TOGETHER)

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from experiments.booleans import THEOREM, errors, main, network_of
-from experiments.worlds import BOUND, drawn, turning, world_task
+from experiments.worlds import BOUND, WORLDS, drawn, drawn_tiny, split, turning, world_task
+from experiments.worlds import main as learn_worlds
 from maze_nca_gym.agents.automata import automaton_of
 from maze_nca_gym.agents.automata.proof import mistakes, prove
 from maze_nca_gym.agents.policies.learned import NCA
@@ -72,6 +73,37 @@ def test_a_network_with_a_channel_for_each_direction_is_right_and_proven(forgott
     assert right == 0 < wrong
     assert errors(without[None], levels, 99, wrong / 8)[0] > wrong / 8
     assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "right"
+
+
+def test_what_is_wrongly_on_at_first_counts_at_any_time(forgotten):
+    late, early = networks = np.zeros((2, 3, 2, 8), np.float32)
+    networks[:, 0, 0, 5], networks[:, 0, 1, 5], networks[:, 1, :, 1], networks[:, 2, 0, 7] = -1, -1, 1, 1
+    late[0, 0, 6], early[0, 0, 7] = 1, 1  # that the first iteration is over, or nothing, lets the answer come on
+    task, rng = world_task("core"), np.random.default_rng(0)
+    for levels in (drawn(task, rng, 16, 5), drawn_tiny(task, rng, 64)):
+        assert not errors(networks, levels, 40).any()
+        right, wrong = errors(networks, levels, 40, at_any_time=True)
+        assert right == 0 < wrong
+
+
+@pytest.mark.parametrize(("world", "shape"), [("reachable", (3, 2, 8)), ("one-way", (5, 5, 14))])
+def test_a_split_connection_shows_the_same_in_the_end(forgotten, world, shape):
+    task, rng, flood = world_task(world), np.random.default_rng(0), np.zeros(shape, np.float32)
+    flood[0, 0, [1, *range(4, task.n_tiles)]], flood[0, 0, 2:4], flood[0, 1:, task.n_tiles] = -4, 1, 1
+    splits, levels = split(rng, flood[None].repeat(64, axis=0), turning(shape)), drawn(task, rng, 64, 5)
+    assert len(np.unique(splits, axis=0)) > 8
+    np.testing.assert_array_equal(splits.reshape(64, -1)[:, turning(shape)], splits.reshape(64, -1))
+    assert np.ptp(errors(np.stack([flood, *splits]), levels, 40)) == 0
+
+
+@pytest.mark.parametrize(
+    ("world", "n_rounds"), [("reachable", 3), *(pytest.param(world, 20, marks=pytest.mark.slow) for world in WORLDS)]
+)
+def test_worlds_are_learned_from_answers_and_proven_right(forgotten, monkeypatch, capsys, world, n_rounds):
+    pytest.importorskip("z3")
+    monkeypatch.setattr("experiments.worlds.N_ROUNDS", n_rounds)
+    learn_worlds((world,), (0,))
+    assert f"right: shows the answer of the task {world}-world" in capsys.readouterr().out
 
 
 def test_a_maze_of_one_tile_has_an_answer(forgotten):
