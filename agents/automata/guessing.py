@@ -58,9 +58,9 @@ from .rules import Expression, TileKind, expression_of
 from .theorem import Theorem
 
 MOST_TIMES, MOST_REASONS, MOST_VALUES, MOST_CONSTANT, N_SEEDS, LAGS = 8, 6, 8, 5, 6, range(4)
-"""Times at which a signal changes, reasons for which it is on, values of a number that are told apart, the largest
-constant with which a number is compared, places of which each reason explains one and the best is taken, and iterations
-by which ghosts that change are looked back."""
+"""Largest numbers of times at which a signal changes, of reasons for which it is on, and of values of a number that are
+told apart; the largest constant with which a number is compared; the number of places for which a reason is tried, of
+which the best is taken; and the lags in iterations at which changing ghosts are read."""
 NEARLY = 0.9
 """Fraction of the changes that the best time explains, from which on a simpler one is as likely to be true."""
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 STATE = "state.safetensors"
 FORMAT = "maze_nca_gym.bits.1"
-"""What the header of that file describes it under: the automaton, the maze, and the iterations so far."""
+"""Key of the description in that file's header: the automaton, the maze, and the iterations so far."""
 
 
 class SolvedLarge(NamedTuple):

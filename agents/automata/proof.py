@@ -39,7 +39,8 @@ from .trial import Trial, tried
 ROUNDS = 12
 """Largest number of guesses."""
 LEAST, MOST_OF_LEAST = 6, 600
-"""Number of tiles of the least mazes, all of which are among the runs, and the largest number of them of one shape."""
+"""Largest number of tiles of the smallest mazes, all of which are among the runs, and the largest number of mazes of
+one such shape."""
 N_STEPS = 20
 """Number of iterations for which axioms about ghosts that change are tried."""
 ARGUED = ("diameter", "both", "shortest-path-asynchronous", "shortest-path-any-state")

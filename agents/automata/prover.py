@@ -44,13 +44,13 @@ WORLDS: dict[str, tuple[str, ...]] = {
     "bipartite graphs": (GRID, STATED),
     "graphs": (GRID, STATED, BIPARTITE),
 }
-"""Of which worlds a proof may be: mazes, or graphs of four doors; with how the names of axioms begin that it does not
-suppose. Of an author's axioms nobody knows whether they hold on graphs."""
+"""Worlds for which a proof may be: mazes, or graphs of four doors; each with the prefixes of the axioms that it does
+not suppose. Whether an author's axioms hold on graphs is unknown."""
 SAID = "is what the theorem says"
 """How the claim about a signal ends."""
 About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
-"""What a lemma is about: the axioms' consistency, what a signal is, that it is the same at all tiles, what an answer
-shows, the invariant, or a further claim of the theorem's author."""
+"""The subject of a lemma: the axioms' consistency, the value of a signal, that it is the same at all tiles, an answer,
+the invariant, or a further claim of the theorem's author."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from maze_nca_gym.mazes.levels import Tiles
 from .rules import Rule
 
 State: TypeAlias = Callable[[Place], Mapping[IntEnum, Truth]]
-"""What every tile holds."""
+"""The signals of every tile, by place."""
 
 
 class Steps(Protocol):

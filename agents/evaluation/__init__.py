@@ -1,4 +1,4 @@
 """How good a policy is: metrics with intervals on named test sets, stability, and their figures."""
 
 DEFAULT_N = 128
-"""Levels of a test set that are measured unless more are asked for."""
+"""Default number of levels of a test set that are measured."""

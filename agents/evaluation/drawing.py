@@ -63,7 +63,7 @@ PRINTED: dict[Any, Any] = {
 _ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130, 75, 105)]
 """Where a text is tried around its point: right, left, below and above first."""
 _TRIES = 30
-"""How often all texts are placed anew, in another order, while some line crosses something."""
+"""Largest number of times that all texts are placed again, in another order, while some line crosses something."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 """Format -> metadata without which the same figure is the same file tomorrow."""
 

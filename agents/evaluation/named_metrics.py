@@ -13,8 +13,8 @@ from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.support.names import Registry
 
 Metric: TypeAlias = Callable[[Tiles, NDArray[np.bool_], NDArray[np.bool_]], NDArray[np.float64]]
-"""(N, H, W) uint8 tiles, what was drawn and what was wanted, bool, (N, H, W) or of K channels (N, K, H, W) -> (N,)
-values from 0 to 1."""
+"""(N, H, W) uint8 tiles, the drawn and the wanted tiles, bool, (N, H, W) or with K channels (N, K, H, W) -> (N,) values
+from 0 to 1."""
 
 
 def f1(tiles: Tiles, drawn: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:

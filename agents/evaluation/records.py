@@ -35,7 +35,7 @@ BESIDE = (
     " In square brackets: the published difference, in how many pairs ours has the same sign, and whether the effect "
     "appears, differs in sign, or is unclear, which is less than two standard errors from zero."
 )
-"""What tables of effects show where there are published ones."""
+"""Explanation of tables of effects with published ones."""
 IN_TILES = ("length",)
 """Last words of measurements that are numbers of tiles, and no percentages."""
 

@@ -19,7 +19,7 @@ from ..runs import METRICS, RunFolder
 
 POPULATION, CURVES, HARDEST = "population.npz", "curves.png", "hardest.gif"
 FILES = (POPULATION, CURVES, HARDEST)
-"""Files of an evolution, besides those of every run."""
+"""Files of an evolution, besides the files of every run."""
 N_SHOWN = 9
 """Number of levels of a snapshot; fewer if the population is smaller."""
 

@@ -43,7 +43,8 @@ class NCAOptions:
     """Number of last channels that come from the network in start_from, and stay so: their weights are not trained,
     and no other channel feeds into them. Needs shared weights, without max_pool or symmetric."""
     n_maxima: Annotated[int, Between(1)] = 1
-    """How many channels before the last `max_pool` makes maxima over the map; others than 1 only after the ReLU."""
+    """Number of channels before the last that `max_pool` replaces by their maxima over the map; more than 1 only after
+    the ReLU."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODEL_FILE = ".safetensors"
 """The suffix of model files; a name that ends with it is a path."""
 SYMMETRISED = "symmetrised:"
-"""What a name begins with that asks for a policy as `rollouts.symmetrised.Symmetrised`."""
+"""Prefix of names for policies that run as `rollouts.symmetrised.Symmetrised`."""
 MODEL_OF_RUN = "model" + MODEL_FILE
 """The file in the folder of a run that contains the trained model."""
 

@@ -46,7 +46,7 @@ _DTYPES = {
 }
 """Data types by their names in a safetensors header."""
 _PREFIXES = ("module.", "_orig_mod.")
-"""What wrappers put in front of the names of tensors: `DataParallel` and its kin, and `torch.compile`."""
+"""Prefixes that wrappers add to the names of tensors: `DataParallel` and its kin, and `torch.compile`."""
 
 
 def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:

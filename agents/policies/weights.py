@@ -74,7 +74,7 @@ def _try_out(name: str, model: str | type[Policy]) -> None:
 
 
 MODELS: Registry[str | type[Policy]] = Registry("model", _OWN, _try_out)
-"""Name of a class -> the class, or "module:class": what a file may ask for."""
+"""Name of a class -> the class, or "module:class": the classes that a file may name."""
 
 
 def save_model(model: Policy, path: str | Path) -> Path:

@@ -44,7 +44,7 @@ MACHINE_CODE, PYTORCH, STEPPING = MachineCode(), PyTorch(), Stepping()
 ENGINES: list[Engine] = [MACHINE_CODE, PYTORCH]
 """The engines in order of preference; the last supports every policy."""
 _PREFERRED: ContextVar[tuple[Engine, ...]] = ContextVar("_PREFERRED", default=())
-"""Engines that go before these, the innermost block's first."""
+"""Engines that are tried before these, the innermost block's first."""
 
 
 def engine_for(policy: Policy, maze: Tensor, state: Tensor | None = None) -> Engine:

@@ -46,7 +46,7 @@ PAGE = Path(__file__).parents[1] / "page"
 if not PAGE.exists():
     PAGE = Path(__file__).resolve().parents[2] / "docs" / "play"
 _SIZES, _LEVELS_OF_SIZE = (8, 12, 16), 8
-"""Inner sizes of the levels in JSON files, and how many there are of each."""
+"""Inner sizes of the levels in JSON files, and the number of levels of each."""
 
 
 class Format(NamedTuple):

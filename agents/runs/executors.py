@@ -38,7 +38,7 @@ PATIENCE = 60.0
 ASK_EVERY = 30.0
 """Seconds between two looks at SLURM's queue, which all users share."""
 TAKEN_AWAY = ("PREEMPTED", "TIMEOUT")
-"""States of SLURM's jobs that were ended for what the cluster has to share, whatever they did."""
+"""States of SLURM jobs that ended because of the cluster's limits, not because of an error of their own."""
 KILLED = (*TAKEN_AWAY, "BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "OUT_OF_MEMORY")
 """States of SLURM's jobs that were ended from outside, and so return nothing."""
 ENDED = (*KILLED, "COMPLETED", "FAILED", "GONE")

@@ -43,9 +43,9 @@ class Measures:
     """
 
     families: Annotated[tuple[str, ...] | None, OneOf(FAMILIES, "family of levels")] = None
-    """Families of levels. None means those of the training, an empty list no family."""
+    """Families of levels. None means the training's families, an empty list none."""
     sizes: Annotated[tuple[int, ...] | None, Between(2, 9999)] = None
-    """Inner sizes of the levels. None means those of the training."""
+    """Inner sizes of the levels. None means the training's sizes."""
     split: Annotated[str, OneOf(SPLITS)] = "validation"
     """Which sets of these families: validation, to choose by, or test, to use once in the end."""
     metrics: Annotated[tuple[str, ...] | None, OneOf(known_metrics, "metric")] = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 3
 """Number of attempts before a run counts as failed."""
 WAIT = 0.2
-"""Seconds between two checks of what has ended."""
+"""Seconds between two checks for runs that have ended."""
 TOO_SHORT = (
     f"its time was over {ATTEMPTS} times in a row before it had saved a further update: it needs a longer time limit, "
     "such as timeout_min=2880"

@@ -178,12 +178,12 @@ class Description:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that all rows have."""
     vary: Mapping[str, Any] = field(default_factory=dict)
-    """Option -> list of values, which go before those of all rows; there is a row for each combination."""
+    """Option -> list of values, which override the options of all rows; there is a row for each combination."""
     rows: tuple[Mapping[str, Any], ...] = ()
-    """Rows, each a `name` and options that go before those of all rows. With `vary`, each row has all combinations."""
+    """Rows, each a `name` and options that override those of all rows. With `vary`, each row has all combinations."""
     sample: Mapping[str, Any] = field(default_factory=dict)
-    """Option -> what to draw it from: {log_uniform = [low, high]}, {uniform = [low, high]} or {choice = [values]}.
-    These values go before those of all rows. Two integers give integers, other numbers are rounded to four digits."""
+    """Option -> its distribution: {log_uniform = [low, high]}, {uniform = [low, high]} or {choice = [values]}. These
+    values override the options of all rows. Two integers give integers, other numbers are rounded to four digits."""
     samples: Annotated[int, Between(1)] = 16
     """Number of draws of the options in `sample`. Each is a row; with rows or `vary`, each of these has all draws."""
     sample_seed: Annotated[int, Between(0)] = 0
@@ -191,17 +191,17 @@ class Description:
     best: str | None = None
     """Metric on validation levels, such as complete: the row with the largest mean over all sets is named."""
     refit: Annotated[int, Between(0)] = 0
-    """Number of further seeds with which the best row is trained anew and measured on the test sets. This happens once:
-    another best row is refused in the same folder."""
+    """Number of further seeds with which the best row is trained again and measured on the test sets. This happens
+    once: another best row is refused in the same folder."""
     halve: tuple[int, ...] = ()
     """Updates at each of which the worse half of the rows ends: those with the smaller mean of `best` over seeds, at
-    the first validation from there on. All runs come so far before one goes on."""
+    the first validation from there on. All runs reach this point before any continues."""
     seeds: Any = 3
     """Number of seeds, or a list of them."""
     measure: Mapping[str, Any] = field(default_factory=dict)
-    """What is measured: the fields of `Measures`."""
+    """The measurements: the fields of `Measures`."""
     modules: tuple[str, ...] = ()
-    """Modules to import first, for what they register."""
+    """Modules to import first, since they register names."""
 
     def __post_init__(self) -> None:
         check_options(self)

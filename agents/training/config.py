@@ -85,15 +85,16 @@ class TrainingConfig:
     evolve: bool = False
     """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation")."""
     evolve_absolute: bool = False
-    """Compare evolve_below with the mean regret itself (a squared error over all tiles) instead of its ratio to that of
-    empty paths. The paper's code of 2022 does so, with a threshold of 0.01."""
+    """Compare evolve_below with the mean regret itself (a squared error over all tiles) instead of its ratio to the
+    regret of empty paths. The paper's code of 2022 does so, with a threshold of 0.01."""
     model: ModelConfig = field(default_factory=ModelConfig)
     levels: LevelsConfig = field(default_factory=LevelsConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     pool: PoolConfig = field(default_factory=PoolConfig)
     population: PopulationConfig = PAPER_POPULATION
-    """Its task is always replaced by that of the run, and the options of its mutation are all there."""
+    """Options of the population. Its task is always replaced by the run's, and all options of its mutation are filled
+    in."""
     breeding: BreedingSchedule = PAPER_BREEDING
 
     def __new__(cls, *_: Any, **options: Any) -> TrainingConfig:

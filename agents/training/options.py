@@ -93,7 +93,7 @@ class ModelConfig:
     """Iterations of an episode, 1 to 4,096; the last has no ReLU, unless last_relu. None, with a pool only: every
     iteration has one."""
     initialisation: Annotated[str, OneOf(INITIALISATIONS)] = "usual"
-    """Distribution of the initial weights: usual, or paper, that of the paper's code."""
+    """Distribution of the initial weights: usual, or paper for the distribution in the paper's code."""
     start_from: str | None = None
     """NCA: network from which training starts: a name from `policies list` or a model file (*.safetensors). Its weights
     become those of the first channels. All other channels start with random weights and do not feed into the first
@@ -135,7 +135,7 @@ class LevelsConfig:
     """
 
     families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = ("random",)
-    """Families of levels, the same as those of the test sets; every batch has equal parts of each."""
+    """Families of levels, the same as for test sets; every batch has equal parts of each."""
     sizes: Annotated[tuple[int, ...], Between(LEAST_SIZE, 1024)] = (16,)
     """Inner sizes of the levels, 4 to 1,024. With several, each update draws one of the sizes that are in use: of k
     sizes, the i-th comes into use after (i - 1) / k of the updates."""
@@ -195,10 +195,10 @@ class LossConfig:
     """Which of several optimal solutions is the target, 0 to 1. 0 means the canonical one. 1 means the one nearest to
     the path at the end of the rollout. In between, 1 - nearest_solution is added to each tile of the canonical one."""
     guidance: Annotated[float, Between(0, 1024)] = 0.0
-    """Weight of a second loss on the channels after the path, for tasks that bring guidance; 0 means none. Those of the
-    shortest path predict the first step of the solution from each tile: up, left, down or right. A tile counts after as
-    many iterations as it has moves to the target. With 1, training needs many times fewer updates. Those of the
-    diameter predict the ways to the centre and into the deepest branch; they help on perfect mazes, and harm where
+    """Weight of a second loss on the channels after the path, for tasks that bring guidance; 0 means none. The shortest
+    path's channels predict the first step of the solution from each tile: up, left, down or right. A tile counts after
+    as many iterations as it has moves to the target. With 1, training needs many times fewer updates. The diameter's
+    channels predict the ways to the centre and into the deepest branch; they help on perfect mazes, and harm where
     there are loops."""
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ CHUNK = 256
 CHUNK_TILES = CHUNK * 32 * 32
 """Largest number of inner tiles in a chunk: from size 33 on, a chunk has fewer levels."""
 LEAST_SIZE = 4
-"""Smallest inner size of which every family has levels, and so there are sets."""
+"""Smallest inner size for which every family has levels, and so sets exist."""
 CHUNKS = {"test": 32, "validation": 4}
 """Kind of set -> chunks in it: 8,192 and 1,024 levels up to size 32, 2,048 and 256 at size 64, 768 and 96 at 101."""
 

@@ -55,10 +55,10 @@ ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
 N_TILES, SPREAD = "n_tiles", "spread"
 GRID, BIPARTITE = "on a grid, ", "in bipartite worlds, "
-"""How the names of axioms begin that are not true of all graphs of four doors, but of grids alone; or of worlds in
+"""Prefixes of the names of axioms that are true only of grids, not of all graphs of four doors; or only of worlds in
 which each move leads from one of two halves to the other, as in grids."""
 Fact: TypeAlias = Callable[[Picture, Place], Truth]
-"""What is true of some tiles."""
+"""A statement about a tile: (picture, at) -> whether it is true."""
 Witness: TypeAlias = tuple[Callable[[Picture], Truth], Fact]
 """A fact of a map, and one of tiles that is true of some tile of it then."""
 _AXIOMS = WeakKeyDictionary[Callable[..., Any], tuple[Witness, ...]]()

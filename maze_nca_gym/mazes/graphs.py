@@ -29,7 +29,8 @@ from maze_nca_gym.support.random_streams import check_rng
 
 Edges: TypeAlias = Literal["closed", "torus", "moebius"]
 EDGES: tuple[Edges, ...] = ("closed", "torus", "moebius")
-"""What is beyond the edges of a level: nothing; its other side; or that of left and right, upside down."""
+"""The places beyond the edges of a level: none; those on its other side; or those on the other side of left and right,
+upside down."""
 SHUT = -1
 """The door that leads nowhere."""
 

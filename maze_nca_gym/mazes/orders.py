@@ -24,7 +24,7 @@ _CODES = {
 _USUAL_CODE = _CODES[USUAL_ORDER]
 
 T = TypeVar("T", bound=Any)
-"""What can have another order of directions: it has a method `ordered`."""
+"""A type whose values can have another order of directions, by a method `ordered`."""
 
 
 def order_code(order: str) -> int:

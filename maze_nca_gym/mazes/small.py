@@ -15,9 +15,9 @@ SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
 LARGER = ((8, 8), (12, 12))
 """Height and width of the larger ones, without their borders."""
 ALL_UP_TO = 3
-"""Largest height and width of which all mazes are taken."""
+"""Largest height and width for which all mazes are taken."""
 MOST_MAZES = 10_000
-"""Largest number of mazes of one height and width; of more, so many are drawn."""
+"""Largest number of mazes of one height and width; if there are more, this many are drawn."""
 MOST_OF_LIBRARY = 400
 """Largest number of mazes of one size on which axioms of the library are tried; the tests try more."""
 GENERATORS = ("random", "loops", "perfect")

@@ -35,7 +35,7 @@ from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count, check_flag
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
-"""(N, H, W) tiles and bool paths -> (N,) int64, 0 for what is no valid path, and more for a better one."""
+"""(N, H, W) tiles and bool paths -> (N,) int64, 0 for an invalid path, and more for a better one."""
 
 
 @dataclass(frozen=True, kw_only=True)

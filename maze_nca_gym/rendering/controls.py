@@ -107,4 +107,4 @@ MOUSE = (
     ("press a channel", "enlarge it; press again to shrink it"),
     ("right button", "on a channel: tint the maze by it"),
 )
-"""What the mouse does, for the help."""
+"""The actions of the mouse, for the help."""

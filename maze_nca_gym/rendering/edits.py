@@ -119,7 +119,7 @@ class Tool(Enum):
 
 
 Stroke: TypeAlias = Callable[[Place, Place], Edit]
-"""What a drag does: the last tile and the next -> a change."""
+"""The effect of a drag: the last tile and the next -> a change."""
 
 
 def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:

@@ -39,14 +39,14 @@ class HintConfig:
     descent."""
     n_questions: Annotated[int, Between(0)] = 1_000
     """With n_mazes: largest number of questions. Each is a patch on which the certificate finds the network wrong, the
-    worst of its signal and kind of error, and the rules say what follows."""
+    worst of its signal and kind of error, and the rules give the answer."""
     n_recombined: Annotated[int, Between(0)] = 50_000
     """Number of patches that combine tiles of the patches seen, in addition to those; 0 for none."""
     n_updates: Annotated[int, Between(1)] = 4_000
     """Number of updates of the weights."""
     batch_size: Annotated[int, Between(2)] = 2_048
-    """Number of patches in an update; all have the same probability, however often they were seen. Once there are
-    patches that the certificate rejects, half of them are of those."""
+    """Number of patches in an update; all have the same probability, however often they were seen. Once the certificate
+    has rejected patches, half of each batch is drawn from these."""
     learning_rate: Annotated[float, Above(0)] = 0.02
     """Initial learning rate of Adam; it falls to 0 as a cosine."""
     margin: Annotated[float, Between(0)] = 0.25
@@ -56,7 +56,7 @@ class HintConfig:
     n_updates_again: Annotated[int, Between(1)] = 1_000
     """Number of updates in each later round, at half the learning rate."""
     n_rounds: Annotated[int, Between(0)] = 30
-    """Maximum number of later rounds, which also learn from what the certificate rejects."""
+    """Maximum number of later rounds, which also learn from the patches that the certificate rejects."""
     n_worst: Annotated[int, Between(1)] = 100
     """Largest number of patches that each of these rounds adds for each signal and each kind of error."""
     seed: Annotated[int, Between(0)] = 0

@@ -18,7 +18,7 @@ from ..rules import Bits, Expression, TileView, expression_of
 from .linear import Joined, misfits
 
 PART = "_PART_"
-"""What follows the name of the signal that needed a helper, and precedes the helper's number."""
+"""Text in a helper's name between the name of the signal that needed it and the helper's number."""
 MOST_PACE = 5
 """Largest number of iterations that may take the place of one."""
 

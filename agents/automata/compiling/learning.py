@@ -42,8 +42,8 @@ Log = Callable[[Mapping[str, float]], None]
 
 
 Examples: TypeAlias = tuple[Tensor, Tensor]
-"""Patches as float32: (P, F) what sums read, kinds and signals but the answers at all taps, and a 1 for the bias; and
-(P, S) the centre's next signals."""
+"""Patches as float32: (P, F) inputs of sums, which are the kinds and signals (without answers) at all taps, and a 1 for
+the bias; and (P, S) the centre's next signals."""
 
 
 def examples_of(automaton: Automaton, patches: Codes) -> Examples:

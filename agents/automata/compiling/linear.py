@@ -29,7 +29,7 @@ from .worlds import find_worlds
 MOST_DENOMINATOR = 60
 """Largest number by which the weights of a sum are multiplied to make them whole."""
 FIRST, OTHER = 1e3, 1e-3
-"""Costs, relative to those of weights, of cases that a sum should leave out, and of those that it may include."""
+"""Costs, relative to the cost of weights, of cases that a sum should leave out, and of cases that it may include."""
 N_TRIED = 8
 """Number of cases that are tried in turn, one of which is to be left out."""
 MOST_SPLIT = 1 << 14

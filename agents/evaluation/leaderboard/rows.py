@@ -33,9 +33,9 @@ SUPERVISIONS = {
     "by hand": "nothing; the weights are written by hand",
     UNSTATED: "what is not known here",
 }
-"""What weights can come from -> what that is."""
+"""Supervision, which says how weights were made -> its explanation."""
 SEED = " #"
-"""In the name of a row, what stands between the name of a training and the number of its seed."""
+"""Text in a row's name between the name of a training and the number of its seed."""
 
 
 class Printable:

@@ -58,9 +58,9 @@ BEHAVIOURS = {
     "diameter-right": ("5.2", (True, False), longest_right),
     "diameter-wrong-fork": ("5.2", (True, False), nearly_right),
 }
-"""Figures of behaviour by the name of their file, those of the paper's appendix: the row whose best run is shown;
-whether on the larger mazes or, with two values, on which first; and what chooses a level by (N,) lengths of solutions,
-whether paths are right, and their overlap with the solutions."""
+"""Figures of behaviour in the paper's appendix, by the name of their file: the row whose best run is shown; whether on
+the larger mazes or, with two values, on which first; and the function that chooses a level by (N,) lengths of
+solutions, whether paths are right, and their overlap with the solutions."""
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from maze_nca_gym.mazes._kernels.solvers import ON_THE_WAY
 HUGE = 2.0**512
 """The base of a number's power: numbers of paths outgrow any float."""
 SCALES = (1.0, 1 / HUGE, 0.0)
-"""By what to multiply where the power rises by 0, 1, or so much that the number is below the rounding of others."""
+"""Factors where the power rises by 0, by 1, or by so much that the number is below the rounding of others."""
 
 
 @kernel("void(i4[::1], i8, i8, i8, i4[::1], f8[::1], i4[::1])")

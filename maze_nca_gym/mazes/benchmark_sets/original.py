@@ -37,7 +37,7 @@ FILES = (
     "test.csv and train.csv of the data set sapientinc/maze-30x30-hard-1k on Hugging Face, or the arrays that HRM's "
     "build_maze_dataset.py makes of them, as in data/maze-30x30-hard-1k of github.com/satwikshirsat04/HRM-CPU"
 )
-"""Where the mazes can be had."""
+"""The places from which the mazes can be downloaded."""
 HELD_OUT = "maze_hard_held_out.u64"
 """The file of `held_out_hashes`, little-endian; `python -m tools.hold_out` makes it."""
 _COMPLAINT = "is not of the original Maze-Hard"

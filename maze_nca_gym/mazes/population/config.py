@@ -91,8 +91,8 @@ class BreedingSchedule:
     evolve_every: Annotated[int, Between(0)] = 200
     """Least number of updates, or of episodes in the wrappers, between two rounds of offspring."""
     evolve_below: Annotated[float | None, Between(0)] = 0.5
-    """Threshold of the recent regret, relative to that of empty paths: a round takes place below it. None means always.
-    The paper gives no number. Its code has absolute ones, 0.01 in 2022 (docs/reproduction.md)."""
+    """Threshold of the recent regret, relative to the regret of empty paths: a round takes place below it. None means
+    always. The paper gives no number. Its code has absolute ones, 0.01 in 2022 (docs/reproduction.md)."""
     n_offspring: Annotated[int, Between(1, 2**20)] = 64
     """Number of mutated levels in a round, which may replace members of lower score."""
     parents: Annotated[str, OneOf(PARENTS)] = "random"
