@@ -260,7 +260,7 @@ class TestFiles:
             ),
             ("x.gif", "S.T", "x.gif is no file of levels; those end in .txt"),
             ("x.PNG", "S.T", "x.PNG is no picture of a maze: it must be a PNG file of at most 16,777,216 pixels"),
-            ("x.npy", "S.T", "x.npy is no array of levels: numpy.save did not write it"),
+            ("x.npy", "S.T", "x.npy is no array of levels: it is no array of numbers"),
             ("x.zanj", "S.T", "x.zanj is no data set of maze-dataset: it is no archive of JSON and arrays"),
             ("x.json", "S.T", "x.json is no JSON file of levels"),
             ("x.json", "[" * 10**5, "x.json is no JSON file of levels"),

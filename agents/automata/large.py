@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.support.files import atomic_write, remove_partial, user_path, validated_read
+from maze_nca_gym.support.files import atomic_write, mapped_array, remove_partial, user_path, validated_read
 from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, checked
 
 from ..policies.registry import named_policy
@@ -139,9 +139,9 @@ def solve_large(
     from .compiling.certificate import certify, followed
 
     with validated_read(maze, "is no maze"):
-        tiles: Tiles = np.load(user_path(maze), mmap_mode="r", allow_pickle=False)
-        if not isinstance(tiles, np.ndarray) or tiles.ndim != 2 or tiles.dtype != np.uint8 or not tiles.size:
-            raise ValueError("it must be one array of (H, W) uint8 kinds of tile")
+        tiles: Tiles = mapped_array(maze)
+        is_maze = tiles.ndim == 2 and tiles.dtype == np.uint8 and tiles.size > 0
+        check(is_maze, "it must be one array of (H, W) uint8 kinds of tile")
     several = number_in_environment("WORLD_SIZE") > 1
     started = not several or number_in_environment("LOCAL_WORLD_SIZE", 0) > 0
     check(started, "several processes have to be started by torchrun")

@@ -35,7 +35,7 @@ from maze_nca_gym.mazes.levels import (
 )
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.support.arrays import as_array
-from maze_nca_gym.support.files import atomic_write, path_of_format, read_text, user_path, validated_read
+from maze_nca_gym.support.files import atomic_write, mapped_array, path_of_format, read_text, user_path, validated_read
 from maze_nca_gym.support.options import check
 
 _TOLERANCE = 80
@@ -249,11 +249,7 @@ def load_npy(path: str | Path) -> LevelSet:
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no array of levels"):
-        with user_path(path).open("rb") as file:
-            if file.read(6) != b"\x93NUMPY":  # NumPy would take it for a pickle, and say how to load one
-                raise ValueError("numpy.save did not write it")
-        # mapped, since a small file can claim an array that is larger than the memory
-        return _read(np.array(np.load(user_path(path), mmap_mode="r", allow_pickle=False)), path)
+        return _read(np.array(mapped_array(path)), path)
 
 
 def load_zanj(path: str | Path) -> LevelSet:

@@ -204,6 +204,23 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
     return path
 
 
+def mapped_array(path: str | Path) -> NDArray[Any]:
+    """Return the array of an `.npy` file, read-only and not yet in memory, since a false header can claim any size.
+
+    Call it within `validated_read`.
+
+    Raises:
+        ValueError: another kind of file, a damaged one, or one with Python objects, which would have to be unpickled.
+        OSError: the file is missing or cannot be read.
+    """
+    try:
+        return np.lib.format.open_memmap(user_path(path), mode="r")
+    except OSError:
+        raise
+    except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
+        raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+
+
 def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) -> dict[str, NDArray[Any]]:
     """Return arrays of an `.npz` file by name; call it within `validated_read`.
 

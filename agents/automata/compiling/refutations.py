@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import tempfile
@@ -14,7 +13,7 @@ from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.options import Shown, checked
 
 PATIENCE = 120
-"""Time limit of cvc5, and of Ethos, for one query, in seconds."""
+"""Time limit of Ethos for one query, in seconds."""
 CORRECT = "correct"
 """What Ethos says of a proof that it has checked."""
 SIGNATURES = ("cpc/Cpc.eo", "cpc/expert/CpcExpert.eo")
@@ -33,21 +32,17 @@ def write_refutations(folder: Path) -> tuple[str, ...]:
     """
     import cvc5
 
+    from ..proof import cvc5_answer
+
     contents, without = dict[Path, bytes](), []
     for file in sorted(folder.glob("*.smt2")):
         text = file.read_text(encoding="utf-8")
         if "(set-info :status unsat)" not in text:
             continue  # what a lemma supposes does occur
         solver = cvc5.Solver()
-        options = {"produce-proofs": "true", "proof-granularity": "dsl-rewrite", "tlimit-per": str(1000 * PATIENCE)}
-        for name, value in options.items():
-            solver.setOption(name, value)
-        parser = cvc5.InputParser(solver)
-        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, re.sub(r"\(set-info :status \w+\)", "", text), file.name)
-        answer = ""
-        while not (command := parser.nextCommand()).isNull():
-            answer += command.invoke(solver, parser.getSymbolManager()).strip()
-        if answer != "unsat":
+        solver.setOption("produce-proofs", "true")
+        solver.setOption("proof-granularity", "dsl-rewrite")
+        if cvc5_answer(solver, text) != "unsat":
             without.append(file.name)
             continue
         contents[file.with_suffix(".cpc")] = solver.proofToString(solver.getProof()[0], cvc5.ProofFormat.CPC)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
 from maze_nca_gym.mazes.benchmark_sets.tokens import PATH, WALL
-from maze_nca_gym.support.files import read_text, user_path, validated_read
+from maze_nca_gym.support.files import mapped_array, read_text, user_path, validated_read
 from maze_nca_gym.support.options import check
 
 SUFFIXES = (".csv", ".npy")
@@ -60,12 +60,7 @@ def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
 
 
 def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
-    try:
-        array = np.lib.format.open_memmap(path, mode="r")  # reads the header alone: the checks below come before data
-    except OSError:
-        raise
-    except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
-        raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+    array = mapped_array(path)
     is_table, shape = array.dtype.kind in "iu" and array.ndim in (2, 3), array.shape
     check(is_table, f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {shape}")
     wanted = f"it must have {n:,} mazes of {n_tokens:,} tokens"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.benchmark_sets.hard import SIDE
 from maze_nca_gym.mazes.benchmark_sets.tokens import GOAL, PATH, START, read_csv, to_tiles
 from maze_nca_gym.mazes.levels import Tiles
-from maze_nca_gym.support.files import user_path, validated_read
+from maze_nca_gym.support.files import mapped_array, user_path, validated_read
 
 N = 1000
 """Mazes of each split."""
@@ -73,12 +73,7 @@ def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.boo
     for name, expected in HASHES[split].items():
         with validated_read(table if table.exists() else parent / name, _COMPLAINT):
             if name not in arrays:
-                try:  # a map: a false header cannot ask for memory
-                    arrays[name] = np.asarray(np.lib.format.open_memmap(parent / name, mode="r"))
-                except OSError:
-                    raise
-                except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
-                    raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+                arrays[name] = np.asarray(mapped_array(parent / name))
             found = hashlib.sha256(arrays[name].tobytes()).hexdigest()
             if found != expected:
                 raise ValueError(f"the SHA-256 of its tokens must be {expected}, and is {found}")
