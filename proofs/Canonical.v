@@ -19,13 +19,7 @@ Section Solutions.
   Lemma follow_move d moves x z : follow (d :: moves) x = Some z <->
     kind_of w x <> WALL /\ exists y, nb w (way o d) x = Some y /\ follow moves y = Some z.
   Proof.
-    cbn; rewrite <- (Nat.eqb_eq _ WALL); destruct (Nat.eqb (kind_of w x) WALL).
-    - split; [discriminate | intros [[] _]; reflexivity].
-    - destruct (nb w (way o d) x) as [y|]; split.
-      + intro; split; [discriminate | eauto].
-      + intros (_ & y' & [= <-] & ?); assumption.
-      + discriminate.
-      + intros (_ & y' & [=] & _).
+    cbn; rewrite <- (Nat.eqb_eq _ WALL); destruct (Nat.eqb (kind_of w x) WALL), (nb w (way o d) x) as [y|]; firstorder congruence.
   Qed.
 
   Lemma solution_walk s moves : solution s moves -> walk (length moves) s.
@@ -50,13 +44,10 @@ Section Solutions.
     - intros [Hs [_ Hleast]]; split; auto using solution_walk.
   Qed.
 
-  Lemma earlier_asym d e : In d (earlier e) -> In e (earlier d) -> False.
-  Proof. destruct d, e; cbn; intuition discriminate. Qed.
-
   Lemma word_le_antisym a b : word_le a b -> word_le b a -> a = b.
   Proof.
     revert b; induction a as [|d a IH]; intros [|e b]; cbn; try (intros; reflexivity || contradiction).
-    intros [H|[-> H]] [H'|[E H']]; try subst; try solve [exfalso; eauto using earlier_asym].
+    intros [H|[-> H]] [H'|[E H']]; try subst; try solve [exfalso; try destruct d; try destruct e; cbn in *; intuition discriminate].
     f_equal; auto.
   Qed.
 
@@ -116,32 +107,14 @@ Section Solutions.
           eapply canonical_shift; eauto.
   Qed.
 
-  Theorem canonical_first_shortest s moves : first_shortest s moves ->
-    forall k x, canonical s k x <-> k <= length moves /\ follow (firstn k moves) s = Some x.
-  Proof.
-    intros Hf k x; pose proof Hf as [Hs _]; apply shortest_distance in Hs as [_ Hn].
-    destruct (first_shortest_exists _ s Hn) as (moves' & _ & Hf' & Hk).
-    rewrite (first_shortest_unique s moves' moves Hf' Hf) in Hk; split.
-    - intro Hc; destruct (canonical_distance o w s _ k x Hn Hc) as (m & Hm & _).
-      split; [lia|]; destruct (Hk k) as (y & Hy & Hcy); [lia|].
-      rewrite Hy; f_equal; eauto using canonical_unique.
-    - intros [Hle Hx]; destruct (Hk k Hle) as (y & Hy & Hcy); congruence.
-  Qed.
-
   Lemma visits_canonical s moves x : first_shortest s moves -> (visits o w s moves x <-> exists k, canonical s k x).
   Proof.
-    intro Hf; split.
-    - intros (k & Hk); destruct (Nat.le_gt_cases k (length moves)) as [Hle|Hgt].
-      + exists k; apply (canonical_first_shortest s moves Hf); auto.
-      + exists (length moves); apply (canonical_first_shortest s moves Hf); split; [auto|].
-        rewrite firstn_all; rewrite firstn_all2 in Hk by lia; assumption.
-    - intros (k & Hk); exists k; apply (canonical_first_shortest s moves Hf); assumption.
-  Qed.
-
-  Lemma solution_first s moves : solution s moves -> exists first, first_shortest s first.
-  Proof.
-    intro Hs; apply solution_walk, (distance_least o w am same unpooled) in Hs as (n & _ & Hn).
-    destruct (first_shortest_exists n s Hn) as (first & _ & Hf & _); eauto.
+    intro Hf; pose proof Hf as [Hs _]; apply shortest_distance in Hs as [_ Hn]; destruct (first_shortest_exists _ s Hn) as (moves' & _ & Hf' & Hk).
+    rewrite (first_shortest_unique s moves' moves Hf' Hf) in Hk; split; intros (k & H).
+    - destruct (Hk (min k (length moves))) as (y & Hy & Hc); [lia|]; rewrite <- firstn_firstn, firstn_all in Hy.
+      assert (x = y) as -> by congruence; eauto.
+    - destruct (canonical_distance o w s _ k x Hn H) as (m & Hm & _), (Hk k) as (y & Hy & Hc); [lia|].
+      exists k; rewrite Hy; f_equal; eauto using canonical_unique.
   Qed.
 
   (** Right from 2 L + 2 iterations on, before that nothing else, and nothing ever where there is no solution. *)
@@ -151,14 +124,14 @@ Section Solutions.
     solved o w s (fun t x => run w am t x PATH).
   Proof.
     intros Hsource Hone [(moves & Hs)|Hno]; [left | right].
-    - apply solution_first in Hs as (first & Hf); exists first; split; [exact Hf | split].
+    - apply solution_walk, (distance_least o w am same unpooled) in Hs as (n & _ & Hn).
+      destruct (first_shortest_exists n s Hn) as (first & <- & Hf & _); exists first; split; [exact Hf | split].
       + intros others Ho; eapply first_shortest_unique; eauto.
-      + pose proof Hf as [Hs _]; apply shortest_distance in Hs as [_ Hn]; intros L t x; subst L.
-        rewrite (visits_canonical s first x Hf); split.
-        * intro Hp; apply (path_sound o w am same unpooled) in Hp as (s' & k & Hs' & Hk); apply Hone in Hs' as ->; eauto.
-        * intros (k & Hk) Ht; eapply (path_complete o w am same unpooled); eauto; lia.
-    - split; [exact Hno|]; apply (no_path_empty o w am same unpooled); intros s' n Hs' Hw; apply Hone in Hs' as ->.
-      apply walk_solution in Hw as (moves & _ & H); exact (Hno moves H).
+      + intros L t x; rewrite (visits_canonical s first x Hf), (path_correct o w am same unpooled); split.
+        * intros (s' & n & k & Hs' & _ & Hk & _); apply Hone in Hs' as ->; eauto.
+        * intros (k & Hk) Ht; exists s, L, k; repeat (split; [assumption|]); destruct (canonical_distance o w s _ k x Hn Hk) as (m & Hm & _); lia.
+    - split; [exact Hno|]; intros t x; apply not_true_iff_false; rewrite (path_correct o w am same unpooled).
+      intros (s' & n & k & Hs' & [Hn _] & _); apply Hone in Hs' as ->; apply walk_solution in Hn as (moves & _ & H); exact (Hno moves H).
   Qed.
 
   (** On the way to the target there are tiles of all smaller distances. *)

@@ -67,7 +67,7 @@ Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
       (Both (No (on g here)) (number_is (-1) (Z.of_nat g + 1, here)))
   | Few g => Either (No (on g here)) (Below (if R =? 1 then Lin 0 [stage_at g here; (-1, (SPREAD, here))]
       else Lin 1 [stage_at g here; (- R, (N_TILES, here))]))
-  | Alike g => outside_or (Both (Below (Lin 0 [stage_at g here; (-1, (-4 - Z.of_nat g, here))]))
+  | Alike g => if negb (is_pooled (relations th) g) then Always true else outside_or (Both (Below (Lin 0 [stage_at g here; (-1, (-4 - Z.of_nat g, here))]))
       (Below (Lin 0 [(-1, (Z.of_nat g + 1, here)); (1, (-4 - Z.of_nat g, here))])))
   | Step g bound => Either (Below (Lin (constant bound + 1) (terms bound))) (outside_or
       (let comes := rule_before th bound g in
@@ -101,18 +101,15 @@ Section Given.
     intro H; unfold Described.number; destruct (Z.eqb_spec n KIND); [lia|]; destruct (n =? TIME), (n =? N_TILES), (n =? SPREAD); try reflexivity.
     destruct (Z.ltb_spec n 0); [reflexivity | lia].
   Qed.
-  Lemma number_is_says t p k n : true_at t p (number_is k (n, (0, 0))) = (number t n p =? k).
+  Lemma number_is_says t p k n q : true_at t p (number_is k (n, q)) = (number t n (plus p q) =? k).
   Proof.
-    unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; replace (plus p (0, 0)) with p by (destruct p; unfold plus; cbn; f_equal; lia).
-    generalize (number t n p); intro z; destruct (Z.eqb_spec z k); apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le; split; try discriminate; lia.
+    unfold Described.true_at, number_is; cbn [says]; unfold amount; cbn [constant terms sum]; generalize (number t n (plus p q)); intro z.
+    destruct (Z.eqb_spec z k); apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le; split; try discriminate; lia.
   Qed.
   Lemma kind_is t p x k tap : cell_at m p = Some x -> true_at t p (number_is (Z.of_nat k) (KIND, offset tap)) = tile w x tap k.
   Proof.
-    intro Hx; apply cell_at_some in Hx; unfold tile; rewrite at_tap_spot, Hx.
-    unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb]; unfold number_on.
-    destruct (cell_at m (plus p (offset tap))) as [y|]; cbv beta iota.
-    - change (kind_of w y) with (kind_at m (proj1_sig y)); destruct (Nat.eqb_spec (kind_at m (proj1_sig y)) k); apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le; split; try discriminate; lia.
-    - apply not_true_is_false; rewrite andb_true_iff, !Z.leb_le; lia.
+    intros <-%cell_at_some; rewrite number_is_says; unfold tile, Described.number, number_on; rewrite at_tap_spot; cbn [Z.eqb].
+    destruct (cell_at m _) as [y|]; [cbn; destruct (Nat.eqb_spec (kind_at m (proj1_sig y)) k) | ]; [apply Z.eqb_eq | apply Z.eqb_neq ..]; lia.
   Qed.
   Lemma fact_of_says t p x e sees : cell_at m p = Some x ->
     true_at t p (fact_of e sees) = eval e (fun tap g => true_at t p (sees tap g)) (tile w x).
@@ -124,9 +121,9 @@ Section Given.
     unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; replace (plus p (0, 0)) with p by (destruct p; unfold plus; cbn; f_equal; lia).
     unfold Described.number, number_on; cbn [Z.eqb Pos.eqb]; destruct (cell_at m p); [apply negb_true_iff, Z.leb_gt; lia | reflexivity].
   Qed.
-  Lemma on_says t p h q : (h < length (rules (relations th)))%nat -> true_at t p (on h q) = on_spot (fun x => fixed x h) (plus p q).
+  Lemma on_says t p h q : true_at t p (on h q) = on_spot (fun x => fixed x h) (plus p q).
   Proof.
-    intro H; unfold Described.true_at, on; cbn; unfold truth.
+    unfold Described.true_at, on; cbn; unfold truth.
     destruct (Z.ltb_spec (Z.of_nat h) 0); [lia|]; rewrite Nat2Z.id; reflexivity.
   Qed.
   Lemma stage_number t h q : number t (Z.of_nat h + 1) q = number_on m (fun x => stage x h) q.
@@ -135,45 +132,34 @@ Section Given.
       (Z.eqb_spec (Z.of_nat h + 1) N_TILES), (Z.eqb_spec (Z.of_nat h + 1) SPREAD), (Z.ltb_spec (Z.of_nat h + 1) 0); try lia.
     replace (Z.to_nat (Z.of_nat h + 1 - 1)) with h by lia; reflexivity.
   Qed.
-  Lemma before_says t p bound h q b : (h < length (rules (relations th)))%nat -> amount (number t) p bound = Z.of_nat b ->
+  Lemma before_says t p bound h q b : amount (number t) p bound = Z.of_nat b ->
     true_at t p (before bound h q) = on_spot (fun x => run w (relations th) b x h) (plus p q).
   Proof.
-    intros H Hb; change (true_at t p (on h q) && (amount (number t) p (Lin (constant (over bound)) (stage_at h q :: terms (over bound))) <=? 0) =
+    intro Hb; change (true_at t p (on h q) && (amount (number t) p (Lin (constant (over bound)) (stage_at h q :: terms (over bound))) <=? 0) =
       on_spot (fun x => run w (relations th) b x h) (plus p q)).
-    rewrite on_says by exact H; pose proof (over_amount (number t) p bound) as E; unfold amount in *; cbn [constant terms sum stage_at] in *.
+    rewrite on_says; pose proof (over_amount (number t) p bound) as E; unfold amount in *; cbn [constant terms sum stage_at] in *.
     rewrite stage_number; unfold Described.on_spot, number_on; destruct (cell_at m (plus p q)) as [x|]; [|reflexivity].
     rewrite (stage_spec w _ _ pooling grows (cells_all m)); f_equal. apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia.
   Qed.
   Lemma until_before bound h q : until bound h q = before (Lin (constant bound + 1) (terms bound)) h q.
   Proof. unfold until, before, over; cbn [constant terms]; f_equal; f_equal; f_equal; lia. Qed.
-  (** A rule that is asked for signals that there are not sees them off. *)
-  Definition within (e : expr) : bool := (fix go e := match e with See g _ => (g <? length (rules (relations th)))%nat
-    | And e f | Or e f => go e && go f | Not e => go e | _ => true end) e.
-  Lemma rule_before_says t p x g bound b : within (rule (relations th) g) = true -> amount (number t) p bound = Z.of_nat b ->
-    cell_at m p = Some x -> true_at t p (rule_before th bound g) = eval (rule (relations th) g) (see w (run w (relations th) b) x) (tile w x).
+  Lemma rule_before_says t p x g bound b : amount (number t) p bound = Z.of_nat b -> cell_at m p = Some x ->
+    true_at t p (rule_before th bound g) = eval (rule (relations th) g) (see w (run w (relations th) b) x) (tile w x).
   Proof.
-    intros Hw Hb Ex; unfold rule_before; rewrite (fact_of_says t p x _ _ Ex).
-    induction (rule (relations th) g) as [h tap| |e IHe f IHf|e IHe f IHf|e IHe|]; cbn in Hw; cbn [eval]; try reflexivity.
-    - rewrite (before_says t p bound h _ _ (proj1 (Nat.ltb_lt _ _) Hw) Hb), see_spot; apply cell_at_some in Ex; rewrite Ex; reflexivity.
-    - apply andb_prop in Hw as [? ?]; rewrite IHe, IHf by assumption; reflexivity.
-    - apply andb_prop in Hw as [? ?]; rewrite IHe, IHf by assumption; reflexivity.
-    - rewrite IHe by assumption; reflexivity.
+    intros Hb Ex; unfold rule_before; rewrite (fact_of_says t p x _ _ Ex); apply eval_same; [intros tap h | reflexivity].
+    rewrite (before_says t p bound h _ _ Hb), see_spot; apply cell_at_some in Ex; rewrite Ex; reflexivity.
   Qed.
-  Lemma map_stage t p h x : is_pooled (relations th) h = true -> number t (-4 - Z.of_nat h) p = stage x h.
+  Lemma map_stage t p h : exists x, number t (-4 - Z.of_nat h) p = stage x h.
   Proof.
-    intro H; unfold Described.number; destruct (Z.eqb_spec (-4 - Z.of_nat h) KIND), (Z.eqb_spec (-4 - Z.of_nat h) TIME),
-      (Z.eqb_spec (-4 - Z.of_nat h) N_TILES), (Z.eqb_spec (-4 - Z.of_nat h) SPREAD), (Z.ltb_spec (-4 - Z.of_nat h) 0); try lia.
-    replace (Z.to_nat (-4 - (-4 - Z.of_nat h))) with h by lia.
-    destruct (head_some (cells m) (fun y => stage y h) some) as (y & ->); apply stage_same, H.
+    destruct (head_some (cells m) (fun y => stage y h) some) as (y & E); exists y; rewrite <- E; unfold Described.number.
+    destruct (Z.eqb_spec (-4 - Z.of_nat h) KIND), (Z.eqb_spec (-4 - Z.of_nat h) TIME), (Z.eqb_spec (-4 - Z.of_nat h) N_TILES),
+      (Z.eqb_spec (-4 - Z.of_nat h) SPREAD), (Z.ltb_spec (-4 - Z.of_nat h) 0); try lia.
+    replace (Z.to_nat (-4 - (-4 - Z.of_nat h))) with h by lia; reflexivity.
   Qed.
   Theorem given_true known t p u :
-    (match u with Range g | Few g => (g <? length (rules (relations th)))%nat
-      | Step g _ => (g <? length (rules (relations th)))%nat && within (rule (relations th) g)
-      | Alike g => is_pooled (relations th) g
-      | _ => true end) = true ->
     Forall (fun f => forall q, true_at t q f = true) known -> true_at t p (given_fact th known u) = true.
   Proof.
-    intros Hu Hknown; assert (Hp : plus p (0, 0) = p) by (destruct p; unfold plus; cbn; f_equal; lia).
+    intro Hknown; assert (Hp : plus p (0, 0) = p) by (destruct p; unfold plus; cbn; f_equal; lia).
     destruct u as [| | |g|g|g|g bound|n]; cbn [given_fact].
     - unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; rewrite Hp; unfold Described.number, number_on; cbn [Z.eqb Pos.eqb].
       destruct (cell_at m p) as [x|]; cbv beta iota; apply andb_true_iff; rewrite !Z.leb_le; [specialize (known_kinds x)|]; lia.
@@ -182,37 +168,37 @@ Section Given.
       assert (Hn : (n_on th m <= length (cells m))%nat) by apply filter_length_le.
       assert (Hs : (0 < length (cells m))%nat) by (destruct (cells m); [contradiction | cbn; lia]).
       apply andb_true_iff; rewrite !Z.leb_le; lia.
-    - apply Nat.ltb_lt in Hu.
-      change (true_at t p (on g (0, 0)) && true_at t p inside_at && (amount (number t) p (Lin 0 [(-1, (Z.of_nat g + 1, (0, 0)))]) <=? 0) ||
+    - change (true_at t p (on g (0, 0)) && true_at t p inside_at && (amount (number t) p (Lin 0 [(-1, (Z.of_nat g + 1, (0, 0)))]) <=? 0) ||
         (negb (true_at t p (on g (0, 0))) && true_at t p (number_is (-1) (Z.of_nat g + 1, (0, 0)))) = true).
-      rewrite number_is_says, inside_says, on_says by exact Hu; unfold amount; cbn [constant terms sum]; rewrite Hp, stage_number.
+      rewrite number_is_says, inside_says, on_says; unfold amount; cbn [constant terms sum]; rewrite Hp, stage_number.
       unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
       destruct (fixed x g) eqn:E; cbn [andb orb negb].
       + pose proof (stage_least w _ _ pooling grows (cells_all m) x g E); rewrite orb_false_r; apply Z.leb_le; lia.
       + unfold Fixpoints.stage; rewrite E; reflexivity.
-    - apply Nat.ltb_lt in Hu.
-      match goal with |- true_at t p (Either (No ?f) ?g) = true => change (negb (true_at t p f) || true_at t p g = true) end.
-      rewrite on_says, Hp by exact Hu; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity].
+    - match goal with |- true_at t p (Either (No ?f) ?g) = true => change (negb (true_at t p f) || true_at t p g = true) end.
+      rewrite on_says, Hp; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity].
       destruct (fixed x g) eqn:E; [cbn [negb orb] | reflexivity].
       pose proof (stage_few w _ _ pooling grows (cells_all m) x g E) as Hf; pose proof (count_all w (relations th) (cells m)).
       destruct (Z.eqb_spec R 1) as [H1|H1]; unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at];
         rewrite Hp, stage_number; unfold number_on; rewrite Ex; unfold Described.number; cbn [Z.eqb Pos.eqb]; cbv beta iota; apply Z.leb_le;
         change (@length (node w)) with (@length (cell m)) in *; [|lia].
       rewrite count_one in Hf by lia; change (stage x g < Z.of_nat (n_on th m)) in Hf; lia.
-    - match goal with |- true_at t p (outside_or ?f) = true => change (negb (true_at t p inside_at) || true_at t p f = true) end.
+    - destruct (is_pooled (relations th) g) eqn:Hu; [cbn [negb] | reflexivity].
+      match goal with |- true_at t p (outside_or ?f) = true => change (negb (true_at t p inside_at) || true_at t p f = true) end.
       rewrite inside_says; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity].
-      unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; rewrite !Hp, !stage_number, !(map_stage t p g x Hu).
+      unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; destruct (map_stage t p g) as (y & E).
+      rewrite !Hp, !stage_number, !E, (stage_same w _ (cells m) y x g Hu).
       unfold number_on; rewrite Ex; apply andb_true_iff; rewrite !Z.leb_le; lia.
-    - apply andb_prop in Hu as [Hg Hw]; apply Nat.ltb_lt in Hg; rewrite until_before.
+    - rewrite until_before.
       match goal with |- true_at t p (Either ?b (outside_or ?f)) = true =>
         change (true_at t p b || (negb (true_at t p inside_at) || true_at t p f) = true) end.
       destruct (true_at t p (Below _)) eqn:Eb; [reflexivity | cbn [orb]]; rewrite inside_says.
       destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity]; cbv zeta.
       assert (Hb : amount (number t) p bound = Z.of_nat (Z.to_nat (amount (number t) p bound))).
       { unfold Described.true_at in Eb; cbn [says] in Eb; unfold amount in *; cbn [constant terms] in Eb; apply Z.leb_gt in Eb; lia. }
-      pose proof (rule_before_says t p x g bound _ Hw Hb Ex) as E; set (b := Z.to_nat _) in *.
+      pose proof (rule_before_says t p x g bound _ Hb Ex) as E; set (b := Z.to_nat _) in *.
       assert (Hu : true_at t p (before (Lin (constant bound + 1) (terms bound)) g (0, 0)) = run w (relations th) (S b) x g).
-      { rewrite (before_says t p _ g (0, 0) (S b)); [|exact Hg | unfold amount in *; cbn [constant terms]; lia].
+      { rewrite (before_says t p _ g (0, 0) (S b)) by (unfold amount in *; cbn [constant terms]; lia).
         rewrite Hp; unfold Described.on_spot; rewrite Ex; reflexivity. }
       destruct (is_pooled (relations th) g) eqn:Epool.
       + match goal with |- true_at t p (Either (No ?f) ?g) = true => change (negb (true_at t p f) || true_at t p g = true) end.
@@ -232,16 +218,7 @@ Qed.
 
 (** * Lemmas, each with what leads the checker to it, and the induction *)
 Record proof := Proof { uses : list (given * spot); why : refutation }.
-Definition fitting (th : statement) (u : given) : bool :=
-  let n := length (rules (relations th)) in
-  match u with
-  | Range g | Few g => (g <? n)%nat
-  | Step g _ => (g <? n)%nat && within th (rule (relations th) g)
-  | Alike g => is_pooled (relations th) g
-  | _ => true
-  end.
 Definition proves (th : statement) (known : list fact) (goal : fact) (pf : proof) : bool :=
-  forallb (fun '(u, _) => fitting th u) (uses pf) &&
   impossible (why pf) (No goal :: map (fun '(u, d) => shift d (given_fact th known u)) (uses pf)).
 (** The lemmas that are proven, each from those before. *)
 Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proof)) : list fact :=
@@ -285,7 +262,7 @@ Definition checked (th : statement) (lemmas : list (fact * proof)) (proofs : lis
     | Some f => timeless f && (negb (is_pooled (of_rules th) g) || uniform (normal f))
     | None => true end) (numbered (said th)) &&
   forallb (fun '(g, _) => negb (is_pooled (of_rules th) g)) (answers th) &&
-  forallb (fun '(_, h) => within th (rule (relations th) h)) (witnesses th) && growing (relations th).
+  growing (relations th).
 Section Theorems.
   Context (th : statement) (lemmas : list (fact * proof)) (proofs : list proof).
   Hypothesis is_checked : checked th lemmas proofs = true.
@@ -296,23 +273,21 @@ Section Theorems.
   Lemma parts_checked : (length proofs = length (claims th) /\ forall f pf, In (f, pf) (combine (claims th) proofs) -> proves th (proven th [] lemmas) f pf = true) /\
     (forall g f, nth g (said th) None = Some f -> timeless f = true /\ (is_pooled (of_rules th) g = true -> uniform (normal f) = true)) /\
     (forall g a, In (g, a) (answers th) -> is_pooled (of_rules th) g = false) /\
-    (forall g h, In (g, h) (witnesses th) -> within th (rule (relations th) h) = true) /\ growing (relations th) = true.
+    growing (relations th) = true.
   Proof.
     unfold checked in is_checked; rewrite !andb_true_iff, !forallb_forall, Nat.eqb_eq in is_checked.
-    destruct is_checked as [[[[[Hl Hp] Hs] Ha] Hw] Hg]; repeat split; try assumption.
+    destruct is_checked as [[[[Hl Hp] Hs] Ha] Hg]; repeat split; try assumption.
     - intros f pf Hin; exact (Hp (f, pf) Hin).
     - specialize (Hs (g, Some f) (said_in _ _ _ H)); cbn in Hs; apply andb_prop in Hs; tauto.
     - specialize (Hs (g, Some f) (said_in _ _ _ H)); cbn in Hs; apply andb_prop in Hs as [_ Hs]; intro E; rewrite E in Hs; exact Hs.
     - intros g a Hin; apply negb_true_iff, (Ha (g, a) Hin).
-    - intros g h Hin; exact (Hw (g, h) Hin).
   Qed.
   Lemma proves_true known f pf t p : Forall (fun f => forall q, true_at t q f = true) known ->
     proves th known f pf = true -> true_at t p f = true.
   Proof.
-    intros Hknown H; unfold proves in H; rewrite andb_true_iff, forallb_forall in H; destruct H as [Hu H].
-    destruct parts_checked as (_ & _ & _ & _ & Hg); destruct (true_at t p f) eqn:E; [reflexivity|exfalso].
+    intros Hknown H; destruct parts_checked as (_ & _ & _ & Hg); destruct (true_at t p f) eqn:E; [reflexivity|exfalso].
     apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor; [cbn [says]; change (negb (true_at t p f) = true); rewrite E; reflexivity|].
-    apply Forall_map, Forall_forall; intros [u d] Hin; rewrite shift_says by (apply number_of_map); apply given_true; auto; exact (Hu (u, d) Hin).
+    apply Forall_map, Forall_forall; intros [u d] Hin; rewrite shift_says by (apply number_of_map); apply given_true; auto.
   Qed.
   Lemma proven_true t known lemmas' : Forall (fun f => forall q, true_at t q f = true) known ->
     Forall (fun f => forall q, true_at t q f = true) (proven th known lemmas').
@@ -375,7 +350,7 @@ Section Theorems.
         destruct (true_at 0 q f); [|reflexivity]; rewrite orb_false_r in H; discriminate H. }
       rewrite E; unfold on_spot; destruct (cell_at m q); reflexivity.
     - unfold on_spot; destruct (cell_at m q) as [x|] eqn:Ex.
-      + destruct parts_checked as (_ & Hsaid & _ & Hwithin & Hgrow); destruct (Hsaid g f Hg) as [Ht Hu].
+      + destruct parts_checked as (_ & Hsaid & _ & Hgrow); destruct (Hsaid g f Hg) as [Ht Hu].
         assert (Hlater : forall y : cell m, true_at t (proj1_sig y) (later f) = true_at (S t) (proj1_sig y) f).
         { intro y; apply later_says; [exact Ht | |].
           - intros n r Hn; unfold truth; destruct (Z.ltb_spec n 0); [lia | reflexivity].
@@ -388,8 +363,7 @@ Section Theorems.
         * specialize (Hsame eq_refl); apply eq_true_iff_eq; rewrite (anywhere_iff w _ pooling), <- Hlater; split.
           -- intros (y & Hy); rewrite (Hsame x y); rewrite <- (shown_rule t y g IH) in Hy; exact (implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
           -- intro Hx; pose proof (fun y => implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
-             destruct (find _ (witnesses th)) as [[k h]|] eqn:Ef; [|discriminate (H x Hx)]; apply find_some in Ef as [Hwit _].
-             specialize (Hwithin k h Hwit); set (z := number th m t (-4 - Z.of_nat h) (0, 0)).
+             destruct (find _ (witnesses th)) as [[k h]|]; [|discriminate (H x Hx)]; set (z := number th m t (-4 - Z.of_nat h) (0, 0)).
              assert (Hmap : forall q, number th m t (-4 - Z.of_nat h) q = z) by (intro q; apply number_of_map; lia).
              assert (Hboth : forall y : cell m, 0 <= z /\ (true_at t (proj1_sig y) (rule_before th (stage_of_map h) h) = true -> true_at t (proj1_sig y) (shown th g) = true)).
              { intro y; specialize (H y ltac:(rewrite (Hsame y x); exact Hx)).
@@ -397,16 +371,11 @@ Section Theorems.
                  (negb (true_at t (proj1_sig y) (rule_before th (stage_of_map h) h)) || true_at t (proj1_sig y) (shown th g)) = true) in H.
                unfold amount in H; cbn [constant terms sum] in H; rewrite Hmap, andb_true_iff, Z.leb_le in H; destruct H as [Hz H]; split; [lia|].
                intro Hr; rewrite Hr in H; exact H. }
-             assert (Hstage : exists x0, z = Fixpoints.stage w (relations th) (cells m) x0 h).
-             { destruct (head_some (cells m) (fun y => Fixpoints.stage w (relations th) (cells m) y h) some) as (x0 & E); exists x0; rewrite <- E.
-               unfold z, number; destruct (Z.eqb_spec (-4 - Z.of_nat h) KIND), (Z.eqb_spec (-4 - Z.of_nat h) TIME), (Z.eqb_spec (-4 - Z.of_nat h) N_TILES),
-                 (Z.eqb_spec (-4 - Z.of_nat h) SPREAD), (Z.ltb_spec (-4 - Z.of_nat h) 0); try lia.
-               replace (Z.to_nat (-4 - (-4 - Z.of_nat h))) with h by lia; reflexivity. }
-             destruct Hstage as (x0 & Ez); destruct (Hboth x) as [Hz _].
+             destruct (map_stage th m some t (0, 0) h) as (x0 & Ez); fold z in Ez; destruct (Hboth x) as [Hz _].
              assert (Hfix : fixed w (relations th) (cells m) x0 h = true)
                by (unfold Fixpoints.stage in Ez; destruct (fixed w _ _ x0 h); [reflexivity | lia]).
              destruct (shown_somewhere w _ _ pooling Hgrow (cells_all m) x0 h Hfix) as (y & _ & Hy); exists y; rewrite <- (shown_rule t y g IH).
-             apply Hboth; rewrite (rule_before_says th m Hgrow some t _ y h _ (Z.to_nat z) Hwithin); [rewrite Ez; exact Hy | | apply Hsome].
+             apply Hboth; rewrite (rule_before_says th m Hgrow some t _ y h _ (Z.to_nat z)); [rewrite Ez; exact Hy | | apply Hsome].
              unfold amount; cbn [constant terms sum stage_of_map]; rewrite Hmap; lia.
         * rewrite <- (shown_rule t x g IH), <- Hlater; exact (alike t _ x _ _ (Hsome x) (Hc x _ (Hin _ (or_intror (or_intror (or_introl eq_refl)))))).
       + pose proof (claims_true (S t) q _ (claim_of g f _ Hg (or_intror (or_introl eq_refl)))) as H.

@@ -55,11 +55,8 @@ Section Fixpoints.
     (is_pooled a g = true \/ y = x) /\ eval (rule a g) (see w s y) (tile w y) = true.
   Lemma step_iff s x g : step w a s x g = true <-> exists y, shows s x g y.
   Proof.
-    unfold step, shows; destruct (is_pooled a g); [rewrite anywhere_iff by exact pooling | ]; split.
-    - intros (y & H); eauto.
-    - intros (y & _ & H); eauto.
-    - eauto.
-    - intros (y & [E|E] & H); [discriminate E | subst y; exact H].
+    unfold step, shows; destruct (is_pooled a g); [rewrite anywhere_iff by exact pooling; firstorder|].
+    split; [eauto | intros (y & [E|E] & H); [discriminate E | subst y; exact H]].
   Qed.
   Lemma no_such_rule t x g : length (rules a) <= g -> after t x g = false.
   Proof.

@@ -33,45 +33,43 @@ Section Theorems.
   Hypotheses (is_source : kind_at m (proj1_sig s) = SOURCE)
     (only_one : forall x : cell m, kind_at m (proj1_sig x) = SOURCE -> x = s).
 
+  Lemma of_package : exists o, is_order o (directions e) /\ solved o (grid m) s (fun t x => run (grid m) (its_rules e) t x PATH) /\
+    (forall t x, agree (its_parts e) (net_run (grid m) (its_network e) t x) (run (grid m) (its_rules e) t x)) /\
+    small (its_network e) (its_parts e) = true /\ pooling (its_network e) = 0%nat /\ nth_error (its_parts e) PATH = Some (Single 0).
+  Proof.
+    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & Hf & Hrest); exists o.
+    split; [exact Ho|]; split; [|split; [|exact Hrest]].
+    - apply automaton_solves; try assumption; apply (solvable_or_not o (grid m) (its_rules e) Hsame Hp (cells m)), cells_all.
+    - intros t x; apply (network_follows (grid m) _ _ _ [facts o] Hf); [rewrite Hp; contradiction|].
+      apply facts_known; try assumption; intros y z Hy Hz; rewrite (only_one y Hy), (only_one z Hz); reflexivity.
+  Qed.
+
   (** The rules: PATH is on at the first shortest path from 2 L + 2 iterations on, before that nowhere else, and never
       where there is none. *)
   Theorem rules_solve : exists o, is_order o (directions e) /\
     solved o (grid m) s (fun t x => run (grid m) (its_rules e) t x PATH).
-  Proof.
-    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & _); exists o; split; [exact Ho|].
-    apply automaton_solves; try assumption; apply (solvable_or_not o (grid m) (its_rules e) Hsame Hp (cells m)), cells_all.
-  Qed.
+  Proof. destruct of_package as (o & Ho & Hs & _); eauto. Qed.
 
   (** The network: its first channel is 0 or 1, two halves, and does the same. *)
   Theorem network_solves : exists o, is_order o (directions e) /\
     solved o (grid m) s (fun t x => net_run (grid m) (its_network e) t x 0%nat =? 2) /\
     forall t x, net_run (grid m) (its_network e) t x 0%nat = 0 \/ net_run (grid m) (its_network e) t x 0%nat = 2.
   Proof.
-    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & Hf & _ & _ & Hpath); exists o.
-    assert (H : forall t x, net_run (grid m) (its_network e) t x 0%nat = on (run (grid m) (its_rules e) t x PATH)).
-    { intros t x; refine (network_follows (grid m) _ _ _ [facts o] Hf _ _ t x PATH (Single 0) Hpath).
-      - rewrite Hp; contradiction.
-      - apply facts_known; try assumption; intros y z Hy Hz; rewrite (only_one y Hy), (only_one z Hz); reflexivity. }
-    split; [exact Ho | split].
-    - assert (Hs : solved o (grid m) s (fun t x => run (grid m) (its_rules e) t x PATH))
-        by (apply automaton_solves; try assumption; apply (solvable_or_not o (grid m) (its_rules e) Hsame Hp (cells m)), cells_all).
-      assert (E : forall t x, (net_run (grid m) (its_network e) t x 0%nat =? 2) = run (grid m) (its_rules e) t x PATH)
-        by (intros t x; rewrite H; destruct (run _ _ _ _ _); reflexivity).
-      destruct Hs as [(moves & Hfirst & Honly & Hall)|[Hno Hall]]; [left; exists moves; split; [exact Hfirst|split; [exact Honly|]] | right; split; [exact Hno|]].
-      + intros L t x; rewrite E; apply Hall.
-      + intros t x; rewrite E; apply Hall.
-    - intros t x; rewrite H; destruct (run _ _ _ _ _); [right | left]; reflexivity.
+    destruct of_package as (o & Ho & Hs & Hf & _ & _ & Hpath); exists o; split; [exact Ho|].
+    assert (H : forall t x, net_run (grid m) (its_network e) t x 0%nat = on (run (grid m) (its_rules e) t x PATH))
+      by (intros t x; exact (Hf t x PATH _ Hpath)).
+    split; [|intros t x; rewrite H; destruct (run _ _ _ _ _); auto].
+    assert (E : forall t x, (net_run (grid m) (its_network e) t x 0%nat =? 2) = run (grid m) (its_rules e) t x PATH)
+      by (intros t x; rewrite H; destruct (run _ _ _ _ _); reflexivity).
+    unfold solved in *; setoid_rewrite E; exact Hs.
   Qed.
 
   (** Rounding changes nothing: in float32, sums in any order, the numbers are those of exact arithmetic. *)
   Theorem network_exact round t v : exact_below round -> float_run round (grid m) (its_network e) t v ->
     forall x c, v x c = net_run (grid m) (its_network e) t x c.
   Proof.
-    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & Hf & Hsmall & Hpool & _).
-    apply (floats_exact (grid m) _ (its_parts e) (fun t => run (grid m) (its_rules e) t)); [exact Hsmall | congruence |].
-    intros u x; apply (network_follows (grid m) _ _ _ [facts o] Hf).
-    - rewrite Hp; contradiction.
-    - apply facts_known; try assumption; intros y z Hy Hz; rewrite (only_one y Hy), (only_one z Hz); reflexivity.
+    destruct of_package as (o & _ & _ & Hf & Hsmall & Hpool & _).
+    apply (floats_exact (grid m) _ (its_parts e) (run (grid m) (its_rules e)) Hsmall); [congruence | exact Hf].
   Qed.
 End Theorems.
 

@@ -71,11 +71,8 @@ Definition grid_highest (m : maze) (f : cell m -> Z) : Z :=
 
 Lemma cell_at_some m p x : cell_at m p = Some x <-> proj1_sig x = p.
 Proof.
-  unfold cell_at; destruct x as [q hq]; cbn; destruct (bool_dec (inside m p) true) as [h|h]; split.
-  - intros [= <-]; reflexivity.
-  - intros <-; rewrite (UIP_dec bool_dec h hq); reflexivity.
-  - discriminate.
-  - intros <-; contradiction.
+  unfold cell_at; destruct x as [q hq]; cbn; destruct (bool_dec (inside m p) true) as [h|h]; split; intros [= <-]; try contradiction; [reflexivity|].
+  rewrite (UIP_dec bool_dec h hq); reflexivity.
 Qed.
 Lemma moved_back d p : moved (opp d) (moved d p) = p.
 Proof. destruct p, d; cbn; f_equal; lia. Qed.

@@ -21,14 +21,14 @@ Section Proven.
   Theorem relations_are_least x g : monotone relations_of = true -> fixed (grid m) relations_of (cells m) x g = true <->
     forall s, closed_state (grid m) relations_of s -> s x g = true.
   Proof.
-    destruct (parts_checked _ _ _ lemmas_checked) as (_ & _ & _ & _ & Hg).
+    destruct (parts_checked _ _ _ lemmas_checked) as (_ & _ & _ & Hg).
     exact (fixed_is_least (grid m) relations_of (cells m) (grid_pools m some) Hg (cells_all m) x g).
   Qed.
   (** The stage of a tile is the round before that in which it comes on. *)
   Theorem stages_are_rounds t x g : run (grid m) relations_of t x g =
     fixed (grid m) relations_of (cells m) x g && (stage (grid m) relations_of (cells m) x g <? Z.of_nat t)%Z.
   Proof.
-    destruct (parts_checked _ _ _ lemmas_checked) as (_ & _ & _ & _ & Hg).
+    destruct (parts_checked _ _ _ lemmas_checked) as (_ & _ & _ & Hg).
     exact (stage_spec (grid m) relations_of (cells m) (grid_pools m some) Hg (cells_all m) t x g).
   Qed.
 End Proven.

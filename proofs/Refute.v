@@ -142,8 +142,9 @@ End Sound.
 Definition number_of (t : tap) : nat :=
   match t with C => 0 | N U => 1 | N L => 2 | N D => 3 | N R => 4 | N UL => 5 | N UR => 6 | N DL => 7 | N DR => 8 end%nat.
 Definition tap_of (n : nat) : tap := nth n [C; N U; N L; N D; N R; N UL; N UR; N DL; N DR] C.
-Definition seen_atom (t : tap) (g : nat) : positive := Pos.of_succ_nat (9 * (2 * g) + number_of t).
-Definition is_atom (t : tap) (k : nat) : positive := Pos.of_succ_nat (9 * (2 * k + 1) + number_of t).
+Definition atom_of (t : tap) (n : nat) : positive := Pos.of_succ_nat (n * 9 + number_of t).
+Definition seen_atom (t : tap) (g : nat) : positive := atom_of t (g * 2).
+Definition is_atom (t : tap) (k : nat) : positive := atom_of t (1 + k * 2).
 Definition seen (t : tap) (g : nat) : form := Atom (seen_atom t g).
 Definition is (t : tap) (k : nat) : form := Atom (is_atom t k).
 Fixpoint form_of (e : expr) (see tile : tap -> nat -> form) : form :=
@@ -160,12 +161,13 @@ Fixpoint form_of (e : expr) (see tile : tap -> nat -> form) : form :=
     tap is contradictory, of those that it reads, or all of it together. *)
 Fixpoint some_refuted (most : nat) (groups : list (list form)) : bool :=
   match groups with [] => false | fs :: rest => if refute most fs then true else some_refuted most rest end.
+Definition assign_groups n b (groups : list (list form)) : option (list (list form)) :=
+  fold_right (fun fs found => match assign_all n b fs, found with Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups.
 Fixpoint refute_goal (most fuel : nat) (goal : form) (groups : list (list form)) : bool :=
   match fuel, goal with
   | _, Const b => if b then some_refuted most groups else true
   | S fuel, _ => match first_atom goal with
-      | Some n => forallb (fun b => match fold_right (fun fs found => match assign_all n b fs, found with
-          | Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups with
+      | Some n => forallb (fun b => match assign_groups n b groups with
           | Some groups => refute_goal most fuel (assign n b goal) groups
           | None => true
           end) [true; false]
@@ -181,22 +183,23 @@ Proof.
   intros H Hall; induction Hall as [|fs groups Hfs _ IH]; [discriminate|]; cbn [some_refuted] in H.
   destruct (refute most fs) eqn:E; [exact (refute_sound v _ _ E Hfs) | exact (IH H)].
 Qed.
+Lemma assign_groups_hold v n groups : Forall (all v) groups -> exists gs, assign_groups n (v n) groups = Some gs /\ Forall (all v) gs.
+Proof.
+  induction 1 as [|fs rest Hfs _ (gs & E & Hgs)]; [exists []; split; [reflexivity | constructor]|].
+  destruct (assign_all_holds v n fs Hfs) as (gs' & E' & Hgs'); exists (gs' :: gs); cbn; fold (assign_groups n (v n) rest).
+  rewrite E, E'; auto.
+Qed.
 Lemma refute_goal_sound v most fuel goal groups : refute_goal most fuel goal groups = true -> holds v goal = true -> Forall (all v) groups -> False.
 Proof.
-  revert goal groups; induction fuel as [|fuel IH]; intros goal groups H Hg Hall; cbn [refute_goal] in H.
-  - destruct goal as [|[]| | | |]; try discriminate; exact (some_refuted_sound v _ _ H Hall).
-  - assert (Hsplit : match first_atom goal with Some n => forallb (fun b => match fold_right (fun fs found => match assign_all n b fs, found with
-          | Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups with
-          | Some groups => refute_goal most fuel (assign n b goal) groups | None => true end) [true; false] | None => false end = true \/
-        goal = Const true /\ some_refuted most groups = true) by (destruct goal as [|[]| | | |]; auto; discriminate).
-    clear H; destruct Hsplit as [H|[-> H]]; [|exact (some_refuted_sound v _ _ H Hall)].
-    destruct (first_atom goal) as [n|]; [|discriminate]; rewrite forallb_forall in H; specialize (H (v n) ltac:(destruct (v n); cbn; auto)).
-    assert (Hgroups : exists gs, fold_right (fun fs found => match assign_all n (v n) fs, found with
-      | Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups = Some gs /\ Forall (all v) gs).
-    { clear H; induction Hall as [|fs rest Hfs _ IHrest]; [exists []; split; [reflexivity | constructor]|].
-      destruct IHrest as (gs & E & Hgs), (assign_all_holds v n fs Hfs) as (gs' & E' & Hgs').
-      exists (gs' :: gs); cbn [fold_right]; rewrite E, E'; split; [reflexivity | constructor; assumption]. }
-    destruct Hgroups as (gs & E & Hgs); rewrite E in H; apply (IH _ _ H); [rewrite assign_holds; exact Hg | exact Hgs].
+  revert goal groups; induction fuel as [|fuel IH]; intros goal groups H Hg Hall.
+  - destruct goal as [|[]| | | |]; discriminate || exact (some_refuted_sound v _ _ H Hall).
+  - destruct (first_atom goal) as [n|] eqn:E; [|destruct goal as [|[]| | | |]; cbn [refute_goal] in H; rewrite ?E in H;
+      discriminate || exact (some_refuted_sound v _ _ H Hall)].
+    destruct (assign_groups_hold v n groups Hall) as (gs & Eg & Hgs).
+    assert (Hn : refute_goal most fuel (assign n (v n) goal) gs = true).
+    { destruct goal as [| | | | |]; cbn [refute_goal] in H; try discriminate E; rewrite E, forallb_forall in H;
+        specialize (H (v n) ltac:(destruct (v n); cbn; auto)); rewrite Eg in H; exact H. }
+    apply (IH _ _ Hn); [rewrite assign_holds; exact Hg | exact Hgs].
 Qed.
 Lemma contradicts_sound v goal fs : contradicts goal fs = true -> holds v goal = true -> all v fs -> False.
 Proof.
@@ -211,24 +214,15 @@ Section Around.
   Definition around (p : positive) : bool :=
     let n := (Pos.to_nat p - 1)%nat in let t := tap_of (n mod 9) in let k := (n / 9)%nat in
     if Nat.even k then see t (k / 2)%nat else tile t (k / 2)%nat.
+  Lemma around_atom t n : around (atom_of t n) = if Nat.even n then see t (n / 2)%nat else tile t (n / 2)%nat.
+  Proof.
+    unfold around, atom_of; rewrite SuccNat2Pos.id_succ; cbn [Nat.sub]; rewrite Nat.sub_0_r, Nat.add_comm, Nat.mod_add, Nat.div_add by discriminate.
+    destruct t as [|[]]; reflexivity.
+  Qed.
   Lemma around_seen t g : around (seen_atom t g) = see t g.
-  Proof.
-    unfold around, seen_atom; rewrite SuccNat2Pos.id_succ; cbn [Nat.sub]; rewrite Nat.sub_0_r.
-    rewrite Nat.mul_comm, Nat.add_comm, Nat.mod_add, Nat.div_add by discriminate.
-    replace (number_of t mod 9)%nat with (number_of t) by (destruct t as [|[]]; reflexivity).
-    replace (number_of t / 9)%nat with 0%nat by (destruct t as [|[]]; reflexivity); cbn [Nat.add].
-    rewrite Nat.even_mul, (Nat.mul_comm 2), Nat.div_mul by discriminate; destruct t as [|[]]; reflexivity.
-  Qed.
+  Proof. unfold seen_atom; rewrite around_atom, Nat.even_mul, orb_true_r, Nat.div_mul by discriminate; reflexivity. Qed.
   Lemma around_is t k : around (is_atom t k) = tile t k.
-  Proof.
-    unfold around, is_atom; rewrite SuccNat2Pos.id_succ; cbn [Nat.sub]; rewrite Nat.sub_0_r.
-    rewrite Nat.mul_comm, Nat.add_comm, Nat.mod_add, Nat.div_add by discriminate.
-    replace (number_of t mod 9)%nat with (number_of t) by (destruct t as [|[]]; reflexivity).
-    replace (number_of t / 9)%nat with 0%nat by (destruct t as [|[]]; reflexivity); cbn [Nat.add].
-    replace (2 * k + 1)%nat with (1 + k * 2)%nat by lia.
-    rewrite Nat.div_add by discriminate; replace (1 + k * 2)%nat with (S (2 * k)) by lia.
-    rewrite Nat.even_succ, Nat.odd_mul; destruct t as [|[]]; reflexivity.
-  Qed.
+  Proof. unfold is_atom; rewrite around_atom, Nat.even_add, Nat.even_mul, orb_true_r, Nat.div_add by discriminate; reflexivity. Qed.
   Lemma form_of_holds e fsee ftile :
     holds around (form_of e fsee ftile) = eval e (fun t g => holds around (fsee t g)) (fun t k => holds around (ftile t k)).
   Proof. induction e; cbn; rewrite ?conj_holds, ?disj_holds, ?neg_holds; congruence. Qed.

@@ -149,20 +149,13 @@ Section Proof.
     enough (S n <= S m) by lia; apply Hleast; econstructor; eauto.
   Qed.
 
-  Lemma leads_unique d x y z : leads d x y -> leads d x z -> y = z.
-  Proof. intros [? _] [? _]; congruence. Qed.
-
-  (** The rule of NEAR, for all three signals at once. *)
-  Lemma near_step d g x t : near_of d = Some g ->
-    after (S t) x g = near_rule o (see w (after t) x) (tile w x) g d.
-  Proof. rewrite run_next; destruct d; intros [= <-]; reflexivity. Qed.
-
   Theorem near_correct d g x t : near_of d = Some g ->
     (after t x g = true <-> exists y n, leads d x y /\ distance n x /\ n < t).
   Proof.
     intro Hg; induction t as [|t IH].
     - cbn; split; [discriminate | intros (? & ? & _ & _ & ?); lia].
-    - rewrite (near_step d g x t Hg); unfold near_rule, see, tile; cbn [at_tap].
+    - replace (after (S t) x g) with (near_rule o (see w (after t) x) (tile w x) g d) by (rewrite run_next; destruct d; try discriminate Hg; injection Hg as <-; reflexivity).
+      unfold near_rule, see, tile; cbn [at_tap].
       rewrite andb_true_iff, orb_true_iff, andb_true_iff, !negb_true_iff, IH, <- !not_true_iff_false, Nat.eqb_eq; split.
       + intros [Hw [(y & n & ? & ? & ?) | [Hy Hx]]]; [exists y, n; auto with arith|].
         destruct (nb w (way o d) x) as [y|] eqn:E; [|discriminate].
@@ -215,7 +208,7 @@ Section Proof.
     intros [Hd Hfirst] [He Hfirst'].
     assert (d = e) as ->.
     { destruct d, e; try reflexivity; exfalso; first [solve [revert He; apply Hfirst; cbn; tauto] | revert Hd; apply Hfirst'; cbn; tauto]. }
-    split; [reflexivity | eauto using leads_unique].
+    destruct Hd, He; split; [reflexivity | congruence].
   Qed.
 
   Lemma canonical_unique s k x y : canonical s k x -> canonical s k y -> x = y.
@@ -305,23 +298,5 @@ Section Proof.
       split; [exists m; split; [assumption|lia]|].
       inversion Hk as [n' Hn'|k' e x' ? Hk' Hg']; subst; [left; assumption | right].
       exists e, s, (S k' + m), k', x'; repeat (split; [assumption|]); lia.
-  Qed.
-
-  (** * The claims *)
-
-  Theorem path_sound t x : after t x PATH = true -> exists s k, kind_of w s = SOURCE /\ canonical s k x.
-  Proof. rewrite path_correct; intros (s & n & k & ? & ? & ? & ?); eauto. Qed.
-
-  Theorem path_complete s n k x t : kind_of w s = SOURCE -> distance n s -> canonical s k x ->
-    2 * n + 2 <= t -> after t x PATH = true.
-  Proof.
-    intros Hs Hn Hk Ht; apply path_correct; exists s, n, k; repeat (split; [assumption|]).
-    destruct (canonical_distance s n k x Hn Hk) as (m & -> & _); lia.
-  Qed.
-
-  Theorem no_path_empty : (forall s n, kind_of w s = SOURCE -> ~ walk n s) -> forall t x, after t x PATH = false.
-  Proof.
-    intros Hno t x; apply not_true_iff_false; rewrite path_correct; intros (s & n & k & Hs & [Hn _] & _).
-    exact (Hno s n Hs Hn).
   Qed.
 End Proof.

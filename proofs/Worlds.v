@@ -66,19 +66,20 @@ Lemma conjunction_holds {A} v (f : A -> form) l : holds v (conjunction (map f l)
 Proof. induction l as [|x l IH]; cbn; [reflexivity | rewrite conj_holds, <- IH; reflexivity]. Qed.
 Lemma disjunction_holds {A} v (f : A -> form) l : holds v (disjunction (map f l)) = existsb (fun x => holds v (f x)) l.
 Proof. induction l as [|x l IH]; cbn; [reflexivity | rewrite disj_holds, <- IH; reflexivity]. Qed.
-Lemma forallb_same {A} (f g : A -> bool) l : (forall x, f x = g x) -> forallb f l = forallb g l.
-Proof. intro H; induction l; cbn; congruence. Qed.
-Lemma existsb_same {A} (f g : A -> bool) l : (forall x, f x = g x) -> existsb f l = existsb g l.
-Proof. intro H; induction l; cbn; congruence. Qed.
-Lemma component_same v v' value value' c : (forall g, holds v (value g) = holds v' (value' g)) ->
-  holds v (in_component value c) = holds v' (in_component value' c).
+(** A tile with these signals is in one of the component's states. *)
+Definition fits (value : nat -> bool) (c : component) : Prop :=
+  exists st, In st (states c) /\ forall g b, In (g, b) (combine (signals c) st) -> value g = b.
+Lemma fits_same f f' c : (forall g, f g = f' g) -> fits f c -> fits f' c.
+Proof. intros H (st & Hst & Hs); exists st; split; [exact Hst | intros; rewrite <- H; auto]. Qed.
+Lemma component_holds v value c : holds v (in_component value c) = true <-> fits (fun g => holds v (value g)) c.
 Proof.
-  intro H; unfold in_component, in_state; rewrite !disjunction_holds; apply existsb_same; intro st.
-  rewrite !conjunction_holds; apply forallb_same; intros [g []]; cbn [literal]; rewrite ?neg_holds, H; reflexivity.
+  unfold in_component, in_state; rewrite disjunction_holds, existsb_exists; split; intros (st & Hst & H); exists st; (split; [exact Hst|]).
+  - rewrite conjunction_holds, forallb_forall in H; intros g b Hin; specialize (H (g, b) Hin); destruct b; cbn in H; [exact H|].
+    rewrite neg_holds in H; apply negb_true_iff, H.
+  - rewrite conjunction_holds; apply forallb_forall; intros [g []] Hin; cbn; rewrite ?neg_holds, (H _ _ Hin); reflexivity.
 Qed.
-Lemma kind_same v v' value value' cs : (forall g, holds v (value g) = holds v' (value' g)) ->
-  holds v (in_kind value cs) = holds v' (in_kind value' cs).
-Proof. intro H; unfold in_kind; rewrite !conjunction_holds; apply forallb_same; intro; apply component_same, H. Qed.
+Lemma kind_holds v value cs : holds v (in_kind value cs) = true <-> Forall (fits (fun g => holds v (value g))) cs.
+Proof. unfold in_kind; rewrite conjunction_holds, forallb_forall, Forall_forall; split; intros H c Hc; apply component_holds, H, Hc. Qed.
 Lemma find_kind_in k w cs : find_kind k w = Some cs -> In (k, cs) w.
 Proof.
   unfold find_kind; destruct (find _ w) as [[l cs']|] eqn:E; [|discriminate]; intros [= <-].
@@ -98,7 +99,7 @@ Section Proof.
   Hypothesis supposed : forall t y, Forall (fun e => says e (after t y) (Nat.eqb (kind_of w y)) = true) given.
 
   Definition tile_in (s : state w) (x : node w) (h : holding) : Prop :=
-    exists cs, In (kind_of w x, cs) h /\ forall v value, (forall g, holds v (value g) = s x g) -> holds v (in_kind value cs) = true.
+    exists cs, In (kind_of w x, cs) h /\ Forall (fits (s x)) cs.
 
   Lemma seen_here s x t y g : at_tap w t x = Some y -> holds (patch w s x) (seen t g) = s y g.
   Proof. intro E; unfold patch, seen; cbn [holds]; rewrite around_seen; unfold see; rewrite E; reflexivity. Qed.
@@ -109,7 +110,8 @@ Section Proof.
     holds (patch w s x) (disjunction (map (fun '(k, cs) => conj (is t k) (in_kind (seen t) cs)) h)) = true.
   Proof.
     intros E (cs & Hin & H); rewrite disjunction_holds; apply existsb_exists; exists (kind_of w y, cs); split; [exact Hin|].
-    rewrite conj_holds, (is_here s x t y _ E), Nat.eqb_refl; apply H; intro g; apply seen_here, E.
+    rewrite conj_holds, (is_here s x t y _ E), Nat.eqb_refl; apply kind_holds, (Forall_impl _ (P := fits (s y))); [|exact H].
+    intro c; apply fits_same; intro g; symmetry; apply seen_here, E.
   Qed.
   Lemma world_facts_hold u h : (forall x, tile_in (after u) x h) -> forall x, all (patch w (after u) x) (world_facts n_kinds taps a given h).
   Proof.
@@ -146,11 +148,10 @@ Section Proof.
       apply negb_true_iff, not_true_is_false; intro Hx; enough (goes_on t g = true) by congruence.
       apply (anywhere_iff _ _ (pooling_is ltac:(intro E; rewrite E in Hg; destruct Hg))); eauto. }
     destruct (find_kind (kind_of w x) next) as [cs'|] eqn:E; [|exfalso; exact (contradicts_sound _ _ _ H (Forall_inv Hall) (Forall_inv_tail Hall))].
-    exists cs'; split; [apply find_kind_in, E|]; intros v value Hv; unfold in_kind; rewrite conjunction_holds; apply forallb_forall; intros c Hc.
-    rewrite forallb_forall in H; specialize (H c Hc); rewrite (component_same v (patch w (after t) x) value (later a on) c).
-    - destruct (holds (patch w (after t) x) (in_component (later a on) c)) eqn:Ec; [reflexivity | exfalso].
-      apply (contradicts_sound (patch w (after t) x) _ _ H); [rewrite conj_holds, neg_holds, Ec, andb_true_r; exact (Forall_inv Hall) | exact (Forall_inv_tail Hall)].
-    - intro g; rewrite Hv, (later_is on t x g Hb); reflexivity.
+    exists cs'; split; [apply find_kind_in, E|]; apply Forall_forall; intros c Hc; rewrite forallb_forall in H; specialize (H c Hc).
+    apply (fits_same (fun g => holds (patch w (after t) x) (later a on g))); [intro g; apply later_is, Hb|]; apply component_holds.
+    destruct (holds (patch w (after t) x) (in_component (later a on) c)) eqn:Ec; [reflexivity | exfalso].
+    apply (contradicts_sound (patch w (after t) x) _ _ H); [rewrite conj_holds, neg_holds, Ec, andb_true_r; exact (Forall_inv Hall) | exact (Forall_inv_tail Hall)].
   Qed.
 
   Lemma in_some_world t : exists h p, In (h, p) ws /\ forall x, tile_in (after t) x h.
@@ -159,8 +160,7 @@ Section Proof.
     - pose proof starts_in as Hs; unfold starts in Hs; destruct ws as [|[h p] rest]; [discriminate|]; exists h, p; split; [left; reflexivity|].
       intro x; rewrite forallb_forall in Hs; specialize (Hs (kind_of w x) ltac:(apply in_seq; pose proof (known_kinds x); lia)).
       destruct (find_kind (kind_of w x) h) as [cs|] eqn:E; [|discriminate]; exists cs; split; [apply find_kind_in, E|].
-      intros v value Hv; rewrite (kind_same v v value (fun _ => Const false)) by (intro; rewrite Hv; reflexivity).
-      destruct (in_kind _ cs) as [|[]| | | |]; discriminate || reflexivity.
+      apply (kind_holds (fun _ => false) (fun _ => Const false)); destruct (in_kind _ cs) as [|[]| | | |]; discriminate || reflexivity.
     - pose proof is_closed as Hc; unfold closed in Hc; apply andb_prop in Hc as [Hc _]; rewrite forallb_forall in Hc; specialize (Hc _ Hin); cbn beta iota in Hc.
       pose proof (chosen (fun g => goes_on t g) (pooled a)) as Hchoice; set (on := filter _ _) in Hchoice.
       apply In_nth_error in Hchoice as (i & Hi); rewrite forallb_forall in Hc; specialize (Hc (i, on) (numbered_in _ _ _ Hi)); cbn beta iota in Hc.

@@ -101,3 +101,10 @@ def test_what_coq_has_checked_is_a_table_and_an_axiom_is_a_failure(axioms, monke
     shown = ", ".join(axioms) or "no axioms"
     assert re.search(f"Main.tight . {shown} .*\n.*\nMain 1.5 s\ncoqchk, all files: {shown}\n", out)
     assert ("a theorem stands on axioms" in err) == bool(axioms)
+
+
+@pytest.mark.parametrize(("theorem", "code"), [("Joined.network_answers", 0), ("Proven.answers_are", 1)])
+def test_a_theorem_of_an_automaton_that_is_not_that_of_its_network_is_a_failure(theorem, code, monkeypatch, capsys):
+    monkeypatch.setattr(automata, "check_proofs", lambda **options: Checked({theorem: ()}, {}, ()))
+    assert main(["check-proofs", "--automaton", "reachable"]) == code
+    assert ("of the rules alone" in capsys.readouterr().err) == bool(code)

@@ -30,7 +30,8 @@ def check_proofs(
     or two, and needs Coq: `apt-get install coq`.
 
     With `automaton`, it checks instead the theorem that `prove` finds for it in terms of a fixpoint, and that the
-    network compiled from it, weights included, shows the same answers.
+    network compiled from it, weights included, shows the same answers. Where the theory covers the theorem alone, it
+    prints why, and the command fails.
 
     >>> check_proofs().holds
     True
