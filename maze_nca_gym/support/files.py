@@ -205,7 +205,8 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
 
 
 def mapped_array(path: str | Path) -> NDArray[Any]:
-    """Return the array of an `.npy` file, read-only and not yet in memory, since a false header can claim any size.
+    """Return the (...) array of an `.npy` file, of its dtype, read-only and not yet in memory, since a false header can
+    claim any size.
 
     Call it within `validated_read`.
 
