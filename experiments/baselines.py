@@ -131,24 +131,17 @@ def unseen(family: str, size: int, n_envs: int) -> Any:
     return make_path_vec(ID, n_envs, levels=f"{family}-{size}", in_order=True)
 
 
-def describe(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int) -> Record:
-    """Return what describes a run, as `config.json` does for every run."""
+def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int, folder: str) -> Record:
+    """Train an agent; return its curve on validation levels and its mean return on the test set."""
     command = f"python -m experiments.baselines --algorithms {algorithm} --sizes {size} --families {family}"
-    return {
+    about = {
         "command": f"{command} --seeds {seed} --n-steps {options['n_timesteps']}",
         "data": f"fresh {family} levels at {size}x{size}, by the rewards of {ID} alone",
         "hyperparameters": options,
         "versions": versions(),
-        "device": "cpu",
-        "processes": 1,
-        "threads": 1,
     }
-
-
-def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int, folder: str) -> Record:
-    """Train an agent; return its curve on validation levels and its mean return on the test set."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    write_json(Path(folder, DESCRIPTION), describe(algorithm, options, family, size, seed))
+    write_json(Path(folder, DESCRIPTION), about)
     module, name = ALGORITHMS[algorithm].split(":")
     own = {key: scheduled(value) for key, value in options.items() if key not in ("policy", "n_envs", "n_timesteps")}
     if "optimizer_class" in own.get("policy_kwargs", {}):

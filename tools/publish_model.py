@@ -46,7 +46,8 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
         "versions": run["versions"],
         "data": run["data"],
         **({"modules": imported[1].split(",")} if imported else {}),
-        **{key: run[key] for key in ("configuration", "certificate", "hyperparameters") if key in run},
+        "configuration": run["configuration"],
+        **({"certificate": run["certificate"]} if "certificate" in run else {}),
     }
 
 
@@ -103,10 +104,8 @@ def write_card(name: str, **changes: Any) -> None:
 def publish_model(name: str, run: Path, description: str) -> None:
     """Copy the model of a run into the package, and write its origin on a card."""
     model = load_model(run / "model.safetensors")
-    about = json.loads((run / "config.json").read_text(encoding="utf-8"))
-    rewarded = "hyperparameters" in about
-    lines = json.loads((run / "curve.json").read_text()) if rewarded else read_metrics(run / "metrics.jsonl")
-    about = origin(about, lines[-1]["seconds"])
+    seconds = read_metrics(run / "metrics.jsonl")[-1]["seconds"]
+    about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
     save_model(model, FOLDER / name)
     write_card(name, task=model.task, description=description, guarantees=model.guarantees.to_json(), **about)
 

@@ -226,7 +226,7 @@ class Automaton:
 
     @cached_property  # as its worlds, which are kept too: another task may get the name
     def problem(self) -> Task:
-        """The task, of which `task` is the name."""
+        """The task that `task` names."""
         return find_task(self.task)
 
     @cached_property

@@ -418,7 +418,8 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
 
 
 def _times(a: int, b: int, number: tuple[str, str] | None, cs: Mapping[str, int]) -> Iterator[Atom]:
-    """Yield the atoms that t is at least a + b d + c L, or less; d must be known."""
+    """Yield two atoms, t >= a + b d + c L and its negation, where d is a number of the tile and L of the map; d must be
+    known."""
     name, tap = number or ("", "C")
     terms = [(c, of_map) for of_map, c in cs.items()]
     terms += [(b, name if tap == "C" else f"{name} at {tap}")] if number is not None else []

@@ -114,8 +114,8 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         task: name of the task, by default the one that the spaces of `PathAction` and `PathVecEnv` name, or else that
             of `start_from`.
         log_std_init: initial logarithm of the standard deviation, of actions in [-1, 1].
-        precision: number format of the network's iterations, float32 or bfloat16 (autocast), which nearly halves the
-            time on CPUs with AVX512_BF16 and is slower on others. What `as_policy` returns computes in float32.
+        precision: number format of the network's iterations, float32 or bfloat16 (autocast), with which training takes
+            two thirds of the time on a CPU with AVX512_BF16. What `as_policy` returns computes in float32.
         optimizer_class, optimizer_kwargs: the same as for `ActorCriticPolicy`.
         use_sde: accepted since the algorithms pass it; must be False.
 

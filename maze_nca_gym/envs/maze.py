@@ -177,7 +177,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self._start
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Make the action, (C, H, W) float32, the state; return observation, reward, terminated, truncated and info.
+        """Set the state to the action, (C, H, W) float32; return observation, reward, terminated, truncated and info.
 
         Raises:
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from experiments import baselines
 from experiments.kept import kept
 from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
 from maze_nca_gym.agents.evaluation.statistics import bootstrap
-from tools import publish_model
 
 
 def test_a_row_an_algorithm_and_nothing_is_run_twice(
@@ -40,12 +40,11 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     assert capsys.readouterr().out in first
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
-    monkeypatch.setattr(publish_model, "FOLDER", tmp_path)
-    publish_model.publish_model("mine", tmp_path / "ppo-nca-random-3-1", "an agent")
-    card = publish_model.read_card("mine")
-    assert card["hyperparameters"]["gamma"] == 0
-    assert card["made_by"].endswith("--algorithms ppo-nca --sizes 3 --families random --seeds 1 --n-steps 512")
-    assert learned_from(str(tmp_path / "ppo-nca-random-3-1" / "model.safetensors")) == ("rewards", card["data"])
+    folder = tmp_path / "ppo-nca-random-3-1"
+    about = json.loads((folder / "config.json").read_text())
+    assert about["hyperparameters"]["gamma"] == 0
+    assert about["command"].endswith("--algorithms ppo-nca --sizes 3 --families random --seeds 1 --n-steps 512")
+    assert learned_from(str(folder / "model.safetensors")) == ("rewards", about["data"])
 
 
 @for_each("name", list(baselines.ALGORITHMS))

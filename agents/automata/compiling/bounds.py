@@ -191,9 +191,10 @@ class Network:
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
-        """Return the codes of the tiles that make one of the signal's rows largest among patches of a kind.
+        """Return the codes of the tiles of the patch, among those of a kind, for which one of the sums that make up the
+        signal is largest.
 
-        With `sign` -1, return those that make it smallest.
+        With `sign` -1, return those for which it is smallest.
         """
         row, side, worst = self.rows[signal][row], int(sign > 0), []
         for tap, code in enumerate(kinds.codes[place].tolist()):
