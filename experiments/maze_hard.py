@@ -8,7 +8,7 @@ of several shortest paths is the answer then turns along, so each free tile says
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,8 @@ def main(
     n: int = 32,
     whole: float = 0.5,
     least: float = 0.0,
+    n_channels: int = 48,
+    compile: bool | Literal["auto", "graphs"] = False,
 ) -> None:
     """Train on parts of 900 answers, and measure on the mazes that are kept for validation.
 
@@ -103,6 +105,8 @@ def main(
         n: number of levels to make of each maze.
         whole: fraction of these that are the maze itself, 0 to 1.
         least: smallest part of an answer, 0 to 1.
+        n_channels: number of the network's channels.
+        compile: as of `train`; graphs on a CUDA GPU.
     """
     tiles, labels = read_original("train", data)
     kept, rng = slice(len(tiles) - N_VALIDATED), np.random.default_rng(seed)
@@ -124,11 +128,13 @@ def main(
         task=task,
         level_set=str(out / "levels.npz"),
         validation_set=str(out / "validation.npz"),
+        n_channels=n_channels,
         sizes=(28,),
         batch_size=24,
         pool_size=512,
         pool_edited=0.0,
         precision="bfloat16",
+        compile=compile,
         n_updates=n_updates,
         seed=seed,
         threads=1,
