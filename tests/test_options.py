@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import pytest
 from command_lines import commands, files
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import TypeAliasType
 
 from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
@@ -32,6 +33,7 @@ from maze_nca_gym.support.options import (
     Shown,
     check_known,
     check_options,
+    checked,
     differences,
     flat,
     further_options,
@@ -40,6 +42,12 @@ from maze_nca_gym.support.options import (
     to_json,
     with_values,
 )
+
+Item = TypeVar("Item", bound=np.generic)
+# as `type Array[Item: np.generic] = ...` writes them since Python 3.12, and NumPy 2.5 its NDArray
+Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Item]], type_params=(Item,))
+Size = TypeAliasType("Size", int)
+Few = TypeAliasType("Few", Annotated[Size, Between(1, 9)])
 
 KINDS: dict[str, dict[str, int]] = {"round": {"radius": 1}, "square": {"side": 2}}
 
@@ -191,6 +199,19 @@ def test_a_functions_arguments_are_options_too():
     assert list(options) == ["speed", "name", "sides"]
     assert options["speed"].help == "How fast."
     assert read_option(options["speed"], ["3"]) == 3
+
+
+def test_an_alias_is_the_type_that_it_names():
+    @checked
+    def drawn(tiles: Array[np.uint8] | Path, sizes: tuple[Size, ...] = (), n: Few = 1) -> Any:
+        return tiles, sizes, n
+
+    assert drawn(Path("a"), [3, 5], 7) == (Path("a"), (3, 5), 7)
+    tiles = np.zeros((2, 2), np.uint8)
+    assert drawn(tiles)[0] is tiles
+    for wrong in ({"tiles": 1}, {"tiles": tiles, "sizes": "a"}, {"tiles": tiles, "n": 0}):
+        with pytest.raises(ValueError, match=list(wrong)[-1]):
+            drawn(**wrong)
 
 
 def test_a_misspelt_name_in_python():

@@ -280,7 +280,7 @@ class _Field(NamedTuple):
 
 @cache
 def _described(kind: Any) -> Mapping[str, _Field]:
-    hints, described = get_type_hints(kind, include_extras=True), {}
+    hints, described = _plain(get_type_hints(kind, include_extras=True)), {}
     for field in fields(kind):
         option = _option(field.name, hints[field.name], REQUIRED if field.default is MISSING else field.default, kind)
         is_part = isinstance(option.type, type) and is_dataclass(option.type)
@@ -315,9 +315,26 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     known = getattr(inspect.unwrap(call), "__globals__", {})
     known = {name: value for name, value in known.items() if LATER not in getattr(value, "__metadata__", ())}
     try:
-        return get_type_hints(call, localns=defaultdict(lambda: Any, {**vars(builtins), **known}), include_extras=True)
+        names = defaultdict(lambda: Any, {**vars(builtins), **known})
+        return _plain(get_type_hints(call, localns=names, include_extras=True))
     except (NameError, TypeError):  # a user's annotation need not be a type
         return {}
+
+
+def _plain(hints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return types without aliases that were made by `type`, such as NumPy's `NDArray` since 2.5."""
+
+    def plain(hint: Any) -> Any:
+        origin, items = get_origin(hint), get_args(hint)
+        if hasattr(origin or hint, "__value__"):
+            return plain((origin or hint).__value__)
+        if origin is Annotated:
+            return Annotated[(plain(items[0]), *hint.__metadata__)]
+        if origin in (Union, types.UnionType):
+            return Union[tuple(map(plain, items))]  # noqa: UP007 - of types that are known here
+        return tuple[tuple(map(plain, items))] if origin is tuple else hint  # type: ignore[misc]
+
+    return {name: plain(hint) for name, hint in hints.items()}
 
 
 def _option(name: str, annotated: Any, default: Any, group: Any) -> Option:
