@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,19 @@ def kept(path: Path, make: Callable[..., Record], *arguments: Any) -> Record:
     return made
 
 
+def _as_worker() -> None:
+    """Use one thread, and end with the process that started this one, which a signal may do."""
+    parent = parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    torch.set_num_threads(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
 def all_kept(
     label: str, make: Callable[..., Record], calls: Mapping[Path, tuple[Any, ...]], n_at_once: int
 ) -> list[Record]:
@@ -54,10 +69,9 @@ def all_kept(
         calls: file -> arguments.
         n_at_once: number of processes.
     """
-    one_thread: dict[str, Any] = {"initializer": torch.set_num_threads, "initargs": (1,)}
     # Spawned, since a copy of this process would lack its threads. If a call fails, the others still finish.
     with (
-        ProcessPoolExecutor(n_at_once, get_context("spawn"), **one_thread) as pool,
+        ProcessPoolExecutor(n_at_once, get_context("spawn"), _as_worker) as pool,
         ProgressBar(label, len(calls)) as bar,
     ):
         pending = [pool.submit(kept, path, make, *arguments) for path, arguments in calls.items()]
