@@ -266,6 +266,7 @@ def draw_levels(folder: Path) -> Path:
 def main(folder: Path) -> None:
     """Draw everything."""
     torch.set_num_threads(1)
+    folder.mkdir(parents=True, exist_ok=True)
     for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned, healing, hero):
         print(animate(animation(), folder))
     print(draw_levels(folder))

@@ -158,7 +158,7 @@ class Strip:
         for row in range(max(first - 2, 0), min(last + 2, -(-len(tiles) // SIDE))):
             some = np.asarray(tiles[row * SIDE : (row + 1) * SIDE])
             for kind in automaton.kinds:
-                self._state[row - first + 2, 1:-1, kind] = packed(some == kind)
+                self._state[row - first + 2, 1:-1, kind] = as_blocks(some == kind)
         self.signals = self._state[:, 1:-1, kinds:]
         self.counts, self._touched = np.zeros(5, np.int64), np.zeros(rows, np.bool_)
         # Memory that is never written to takes no room, so there may be a place for every block.
@@ -207,13 +207,13 @@ class Strip:
         return [above, any(first), others or last, below]
 
 
-def packed(tiles: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def as_blocks(tiles: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Return (rows, W) bool, of at most `SIDE` rows, as a row of blocks, (columns,) uint64."""
     rows = np.zeros((SIDE, -(-tiles.shape[1] // SIDE)), np.uint8)
     rows[: len(tiles)] = np.packbits(tiles, axis=1, bitorder="little")
     return np.ascontiguousarray(rows.T).view("<u8").ravel()
 
 
-def unpacked(blocks: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def as_tiles(blocks: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Return a row of blocks, (columns,) uint64, as rows of tiles, (SIDE, columns) uint8, eight tiles in a byte."""
     return np.ascontiguousarray(blocks, "<u8").view(np.uint8).reshape(-1, SIDE).T

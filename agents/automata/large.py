@@ -165,7 +165,7 @@ def run_in_bits(
 ) -> SolvedLarge:
     """Do the work of `solve_large` in one of its processes, and return the result; each has consecutive rows of blocks,
     in the order of ranks."""
-    from .bits import SIDE, Strip, unpacked
+    from .bits import SIDE, Strip, as_tiles
 
     # this process's rows of the maze, in the first state or that of a checkpoint
     rank, (height, width), state = processes.rank, tiles.shape, folder / STATE
@@ -239,7 +239,7 @@ def run_in_bits(
         np.lib.format.write_array_header_1_0(
             header, {"descr": "|u1", "fortran_order": False, "shape": (height, n_columns)}
         )
-        rows = (unpacked(row) for row in strip.signals[2:-2, :, signal])
+        rows = (as_tiles(row) for row in strip.signals[2:-2, :, signal])
         _write(processes, bounds, answers[-1], header.getvalue(), rows, height * n_columns)
     processes.gather([])  # all files are written
     return SolvedLarge(tuple(answers), drawn, still, int(facts[:, 2].sum()))

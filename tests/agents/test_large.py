@@ -103,7 +103,7 @@ class TestInBits:
         strip = bits.Strip(automaton, tiles, 0, 3)
         for states in automaton.trace(tiles[None]):
             for signal in automaton.signals:
-                blocks = np.concatenate([bits.unpacked(row) for row in strip.signals[2:-2, :, signal]])[:21]
+                blocks = np.concatenate([bits.as_tiles(row) for row in strip.signals[2:-2, :, signal]])[:21]
                 assert np.array_equal(np.unpackbits(blocks, axis=1, count=30, bitorder="little"), states[0, signal])
             strip.advance(1)
 
