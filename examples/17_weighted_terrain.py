@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from maze_nca_gym import register_environment
-from maze_nca_gym.agents.automata import Automaton, CanonicalPath, StepBound, canonical_path
+from maze_nca_gym.agents.automata import Automaton, CanonicalPath, StepBound, around, canonical_path, distance
 from maze_nca_gym.mazes import KINDS, STEPS, USUAL_ORDER, Guidance, Kind, Task, Tile, of_each, register_task
 
 SAND, SWAMP = len(KINDS), len(KINDS) + 1
@@ -91,6 +91,7 @@ register_environment("MazeWeightedTerrain-v0", "weighted-terrain", max_episode_s
 WAY = [f"{signal}_{towards}" for signal in ("NEAR", "ENTER") for towards in USUAL_ORDER]
 AGES = [f"AGE_{age}" for age in range(1, 8)]
 Signal = IntEnum("Signal", ["PATH", "FLOOD", *WAY, *AGES, "OUT"], start=0)
+Flood = IntEnum("Flood", ["PATH", "FLOOD", *AGES, "OUT"], start=0)
 CHEAPEST = CanonicalPath(
     Signal,
     start=lambda see, tap: see.tile(Tile.SOURCE, tap),
@@ -99,11 +100,21 @@ CHEAPEST = CanonicalPath(
 )
 
 
-def goes_out(see):
+def goes_out(signals, see):
     """Whether the flood may leave a tile next."""
-    comes = see.tile(Tile.TARGET) | see(Signal.OUT, "U") | see(Signal.OUT, "L") | see(Signal.OUT, "D")
-    comes = (comes | see(Signal.OUT, "R")) & ~see.tile(Tile.WALL) & ~see.tile(SAND) & ~see.tile(SWAMP)
-    return see(Signal.OUT) | see(Signal.AGE_7) | comes
+    comes = see.tile(Tile.TARGET) | see(signals.OUT, "U") | see(signals.OUT, "L") | see(signals.OUT, "D")
+    comes = (comes | see(signals.OUT, "R")) & ~see.tile(Tile.WALL) & ~see.tile(SAND) & ~see.tile(SWAMP)
+    return see(signals.OUT) | see(signals.AGE_7) | comes
+
+
+def delays(signals):
+    """The rules by which a flood waits on tiles that cost more than 1."""
+    return {
+        **{signals[age]: partial(lambda last, see: see(last), signals[AGES[i]]) for i, age in enumerate(AGES[1:])},
+        signals.AGE_1: lambda see: see(signals.FLOOD) & see.tile(SWAMP),
+        signals.AGE_7: lambda see: see(signals.AGE_6) | (see(signals.FLOOD) & see.tile(SAND)),
+        signals.OUT: partial(goes_out, signals),
+    }
 
 
 TERRAIN = Automaton(
@@ -113,13 +124,22 @@ TERRAIN = Automaton(
     rules={
         Signal.PATH: lambda see: see(Signal.FLOOD) & CHEAPEST.on_path(see),
         **CHEAPEST.rules,
-        **{Signal[age]: partial(lambda last, see: see(last), Signal[AGES[i]]) for i, age in enumerate(AGES[1:])},
-        Signal.AGE_1: lambda see: see(Signal.FLOOD) & see.tile(SWAMP),
-        Signal.AGE_7: lambda see: see(Signal.AGE_6) | (see(Signal.FLOOD) & see.tile(SAND)),
-        Signal.OUT: goes_out,
+        **delays(Signal),
     },
     bound=StepBound(per_move=10),  # a move costs 9 iterations of the flood at most, and one of the path
     invariant=lambda see: CHEAPEST.invariant(see) & (~see(Signal.PATH) | CHEAPEST.on_path(see)),
+)
+# the flood alone: after t iterations PATH shows from where the target can be reached at a cost of t - 2
+REACHING = Automaton(
+    name="flooded-terrain",
+    task="weighted-terrain",
+    signals=Flood,
+    rules={
+        Flood.PATH: lambda see: see(Flood.FLOOD),
+        Flood.FLOOD: lambda see: see.tile(Tile.TARGET) | (around(see, Flood.OUT) & ~see.tile(Tile.WALL)),
+        **delays(Flood),
+    },
+    theorem=distance(Tile.TARGET, weights={SAND: 3, SWAMP: 9}),
 )
 
 if __name__ == "__main__":

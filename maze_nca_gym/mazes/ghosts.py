@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import combinations
+from itertools import combinations, pairwise
 from operator import or_
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -49,6 +49,7 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
 from maze_nca_gym.support.options import ReadOnly
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
+WAITED = "waited"
 STEP, N_STEPS = "step", "n_steps"
 PLACE, STRIDE, KEPT, TAKEN, ROUND, COMPONENT = "place", "stride", "kept", "taken", "round", "component"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
@@ -269,13 +270,20 @@ def distance(
         found = _distances(is_start, taps, free, given, tiles)
         return {reached_name: found >= 0, distance_name: found, N_TILES: np.full((len(tiles), 1, 1), tiles[0].size)}
 
+    # of a move of weight w the tile that it leaves has waited w - 1 rounds since it was reached
+    waits = [reached_name, *(_named(f"{WAITED} {rounds}", name) for rounds in range(1, heaviest))]
+
     def comes(picture: Picture, at: Place) -> Truth:
         return is_start(picture, at) | (free(picture, at) & reduce(or_, (near(picture, moved(at, q)) for q in taps)))
 
     def near(picture: Picture, at: Place) -> Truth:
-        return picture.true(reached_name, at)
+        if not given:
+            return picture.true(reached_name, at)
+        return reduce(or_, (has & picture.true(waits[w - 1], at) for w, has in _by_weight(given, picture, at)))
 
-    defined = {} if given else {reached_name: (distance_name, comes)}
+    defined: dict[str, tuple[str, Fact]] = {reached_name: (distance_name, comes)}
+    for before, after in pairwise(waits):
+        defined[after] = _stage(after), partial(lambda before, picture, at: picture.true(before, at), before)
     return _known(axioms, ghosts, relations=defined)
 
 

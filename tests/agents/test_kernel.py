@@ -10,6 +10,7 @@ import runpy
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from enum import IntEnum
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,13 +20,24 @@ import torch
 from tables import refused
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton
-from maze_nca_gym.agents.automata import AUTOMATA, anywhere, fixpoint, grown, prove
+from maze_nca_gym.agents.automata import (
+    AUTOMATA,
+    Automaton,
+    Theorem,
+    anywhere,
+    around,
+    distance,
+    fixpoint,
+    grown,
+    prove,
+)
 from maze_nca_gym.agents.automata.compiling import kernel, learnt
 from maze_nca_gym.agents.automata.compiling.coq import printed_automaton, printed_network, printed_rule
 from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.agents.automata.compiling.kernel import compile_files, write_followed, write_theory
-from maze_nca_gym.agents.automata.compiling.lemmas import printed_theorem
+from maze_nca_gym.agents.automata.compiling.lemmas import Guide, printed_theorem
 from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
+from maze_nca_gym.agents.automata.proof import Proof
 from maze_nca_gym.agents.automata.rules import expression_of, threshold
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
@@ -195,7 +207,7 @@ def test_the_printed_rules_of_a_theorem_are_those_of_the_automaton_and_of_its_gh
 
 def check_relation(text: str, n_kinds: int, passable: tuple[int, ...]) -> None:
     """The only relation is on at the source, or at a passable tile beside one where it is."""
-    (relation,) = re.findall(rf"\(Automaton \[(.*)\] \[\]%nat\) {n_kinds}\n", text)
+    (relation,) = re.findall(rf"\(Automaton \[\(\* 0 \w+ \*\) (.*)\] \[\]%nat\) {n_kinds}\n", text)
     rng = np.random.default_rng(0)
     for _ in range(50):
         kind, near = int(rng.integers(n_kinds)), rng.random(4) < 0.3
@@ -226,6 +238,60 @@ def test_pooled_signals_are_printed_with_the_relations_that_switch_them_on():
     assert "(* 2 LIT *) (And (See 1 C) (Is 3 C))] [2]%nat)" in text  # the automaton
     assert "(And (See 0 C) (Is 3 C))] [1]%nat) 4" in text  # the relations
     assert "[(2, 1)%nat]." in text  # who shows why
+
+
+class Late(IntEnum):
+    """Signals of a flood that leaves the source an iteration later than other tiles."""
+
+    PATH, FLOOD, OUT = range(3)
+
+
+def leaves(see):
+    comes = see.tile(3) | around(see, Late.OUT)
+    return (see(Late.FLOOD) & see.tile(2)) | (comes & ~see.tile(1) & ~see.tile(2))
+
+
+LATE = Automaton(
+    name="late",
+    task="shortest-path",
+    signals=Late,
+    rules={
+        Late.PATH: lambda see: see(Late.FLOOD),
+        Late.FLOOD: lambda see: see.tile(3) | (around(see, Late.OUT) & ~see.tile(1)),
+        Late.OUT: leaves,
+    },
+    theorem=distance(3, weights={2: 2}),
+)
+
+
+def test_a_move_of_weight_2_leaves_a_tile_that_has_waited_for_a_round():
+    theorem = Theorem(LATE.theorem.axioms, LATE.theorem.ghosts, relations=LATE.theorem.relations, signals=dict)
+    reached, waited = map(printed_rule, Guide(Proof(LATE, theorem, ())).rules)
+    assert waited == "(See 0 C)"
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        here, *kinds = rng.integers(4, size=5).tolist()
+        near, late = rng.random((2, 4)) < 0.3
+        on = {f"Is {here} C"}
+        for to, kind, *relations in zip("ULDR", kinds, near, late, strict=True):
+            on |= {f"Is {kind} (N {to})", *(f"See {g} (N {to})" for g in (0, 1) if relations[g])}
+        comes = any(late[i] if kind == 2 else near[i] for i, kind in enumerate(kinds))
+        assert evaluated(reached, on.__contains__) == (here == 3 or (here != 1 and comes))
+
+
+@needs_coq
+@pytest.mark.slow  # that rules and relations that were changed are refused, and what a weight means, is seen quickly
+@pytest.mark.parametrize(
+    ("old", "new"), [("", ""), ("(And (Is 2 (N U)) (See 1 (N U)))", "(And (Is 2 (N U)) (See 0 (N U)))")]
+)
+def test_the_kernel_checks_weights_and_refuses_another_one(joined, tmp_path, old, new):
+    folder = shutil.copytree(joined, tmp_path / "late")
+    text = printed_theorem(prove(LATE))
+    (folder / "Lemmas.v").write_text(changed(text, old, new))
+    if old:
+        refused(r"coqc refuses Proven\.v at Proven\.v, line", compile_files, folder, ("Lemmas", "Proven"))
+    else:
+        assert not any(compile_files(folder, ("Lemmas", "Proven"))[0].values())
 
 
 def test_what_theorems_coq_does_not_cover_is_said(tmp_path):

@@ -24,6 +24,11 @@ def printed_list(items: Sequence[str], between: str = "; ") -> str:
     return f"[{between.join(items)}]"
 
 
+def printed_name(name: str) -> str:
+    """Return a name as text that a comment may have."""
+    return re.sub(r"\W", "_", name)
+
+
 def printed_tap(tap: str) -> str:
     """Return a tap as the text of a Coq term."""
     return "C" if tap == "C" else f"(N {tap})"
@@ -68,10 +73,10 @@ def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
 
 def printed_automaton(automaton: Automaton) -> str:
     """Return an automaton as the text of a Coq term, one line for each rule, with its signal's number and name."""
-    rules = []
-    for signal in automaton.signals:
-        name = re.sub(r"\W", "_", signal.name)
-        rules.append(f"(* {int(signal)} {name} *) {printed_rule(expression_of(automaton.rules[signal]))}")
+    rules = [
+        f"(* {int(signal)} {printed_name(signal.name)} *) {printed_rule(expression_of(automaton.rules[signal]))}"
+        for signal in automaton.signals
+    ]
     pooled = printed_list([str(int(signal)) for signal in automaton.pooled])
     return f"Automaton {printed_list(rules, ';' + chr(10) + '  ')} {pooled}%nat"
 
@@ -104,7 +109,7 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
             for i in order
             if of_channel[i, place]
         ]
-        weights.append(f"(* {re.sub(chr(92) + 'W', '_', name)} *) {printed_list(read)}")
+        weights.append(f"(* {printed_name(name)} *) {printed_list(read)}")
     biases = printed_list([_number(2 * each) for each in bias])
     separated = ";\n  "
     parts = [f"Single {row[0]}" if len(row) == 1 else f"Pair {row[0]} {row[1]}" for row in rows.values()]

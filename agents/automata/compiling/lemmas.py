@@ -9,7 +9,7 @@ ghosts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import cache, reduce
@@ -24,7 +24,7 @@ from ..automaton import NEIGHBOURHOODS
 from ..proof import Proof
 from ..prover import SAID, _See, _SymbolicPicture, fresh_context
 from ..rules import Expression, TileKind
-from .coq import printed_automaton, printed_list, printed_rule
+from .coq import printed_automaton, printed_list, printed_name, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
 
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
@@ -97,7 +97,7 @@ class Guide:
         automaton, relations = self.automaton, self.theorem.relations
         if not relations or self.theorem.signals is None or automaton.heals:
             raise ValueError(
-                f"Coq proves automata in terms of relations that are a fixpoint, such as distances without weights; "
+                "Coq proves automata in terms of relations that are a fixpoint, such as distances; "
                 f"{automaton.name} needs more"
             )
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
@@ -109,6 +109,12 @@ class Guide:
         seen = _Rule(self.names, len(automaton.kinds))
         self.rules = [relations[name][1](cast(Any, seen), CENTRE) for name in self.stages]
         self.pooled = [name for name in self.names if isinstance(relations[name.name][1], anywhere)]
+        # relations that only follow another one, a round later
+        self.waits = {
+            name.name: rule.seen.name
+            for name, rule in zip(self.names, self.rules, strict=True)
+            if isinstance(rule.seen, self.names) and rule.tap == CENTRE and name not in self.pooled
+        }
         self.numbers = {
             **OF_MAP,
             "kind": 0,
@@ -191,9 +197,11 @@ class Guide:
 
     # what may be supposed
 
-    def definitions(self, places: Iterable[Place], bounds: Iterable[Any]) -> Iterator[Hypothesis]:
+    def definitions(
+        self, places: Iterable[Place], bounds: Iterable[Any], steps: Container[str]
+    ) -> Iterator[Hypothesis]:
         """Yield what the relations' definitions imply at some places, as `given_fact` of `proofs/Described.v` states
-        it."""
+        it; of some relations, also by which rounds they are on."""
         z3, picture = self.z3, self.picture
         alone, n_rules = len(self.rules) == 1, len(self.rules)
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
@@ -210,7 +218,7 @@ class Guide:
                 if name in self.pooled:
                     alike = stage == picture.of_map(self.stages[name.name])
                     yield Hypothesis(f"Alike {int(name)}", at, z3.Or(z3.Not(inside), alike))
-                for bound in bounds:
+                for bound in bounds if name.name in steps else ():
                     line = self.linear(bound)
                     moved_back = tuple(
                         (c, (n, (r - _offset(at)[0], q - _offset(at)[1]) if n >= 0 else (r, q)))
@@ -220,6 +228,12 @@ class Guide:
                     then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
                     fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), then))
                     yield Hypothesis(f"Step {int(name)} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
+
+    def waited(self, name: str, before: str, at: Place) -> Any:
+        """Return, as a z3 boolean, that a relation comes on at a tile a round after another one."""
+        on, later = self._on(name, at), self._on(before, at)
+        stage, earlier = (self.picture.number(self.stages[each], at) for each in (name, before))
+        return self.z3.And(on == later, self.z3.Implies(on, stage == earlier + 1))
 
     def rule_before(self, rule: Expression, bound: Any, at: Place = CENTRE) -> Any:
         """Return, as a z3 boolean, whether a relation's rule is true of the relations that are on before a round."""
@@ -308,21 +322,29 @@ class Guide:
         # each axiom from the definitions
         places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
         last = picture.of_map(SPREAD) if len(self.rules) == 1 else len(self.rules) * picture.of_map(N_TILES) - 1
-        bounds = [z3.IntVal(0), t, last + 1]
-        for here in map(picture.number, self.stages.values()):
-            bounds += [here - 1, here, here + 1]
-        definitions = list(self.definitions(places, bounds))
-        known, lemmas = [], []
+        known, lemmas = list[Hypothesis](), list[str]()
+
+        def learn(name: str, facts: Sequence[Any], given: list[Hypothesis]) -> None:
+            leads = self.proof(name, facts[0], [*given, *self.kinds()])
+            lemmas.append(f"(* {name} *) ({self.printed(self.fact(facts[0]))},\n    {leads})")
+            known.extend(Hypothesis(f"Before {len(lemmas) - 1}", at, f) for at, f in zip(places, facts, strict=True))
+
+        for name, before in self.waits.items():
+            here, earlier = (picture.number(self.stages[each]) for each in (name, before))
+            facts = [self.waited(name, before, at) for at in places]
+            learn(f"{name} is a round later", facts, list(self.definitions([CENTRE], [here, earlier + 1], [name])))
+        bounds, waits = [z3.IntVal(0), t, last + 1], known[:]
+        for name in self.names:
+            here = picture.number(self.stages[name.name])
+            bounds += [here + 1] if name.name in self.waits else [here - 1, here, here + 1]
+        steps = [name.name for name in self.names if name.name not in self.waits]
+        definitions = list(self.definitions(places, bounds, steps))
         at_places = [theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
         for names, facts in zip(
             zip(*at_places, strict=True), zip(*(at.values() for at in at_places), strict=True), strict=True
         ):
-            if self.used.isdisjoint(names):
-                continue
-            goal, *_ = facts = tuple(z3.And(fact) for fact in facts)
-            leads = self.proof(names[0], goal, [*definitions, *self.kinds()])
-            lemmas.append(f"(* {names[0]} *) ({self.printed(self.fact(goal))},\n    {leads})")
-            known += [Hypothesis(f"Before {len(lemmas) - 1}", at, fact) for at, fact in zip(places, facts, strict=True)]
+            if not self.used.isdisjoint(names):
+                learn(names[0], [z3.And(fact) for fact in facts], [*waits, *definitions])
         # each signal, and each answer, from the axioms
         given, proofs = [*known, *definitions[:1], *self.kinds()], list[str]()
         witnesses = list[str]()
@@ -368,14 +390,17 @@ class Guide:
                 f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))"
             )
         stated = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
-        relations = [printed_rule(rule) for rule in self.rules]
+        relations = [
+            f"(* {int(name)} {printed_name(name.name)} *) {printed_rule(rule)}"
+            for name, rule in zip(self.names, self.rules, strict=True)
+        ]
         pooled = [str(int(name)) for name in self.pooled]
         lines = ";\n  "
         return (
             f"(** Printed from the theorem of {automaton.name}; do not edit. *)\n"
             "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
             f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
-            f"  (Automaton {printed_list(relations)} {printed_list(pooled)}%nat) {len(automaton.kinds)}\n"
+            f"  (Automaton {printed_list(relations, lines)} {printed_list(pooled)}%nat) {len(automaton.kinds)}\n"
             f"  {printed_list(stated, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
             f"Definition its_lemmas : list (fact * proof) := {printed_list(lemmas, lines)}.\n"
             f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
