@@ -3,11 +3,17 @@ From Coq Require Import Lia.
 Require Import Mazes Refute Facts Fixpoints.
 Local Open Scope Z_scope.
 Notation N_TILES := (-2) (only parsing). Notation SPREAD := (-3) (only parsing).
-(** An automaton, what is said of it, and the ghosts in which that is said: least fixed points, and what follows of these. Of
-    a pooled signal, the relation that a tile shows why to come on also shows why the signal does. *)
+(** A relation on tiles, which comes on round by round: where its rule is true of what is on already or, if it is
+    [for_all], everywhere as soon as its rule is true anywhere. The rounds of a layer begin when those of the layers
+    before are over, and its rules may read the stages of these. *)
+Record relation := Relation { layer : nat; for_all : bool; cause : fact }.
+(** An automaton, what is said of it, and the relations in terms of which that is said. A number of the whole map is the
+    stage of a relation at the first tile, perhaps at the first of a kind. Of a pooled signal, the number of the map whose
+    relation a tile shows why to come on: it also shows why the signal does. *)
 Record statement := Statement {
   of_rules : automaton;
-  relations : automaton;
+  relations : list relation;
+  of_map : list (nat * option kind);
   n_kinds : nat;
   said : list (option fact);
   answers : list (nat * (fact * lin));
@@ -23,83 +29,259 @@ Fixpoint fact_of (e : expr) (sees : tap -> nat -> fact) : fact :=
   | Not e => No (fact_of e sees)
   | Never => Always false
   end.
-(** Whether a relation of number h is on at q in a round before that of number [bound]. *)
+Section Relations.
+  Context (rs : list relation) (m : maze).
+  Definition on_spot (f : cell m -> bool) (p : spot) : bool := match cell_at m p with Some x => f x | None => false end.
+  Definition number_on (f : cell m -> Z) (p : spot) : Z := match cell_at m p with Some x => f x | None => -1 end.
+  Definition relation_of (g : nat) : relation := nth g rs (Relation 0 false (Always false)).
+  Definition in_layer (i g : nat) : bool := Nat.eqb (layer (relation_of g)) i.
+  Definition layer_names (i : nat) : list nat := filter (in_layer i) (seq 0 (length rs)).
+  (** Numbers are kinds of tile and, from 1, [stages]: the rounds, from 0, in which tiles come on, -1 where they never do. *)
+  Definition number_by (stages : nat -> cell m -> Z) (n : Z) : spot -> Z :=
+    number_on (if n =? KIND then fun x => Z.of_nat (kind_at m (proj1_sig x)) else stages (Z.to_nat (n - 1))).
+  (** Whether the rule of a relation is true at a tile: of its layer [s] is on, of those before what has a stage. *)
+  Definition causes (stages : nat -> cell m -> Z) (s : cell m -> nat -> bool) (x : cell m) (g : nat) : bool :=
+    says (fun n => let h := Z.to_nat n in on_spot (fun y => if in_layer (layer (relation_of g)) h then s y h else 0 <=? stages h y))
+      (number_by stages) (proj1_sig x) (cause (relation_of g)).
+  Definition round (i : nat) (stages : nat -> cell m -> Z) (s : cell m -> nat -> bool) (x : cell m) (g : nat) : bool :=
+    in_layer i g && if for_all (relation_of g) then existsb (fun y => causes stages s y g) (cells m) else causes stages s x g.
+  Fixpoint stages_before (i : nat) (g : nat) (x : cell m) : Z :=
+    match i with
+    | O => -1
+    | S i => if in_layer i g then stage (cells m) (layer_names i) (round i (stages_before i)) x g else stages_before i g x
+    end.
+  Definition stage_of (g : nat) : cell m -> Z := stages_before (S (layer (relation_of g))) g.
+  (** What the rounds of a layer switch on. *)
+  Definition layer_round (i : nat) := round i (stages_before i).
+  (** Rules of a layer that read no stage of it or of later ones. *)
+  Fixpoint reads_before (i : nat) (f : fact) : bool :=
+    match f with
+    | Truth n _ => (0 <=? n) && (layer (relation_of (Z.to_nat n)) <=? i)%nat
+    | Below l => forallb (fun '(_, (n, _)) => (n =? 0) || (0 <? n) && (layer (relation_of (Z.to_nat (n - 1))) <? i)%nat) (terms l)
+    | Always _ => true
+    | Both f g | Either f g => reads_before i f && reads_before i g
+    | No f => reads_before i f
+    end.
+  (** Rules that negate no relation of their layer. *)
+  Fixpoint positive (i : nat) (b : bool) (f : fact) : bool :=
+    match f with
+    | Truth n _ => b || negb (in_layer i (Z.to_nat n))
+    | Below _ | Always _ => true
+    | Both f g | Either f g => positive i b f && positive i b g
+    | No f => positive i (negb b) f
+    end.
+  Definition negates_nothing (i : nat) : bool := forallb (fun r => negb (Nat.eqb (layer r) i) || positive i true (cause r)) rs.
+  (** They negate nothing, or are on where they were. *)
+  Definition stays (g : nat) (f : fact) : bool :=
+    match f with Either (Truth n (0, 0)) _ => n =? Z.of_nat g | _ => false end.
+  Definition layered : bool := forallb (fun g => let r := relation_of g in
+    reads_before (layer r) (cause r) && (positive (layer r) true (cause r) || stays g (cause r))) (seq 0 (length rs)).
+
+  Lemma says_same_inputs truth truth' number number' p f i :
+    (forall n q, 0 <= n -> (layer (relation_of (Z.to_nat n)) <= i)%nat -> truth n q = truth' n q) ->
+    (forall n q, n = 0 \/ 0 < n /\ (layer (relation_of (Z.to_nat (n - 1))) < i)%nat -> number n q = number' n q) ->
+    reads_before i f = true -> says truth number p f = says truth' number' p f.
+  Proof.
+    intros Ht Hn; induction f as [n q|l| |f IHf g IHg|f IHf g IHg|f IHf]; cbn; intro H; try apply andb_prop in H as [H1 H2];
+      try (rewrite ?IHf, ?IHg by assumption; reflexivity).
+    - apply Ht; [apply Z.leb_le, H1 | apply Nat.leb_le, H2].
+    - f_equal; unfold amount; f_equal; induction (terms l) as [|[z [n q]] ts IH]; [reflexivity|].
+      cbn [forallb] in H; apply andb_prop in H as [H1 H2]; cbn [sum]; rewrite (IH H2), (Hn n); [reflexivity|].
+      apply orb_prop in H1 as [H1|[H1 H3]%andb_prop]; [left; apply Z.eqb_eq, H1 | right; split; [apply Z.ltb_lt, H1 | apply Nat.ltb_lt, H3]].
+  Qed.
+  Lemma causes_grow i stages s s' x g : layer (relation_of g) = i -> within s s' -> positive i true (cause (relation_of g)) = true ->
+    causes stages s x g = true -> causes stages s' x g = true.
+  Proof.
+    intros Hi Hs; unfold causes; rewrite Hi; generalize (cause (relation_of g)) as f; intro f.
+    enough (H : forall b, positive i b f = true ->
+      let says s := says (fun n => on_spot (fun y => if in_layer i (Z.to_nat n) then s y (Z.to_nat n) else 0 <=? stages (Z.to_nat n) y)) (number_by stages) (proj1_sig x) f in
+      if b then says s = true -> says s' = true else says s' = true -> says s = true) by exact (H true).
+    induction f as [n q|l|c|f IHf h IHh|f IHf h IHh|f IHf]; cbn; intros b Hb.
+    - unfold on_spot; destruct (cell_at m _) as [y|], (in_layer i (Z.to_nat n)), b; try discriminate; auto.
+    - destruct b; auto.
+    - destruct b; auto.
+    - apply andb_prop in Hb as [H1 H2]; specialize (IHf b H1); specialize (IHh b H2); destruct b; cbn in *; rewrite !andb_true_iff; tauto.
+    - apply andb_prop in Hb as [H1 H2]; specialize (IHf b H1); specialize (IHh b H2); destruct b; cbn in *; rewrite !orb_true_iff; tauto.
+    - specialize (IHf (negb b) Hb); destruct b; cbn in *; rewrite !negb_true_iff, <- !not_true_iff_false; tauto.
+  Qed.
+  Lemma round_in i stages s x g : round i stages s x g = true <-> in_layer i g = true /\
+    exists y, (for_all (relation_of g) = true \/ y = x) /\ causes stages s y g = true.
+  Proof.
+    unfold round; rewrite andb_true_iff; apply and_iff_compat_l; destruct (for_all (relation_of g)).
+    - rewrite existsb_exists; split; [intros (y & _ & H); eauto | intros (y & _ & H); exists y; split; [apply cells_all | exact H]].
+    - split; [eauto | intros (y & [E|E] & H); [discriminate E | subst y; exact H]].
+  Qed.
+  Lemma round_named i stages s x g : round i stages s x g = true -> In g (layer_names i).
+  Proof.
+    rewrite round_in; intros (Hi & y & _ & H); apply filter_In; split; [|exact Hi]; apply in_seq.
+    destruct (Nat.lt_ge_cases g (length rs)) as [|Hg]; [lia | unfold causes, relation_of in H; rewrite nth_overflow in H by exact Hg; discriminate H].
+  Qed.
+  Lemma round_same i stages s s' : (forall x g, s x g = s' x g) -> forall x g, round i stages s x g = round i stages s' x g.
+  Proof.
+    intros H x g; unfold round; f_equal; assert (E : forall y, causes stages s y g = causes stages s' y g).
+    { intro y; unfold causes; induction (cause (relation_of g)); cbn; try congruence.
+      unfold on_spot; destruct (cell_at m _); [destruct (in_layer _ _); [apply H|]|]; reflexivity. }
+    destruct (for_all _); [induction (cells m) as [|y l IH]; cbn; [|rewrite E, IH]; reflexivity | apply E].
+  Qed.
+  Hypothesis is_layered : layered = true.
+  Lemma layered_at g : let r := relation_of g in reads_before (layer r) (cause r) = true /\
+    (positive (layer r) true (cause r) = true \/ stays g (cause r) = true).
+  Proof.
+    destruct (Nat.lt_ge_cases g (length rs)) as [Hg|Hg]; [|unfold relation_of; rewrite nth_overflow by exact Hg; auto].
+    unfold layered in is_layered; rewrite forallb_forall in is_layered; specialize (is_layered g).
+    rewrite andb_true_iff, orb_true_iff in is_layered; apply is_layered, in_seq; lia.
+  Qed.
+  Lemma round_grows i stages t : within (after (round i stages) t) (after (round i stages) (S t)).
+  Proof.
+    induction t as [|t IH]; intros x g; [discriminate|]; intro H; pose proof (proj2 (proj1 (filter_In _ _ _) (round_named i _ _ x g H))) as Hi.
+    apply Nat.eqb_eq in Hi; destruct (layered_at g) as [_ [Hp|Hs]]; cbn [after].
+    - cbn [after] in H; rewrite round_in in H |- *; destruct H as (Hl & y & Hy & Hc); split; [exact Hl|]; exists y; split; [exact Hy|].
+      rewrite Hi in Hp; exact (causes_grow i stages _ _ y g Hi IH Hp Hc).
+    - rewrite round_in; split; [unfold in_layer; rewrite Hi; apply Nat.eqb_refl|]; exists x; split; [auto|].
+      unfold causes; destruct (cause (relation_of g)) as [| | | |[n [[] []]| | | | |] f|]; try discriminate Hs; apply Z.eqb_eq in Hs; subst n.
+      cbn [says]; apply orb_true_iff; left; rewrite Nat2Z.id; unfold on_spot, in_layer; rewrite Nat.eqb_refl.
+      replace (cell_at m (plus (proj1_sig x) (0, 0))) with (Some x); [exact H|].
+      symmetry; apply cell_at_some; unfold plus; destruct (proj1_sig x); cbn; f_equal; lia.
+  Qed.
+  Lemma stage_before i g : (layer (relation_of g) < i)%nat -> stages_before i g = stage_of g.
+  Proof.
+    induction i as [|i IH]; intro H; [lia|]; destruct (Nat.eq_dec (layer (relation_of g)) i) as [<-|Hi]; [reflexivity|].
+    rewrite <- IH by lia; cbn [stages_before]; unfold in_layer; destruct (Nat.eqb_spec (layer (relation_of g)) i); [contradiction | reflexivity].
+  Qed.
+  Notation i_of g := (layer (relation_of g)).
+  Lemma stage_of_is g x : stage_of g x = stage (cells m) (layer_names (i_of g)) (layer_round (i_of g)) x g.
+  Proof. unfold stage_of; cbn [stages_before]; unfold in_layer at 1; rewrite Nat.eqb_refl; reflexivity. Qed.
+  (** A tile is on, after the rounds of a layer that are in number more than its stage. *)
+  Theorem stage_of_spec t x g : after (layer_round (i_of g)) t x g = (0 <=? stage_of g x) && (stage_of g x <? Z.of_nat t).
+  Proof. rewrite stage_of_is; apply stage_spec; [apply cells_all | apply round_named | apply round_same | apply round_grows]. Qed.
+  Lemma stage_of_shown g x : 0 <= stage_of g x -> exists y,
+    causes (stages_before (i_of g)) (after (layer_round (i_of g)) (Z.to_nat (stage_of g x))) y g = true.
+  Proof.
+    rewrite stage_of_is; intro H; apply comes_on in H; [|apply cells_all | apply round_named | apply round_same | apply round_grows].
+    apply round_in in H as (_ & y & _ & H); eauto.
+  Qed.
+  Lemma stage_of_range g x : 0 <= stage_of g x \/ stage_of g x = -1.
+  Proof. rewrite stage_of_is; apply stage_range. Qed.
+  Lemma stage_of_same g x y : for_all (relation_of g) = true -> stage_of g x = stage_of g y.
+  Proof. intro H; rewrite !stage_of_is; apply stage_same; intro s; unfold layer_round, round; rewrite H; reflexivity. Qed.
+  Lemma stage_of_few g x : 0 <= stage_of g x -> stage_of g x < Z.of_nat (length (layer_names (i_of g))) * Z.of_nat (length (cells m)) /\
+    forall h, layer_names (i_of g) = [h] -> stage_of g x < Z.of_nat (length (filter (fun y => 0 <=? stage_of h y) (cells m))).
+  Proof.
+    rewrite stage_of_is; intro H; apply stage_few in H; [|apply cells_all | apply round_named | apply round_same | apply round_grows].
+    pose proof (count_all (cells m) (layer_names (i_of g)) (layer_round (i_of g))) as Hc; split; [unfold cell in *; nia|]; intros h Hh.
+    assert (Hi : In h (layer_names (i_of g))) by (rewrite Hh; left; reflexivity); apply filter_In in Hi as [_ Hi%Nat.eqb_eq].
+    rewrite (count_one _ _ _ h Hh) in H; erewrite (filter_ext _ _); [exact H|]; intro y; cbn beta.
+    rewrite stage_of_is, Hi; symmetry; apply fixed_iff, round_grows.
+  Qed.
+  Theorem stage_of_least x g : negates_nothing (i_of g) = true ->
+    0 <= stage_of g x <-> forall s, within (layer_round (i_of g) s) s -> s x g = true.
+  Proof.
+    intro H; rewrite stage_of_is, <- Z.leb_le, <- fixed_iff; [|apply round_grows]; apply fixed_is_least; [apply cells_all | apply round_named | apply round_same | apply round_grows|].
+    intros s s' Hs y h; unfold layer_round; rewrite !round_in; intros (Hi & z & Hz & Hc); split; [exact Hi|]; exists z; split; [exact Hz|].
+    pose proof Hi as Ei; apply Nat.eqb_eq in Ei; refine (causes_grow (i_of g) _ _ _ z h Ei Hs _ Hc); unfold negates_nothing in H; rewrite forallb_forall in H.
+    unfold relation_of at 2; destruct (nth_in_or_default h rs (Relation 0 false (Always false))) as [Hin|E]; [|rewrite E; reflexivity].
+    specialize (H _ Hin); unfold in_layer, relation_of at 1 in Hi; rewrite Hi in H; exact H.
+  Qed.
+End Relations.
+(** Whether a relation of number h is on at q; its stage, as part of a sum; whether it comes on in a round before that of
+    number [bound], or until it. *)
 Definition on (h : nat) (q : spot) : fact := Truth (Z.of_nat h) q.
 Definition stage_at (h : nat) (q : spot) : Z * var := (1, (Z.of_nat h + 1, q)).
-(** The stage of a relation that is the same everywhere. *)
-Definition stage_of_map (h : nat) : lin := Lin 0 [(1, (-4 - Z.of_nat h, (0, 0)))].
 Definition before (bound : lin) (h : nat) (q : spot) : fact :=
   Both (on h q) (Below (Lin (constant (over bound)) (stage_at h q :: terms (over bound)))).
 Definition until (bound : lin) (h : nat) (q : spot) : fact :=
   Both (on h q) (Below (Lin (constant (over bound) - 1) (stage_at h q :: terms (over bound)))).
+(** A number of the whole map. *)
+Definition of_map_at (i : nat) : Z * var := (1, (-4 - Z.of_nat i, (0, 0))).
 Section Ghosts.
   Context (th : statement) (m : maze) (t : nat).
-  Notation fix_rules := (relations th).
-  Definition on_spot (f : cell m -> bool) (p : spot) : bool := match cell_at m p with Some x => f x | None => false end.
-  Definition number_on (f : cell m -> Z) (p : spot) : Z := match cell_at m p with Some x => f x | None => -1 end.
-  Definition n_on : nat := length (filter (fun x => fixed (grid m) fix_rules (cells m) x 0) (cells m)).
+  Definition n_on : nat := length (filter (fun x => 0 <=? stage_of (relations th) m 0 x) (cells m)).
+  Definition of_kind (k : option kind) (x : cell m) : bool := match k with Some k => Nat.eqb (kind_at m (proj1_sig x)) k | None => true end.
+  Definition number_of_map (i : nat) : Z :=
+    match nth_error (of_map th) i with
+    | Some (h, k) => match find (of_kind k) (cells m) with Some x => stage_of (relations th) m h x | None => -1 end
+    | None => -1
+    end.
   Definition number (n : Z) (p : spot) : Z :=
-    if n =? KIND then number_on (fun x => Z.of_nat (kind_at m (proj1_sig x))) p
-    else if n =? TIME then Z.of_nat t
+    if n =? TIME then Z.of_nat t
     else if n =? N_TILES then Z.of_nat (length (cells m))
     else if n =? SPREAD then Z.max (Z.of_nat n_on - 1) 0
-    else if n <? 0 then match cells m with x :: _ => stage (grid m) fix_rules (cells m) x (Z.to_nat (-4 - n)) | [] => -1 end
-    else number_on (fun x => stage (grid m) fix_rules (cells m) x (Z.to_nat (n - 1))) p.
+    else if n <? 0 then number_of_map (Z.to_nat (-4 - n))
+    else number_by m (stage_of (relations th) m) n p.
   (** Below 0 are the signals that tiles hold, then come the relations. *)
   Definition truth (n : Z) (p : spot) : bool :=
-    if n <? 0 then on_spot (fun x => run (grid m) (of_rules th) t x (Z.to_nat (-1 - n))) p
-    else on_spot (fun x => fixed (grid m) fix_rules (cells m) x (Z.to_nat n)) p.
+    if n <? 0 then on_spot m (fun x => run (grid m) (of_rules th) t x (Z.to_nat (-1 - n))) p
+    else on_spot m (fun x => 0 <=? stage_of (relations th) m (Z.to_nat n) x) p.
   Definition true_at (p : spot) (f : fact) : bool := says truth number p f.
 End Ghosts.
 (** What is known of the ghosts from their definitions. *)
-Inductive given := Kinds | Times | Sizes | Range (g : nat) | Few (g : nat) | Alike (g : nat) | Step (g : nat) (bound : lin)
-  | Before (n : nat).
+Inductive given := Kinds | Times | Sizes | Range (g : nat) | Few (g : nat) | Alike (i : nat) | Step (g : nat) (bound : lin)
+  | Before (n : nat) | Earlier (g : nat).
 Definition rule_before (th : statement) (bound : lin) (g : nat) : fact :=
-  fact_of (rule (relations th) g) (fun tap h => before bound h (offset tap)).
+  let r := relation_of (relations th) in
+  mapped (fun n q => if in_layer (relations th) (layer (r g)) (Z.to_nat n) then before bound (Z.to_nat n) q else Truth n q) Below (cause (r g)).
 Definition outside_or (f : fact) : fact := Either (No inside_at) f.
 Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
-  let R := Z.of_nat (length (rules (relations th))) in let here : spot := (0, 0) in
+  let here : spot := (0, 0) in
   match u with
   | Kinds => Both (Below (Lin (-1) [(-1, (KIND, here))])) (Below (Lin (1 - Z.of_nat (n_kinds th)) [(1, (KIND, here))]))
   | Times => Below (Lin 0 [(-1, (TIME, here))])
   | Sizes => Both (Below (Lin 0 [(-1, (SPREAD, here))])) (Below (Lin 1 [(1, (SPREAD, here)); (-1, (N_TILES, here))]))
   | Range g => Either (Both (Both (on g here) inside_at) (Below (Lin 0 [(-1, (Z.of_nat g + 1, here))])))
       (Both (No (on g here)) (number_is (-1) (Z.of_nat g + 1, here)))
-  | Few g => Either (No (on g here)) (Below (if R =? 1 then Lin 0 [stage_at g here; (-1, (SPREAD, here))]
-      else Lin 1 [stage_at g here; (- R, (N_TILES, here))]))
-  | Alike g => if negb (is_pooled (relations th) g) then Always true else outside_or (Both (Below (Lin 0 [stage_at g here; (-1, (-4 - Z.of_nat g, here))]))
-      (Below (Lin 0 [(-1, (Z.of_nat g + 1, here)); (1, (-4 - Z.of_nat g, here))])))
+  | Few g => Either (No (on g here)) (Below match layer_names (relations th) (layer (relation_of (relations th) g)) with
+      | [O] => Lin 0 [stage_at g here; (-1, (SPREAD, here))]
+      | names => Lin 1 [stage_at g here; (- Z.of_nat (length names), (N_TILES, here))] end)
+  | Alike i => match nth_error (of_map th) i with
+      | Some (h, k) => if match k with None => for_all (relation_of (relations th) h) | _ => true end then
+          outside_or (Either match k with Some k => No (number_is (Z.of_nat k) (KIND, here)) | None => Always false end
+            (Both (Below (Lin 0 [stage_at h here; (-1, snd (of_map_at i))])) (Below (Lin 0 [(-1, snd (stage_at h here)); of_map_at i]))))
+          else Always true
+      | None => Always true end
   | Step g bound => Either (Below (Lin (constant bound + 1) (terms bound))) (outside_or
       (let comes := rule_before th bound g in
-        if is_pooled (relations th) g then Either (No comes) (until bound g here) else same comes (until bound g here)))
+        if for_all (relation_of (relations th) g) then Either (No comes) (until bound g here) else same comes (until bound g here)))
   | Before n => nth n known (Always true)
+  | Earlier _ => Always true
   end.
 
 (** * They are true of every maze *)
-Lemma head_some {A} (l : list A) (f : A -> Z) : l <> [] -> exists y, match l with x :: _ => f x | [] => -1 end = f y.
-Proof. destruct l as [|y l]; [contradiction | eauto]. Qed.
 Section Given.
   Context (th : statement) (m : maze).
-  Hypotheses (grows : growing (relations th) = true)
-    (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> []).
+  Notation rs := (relations th).
+  Hypotheses (is_layered : layered rs = true)
+    (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> [])
+    (once : forall h k, In (h, Some k) (of_map th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
   Notation w := (grid m).
-  Notation pooling := (grid_pools m some).
-  Notation R := (Z.of_nat (length (rules (relations th)))).
   Notation number := (number th m). Notation true_at := (true_at th m).
-  Notation fixed := (fixed w (relations th) (cells m)). Notation stage := (stage w (relations th) (cells m)).
+  Notation stage := (stage_of rs m).
   Notation on_spot := (on_spot m).
+  Lemma here p : plus p (0, 0) = p.
+  Proof. destruct p; unfold plus; cbn; f_equal; lia. Qed.
   Lemma at_tap_spot tap x : at_tap w tap x = cell_at m (plus (proj1_sig x) (offset tap)).
   Proof.
-    destruct tap as [|d]; cbn.
-    - symmetry; apply cell_at_some; unfold plus; destruct (proj1_sig x); cbn; f_equal; lia.
-    - unfold grid_nb; f_equal; destruct x as [[row col] h], d; unfold plus; cbn; f_equal; lia.
+    destruct tap as [|d]; cbn; [rewrite here; symmetry; apply cell_at_some; reflexivity|].
+    unfold grid_nb; f_equal; destruct x as [[row col] h], d; unfold plus; cbn; f_equal; lia.
   Qed.
   Lemma see_spot (s : state w) x tap g : see w s x tap g = on_spot (fun y => s y g) (plus (proj1_sig x) (offset tap)).
   Proof. unfold see; rewrite at_tap_spot; reflexivity. Qed.
-  Lemma number_of_map t n q r : n < 0 -> number t n q = number t n r.
+  Lemma number_below t n q r : n < 0 -> number t n q = number t n r.
+  Proof. intro H; unfold Described.number; destruct (n =? TIME), (n =? N_TILES), (n =? SPREAD), (Z.ltb_spec n 0); try reflexivity; lia. Qed.
+  Lemma number_from t n q : 0 <= n -> number t n q = number_by m stage n q.
   Proof.
-    intro H; unfold Described.number; destruct (Z.eqb_spec n KIND); [lia|]; destruct (n =? TIME), (n =? N_TILES), (n =? SPREAD); try reflexivity.
-    destruct (Z.ltb_spec n 0); [reflexivity | lia].
+    intro H; unfold Described.number; destruct (Z.eqb_spec n TIME), (Z.eqb_spec n N_TILES), (Z.eqb_spec n SPREAD), (Z.ltb_spec n 0); try lia; reflexivity.
+  Qed.
+  Lemma kind_number t p : number t KIND p = number_on m (fun x => Z.of_nat (kind_at m (proj1_sig x))) p.
+  Proof. reflexivity. Qed.
+  Lemma stage_number t h q : number t (Z.of_nat h + 1) q = number_on m (stage h) q.
+  Proof.
+    rewrite number_from by lia; unfold number_by; destruct (Z.eqb_spec (Z.of_nat h + 1) KIND); [lia|].
+    replace (Z.to_nat (Z.of_nat h + 1 - 1)) with h by lia; reflexivity.
+  Qed.
+  Lemma map_number t i q : number t (-4 - Z.of_nat i) q = number_of_map th m i.
+  Proof.
+    unfold Described.number; destruct (Z.eqb_spec (-4 - Z.of_nat i) TIME), (Z.eqb_spec (-4 - Z.of_nat i) N_TILES),
+      (Z.eqb_spec (-4 - Z.of_nat i) SPREAD), (Z.ltb_spec (-4 - Z.of_nat i) 0); try lia; f_equal; lia.
   Qed.
   Lemma number_is_says t p k n q : true_at t p (number_is k (n, q)) = (number t n (plus p q) =? k).
   Proof.
@@ -108,7 +290,7 @@ Section Given.
   Qed.
   Lemma kind_is t p x k tap : cell_at m p = Some x -> true_at t p (number_is (Z.of_nat k) (KIND, offset tap)) = tile w x tap k.
   Proof.
-    intros <-%cell_at_some; rewrite number_is_says; unfold tile, Described.number, number_on; rewrite at_tap_spot; cbn [Z.eqb].
+    intros <-%cell_at_some; rewrite number_is_says, kind_number; unfold tile, number_on; rewrite at_tap_spot.
     destruct (cell_at m _) as [y|]; [cbn; destruct (Nat.eqb_spec (kind_at m (proj1_sig y)) k) | ]; [apply Z.eqb_eq | apply Z.eqb_neq ..]; lia.
   Qed.
   Lemma fact_of_says t p x e sees : cell_at m p = Some x ->
@@ -118,77 +300,85 @@ Section Given.
   Qed.
   Lemma inside_says t p : true_at t p inside_at = match cell_at m p with Some _ => true | None => false end.
   Proof.
-    unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; replace (plus p (0, 0)) with p by (destruct p; unfold plus; cbn; f_equal; lia).
-    unfold Described.number, number_on; cbn [Z.eqb Pos.eqb]; destruct (cell_at m p); [apply negb_true_iff, Z.leb_gt; lia | reflexivity].
+    unfold Described.true_at, inside_at; cbn [says]; unfold amount; cbn [constant terms sum]; rewrite here, kind_number.
+    unfold number_on; destruct (cell_at m p); [apply negb_true_iff, Z.leb_gt; lia | reflexivity].
   Qed.
-  Lemma on_says t p h q : true_at t p (on h q) = on_spot (fun x => fixed x h) (plus p q).
+  Lemma on_says t p h q : true_at t p (on h q) = on_spot (fun x => 0 <=? stage h x) (plus p q).
   Proof.
     unfold Described.true_at, on; cbn; unfold truth.
     destruct (Z.ltb_spec (Z.of_nat h) 0); [lia|]; rewrite Nat2Z.id; reflexivity.
   Qed.
-  Lemma stage_number t h q : number t (Z.of_nat h + 1) q = number_on m (fun x => stage x h) q.
-  Proof.
-    unfold Described.number; destruct (Z.eqb_spec (Z.of_nat h + 1) KIND), (Z.eqb_spec (Z.of_nat h + 1) TIME),
-      (Z.eqb_spec (Z.of_nat h + 1) N_TILES), (Z.eqb_spec (Z.of_nat h + 1) SPREAD), (Z.ltb_spec (Z.of_nat h + 1) 0); try lia.
-    replace (Z.to_nat (Z.of_nat h + 1 - 1)) with h by lia; reflexivity.
-  Qed.
   Lemma before_says t p bound h q b : amount (number t) p bound = Z.of_nat b ->
-    true_at t p (before bound h q) = on_spot (fun x => run w (relations th) b x h) (plus p q).
+    true_at t p (before bound h q) = on_spot (fun x => after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q).
   Proof.
     intro Hb; change (true_at t p (on h q) && (amount (number t) p (Lin (constant (over bound)) (stage_at h q :: terms (over bound))) <=? 0) =
-      on_spot (fun x => run w (relations th) b x h) (plus p q)).
+      on_spot (fun x => after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q)).
     rewrite on_says; pose proof (over_amount (number t) p bound) as E; unfold amount in *; cbn [constant terms sum stage_at] in *.
     rewrite stage_number; unfold Described.on_spot, number_on; destruct (cell_at m (plus p q)) as [x|]; [|reflexivity].
-    rewrite (stage_spec w _ _ pooling grows (cells_all m)); f_equal. apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia.
+    rewrite (stage_of_spec rs m is_layered); f_equal; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia.
   Qed.
   Lemma until_before bound h q : until bound h q = before (Lin (constant bound + 1) (terms bound)) h q.
   Proof. unfold until, before, over; cbn [constant terms]; f_equal; f_equal; f_equal; lia. Qed.
   Lemma rule_before_says t p x g bound b : amount (number t) p bound = Z.of_nat b -> cell_at m p = Some x ->
-    true_at t p (rule_before th bound g) = eval (rule (relations th) g) (see w (run w (relations th) b) x) (tile w x).
+    let i := layer (relation_of rs g) in
+    true_at t p (rule_before th bound g) = causes rs m (stages_before rs m i) (after (layer_round rs m i) b) x g.
   Proof.
-    intros Hb Ex; unfold rule_before; rewrite (fact_of_says t p x _ _ Ex); apply eval_same; [intros tap h | reflexivity].
-    rewrite (before_says t p bound h _ _ Hb), see_spot; apply cell_at_some in Ex; rewrite Ex; reflexivity.
-  Qed.
-  Lemma map_stage t p h : exists x, number t (-4 - Z.of_nat h) p = stage x h.
-  Proof.
-    destruct (head_some (cells m) (fun y => stage y h) some) as (y & E); exists y; rewrite <- E; unfold Described.number.
-    destruct (Z.eqb_spec (-4 - Z.of_nat h) KIND), (Z.eqb_spec (-4 - Z.of_nat h) TIME), (Z.eqb_spec (-4 - Z.of_nat h) N_TILES),
-      (Z.eqb_spec (-4 - Z.of_nat h) SPREAD), (Z.ltb_spec (-4 - Z.of_nat h) 0); try lia.
-    replace (Z.to_nat (-4 - (-4 - Z.of_nat h))) with h by lia; reflexivity.
+    intros Hb Ex i; destruct (layered_at rs is_layered g) as [Hr _]; apply cell_at_some in Ex; subst p.
+    set (truth' := fun n q => if in_layer rs i (Z.to_nat n) then on_spot (fun x => after (layer_round rs m i) b x (Z.to_nat n)) q else truth th m t n q).
+    transitivity (says truth' (number t) (proj1_sig x) (cause (relation_of rs g))).
+    - unfold rule_before; fold i; revert Hr; generalize (cause (relation_of rs g)) as f; fold i; intro f.
+      induction f as [n q|l|c|f IHf h IHh|f IHf h IHh|f IHf]; cbn [mapped reads_before]; intro H; try apply andb_prop in H as [H1 H2];
+        try (unfold Described.true_at in *; cbn [says]; rewrite ?IHf, ?IHh by assumption; reflexivity).
+      unfold truth' at 1; cbn [says]; unfold in_layer; destruct (Nat.eqb_spec (layer (relation_of rs (Z.to_nat n))) i) as [E|E]; [|reflexivity].
+      rewrite (before_says t _ bound _ q b Hb), E; reflexivity.
+    - unfold causes; fold i; apply (says_same_inputs rs _ _ _ _ _ _ i); [| |exact Hr].
+      + intros n q Hn Hl; unfold truth'; cbv zeta; unfold in_layer, truth; destruct (Nat.eqb_spec (layer (relation_of rs (Z.to_nat n))) i) as [E|E];
+          [reflexivity|]; destruct (Z.ltb_spec n 0); [lia|]; rewrite stage_before by lia; reflexivity.
+      + intros n q [->|[Hn Hl]]; [reflexivity|]; rewrite number_from by lia; unfold number_by; rewrite stage_before by exact Hl; reflexivity.
   Qed.
   Theorem given_true known t p u :
     Forall (fun f => forall q, true_at t q f = true) known -> true_at t p (given_fact th known u) = true.
   Proof.
-    intro Hknown; assert (Hp : plus p (0, 0) = p) by (destruct p; unfold plus; cbn; f_equal; lia).
-    destruct u as [| | |g|g|g|g bound|n]; cbn [given_fact].
-    - unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; rewrite Hp; unfold Described.number, number_on; cbn [Z.eqb Pos.eqb].
+    intro Hknown; destruct u as [| | |g|g|i|g bound|n|]; cbn [given_fact]; [..|reflexivity].
+    - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; rewrite here, kind_number; unfold number_on.
       destruct (cell_at m p) as [x|]; cbv beta iota; apply andb_true_iff; rewrite !Z.leb_le; [specialize (known_kinds x)|]; lia.
-    - unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia.
-    - unfold Described.true_at, number_is, inside_at; cbn [says number_is inside_at]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb].
+    - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia.
+    - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb].
       assert (Hn : (n_on th m <= length (cells m))%nat) by apply filter_length_le.
       assert (Hs : (0 < length (cells m))%nat) by (destruct (cells m); [contradiction | cbn; lia]).
       apply andb_true_iff; rewrite !Z.leb_le; lia.
     - change (true_at t p (on g (0, 0)) && true_at t p inside_at && (amount (number t) p (Lin 0 [(-1, (Z.of_nat g + 1, (0, 0)))]) <=? 0) ||
         (negb (true_at t p (on g (0, 0))) && true_at t p (number_is (-1) (Z.of_nat g + 1, (0, 0)))) = true).
-      rewrite number_is_says, inside_says, on_says; unfold amount; cbn [constant terms sum]; rewrite Hp, stage_number.
+      rewrite number_is_says, inside_says, on_says; unfold amount; cbn [constant terms sum]; rewrite here, stage_number.
       unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
-      destruct (fixed x g) eqn:E; cbn [andb orb negb].
-      + pose proof (stage_least w _ _ pooling grows (cells_all m) x g E); rewrite orb_false_r; apply Z.leb_le; lia.
-      + unfold Fixpoints.stage; rewrite E; reflexivity.
+      destruct (stage_of_range rs m g x) as [E|E]; [|rewrite E; reflexivity].
+      rewrite (proj2 (Z.leb_le _ _) E); apply orb_true_iff; left; apply Z.leb_le; lia.
     - match goal with |- true_at t p (Either (No ?f) ?g) = true => change (negb (true_at t p f) || true_at t p g = true) end.
-      rewrite on_says, Hp; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity].
-      destruct (fixed x g) eqn:E; [cbn [negb orb] | reflexivity].
-      pose proof (stage_few w _ _ pooling grows (cells_all m) x g E) as Hf; pose proof (count_all w (relations th) (cells m)).
-      destruct (Z.eqb_spec R 1) as [H1|H1]; unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at];
-        rewrite Hp, stage_number; unfold number_on; rewrite Ex; unfold Described.number; cbn [Z.eqb Pos.eqb]; cbv beta iota; apply Z.leb_le;
-        change (@length (node w)) with (@length (cell m)) in *; [|lia].
-      rewrite count_one in Hf by lia; change (stage x g < Z.of_nat (n_on th m)) in Hf; lia.
-    - destruct (is_pooled (relations th) g) eqn:Hu; [cbn [negb] | reflexivity].
-      match goal with |- true_at t p (outside_or ?f) = true => change (negb (true_at t p inside_at) || true_at t p f = true) end.
-      rewrite inside_says; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity].
-      unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; destruct (map_stage t p g) as (y & E).
-      rewrite !Hp, !stage_number, !E, (stage_same w _ (cells m) y x g Hu).
-      unfold number_on; rewrite Ex; apply andb_true_iff; rewrite !Z.leb_le; lia.
+      rewrite on_says, here; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity].
+      destruct (Z.leb_spec 0 (stage g x)) as [E|E]; [cbn [negb orb] | reflexivity].
+      destruct (stage_of_few rs m is_layered g x E) as [Hf Ho]; set (names := layer_names _ _) in *.
+      assert (Hs : number_on m (stage g) p = stage g x) by (unfold number_on; rewrite Ex; reflexivity).
+      assert (Hall : true_at t p (Below (Lin 1 [stage_at g (0, 0); (- Z.of_nat (length names), (N_TILES, (0, 0)))])) = true).
+      { unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; rewrite here, stage_number, Hs.
+        unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia. }
+      destruct names as [|[|] []]; try exact Hall; specialize (Ho 0%nat eq_refl); fold (n_on th m) in Ho.
+      unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; rewrite here, stage_number, Hs.
+      unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia.
+    - destruct (nth_error (of_map th) i) as [[h k]|] eqn:Ei; [|reflexivity].
+      destruct (match k with None => _ | _ => _ end) eqn:Hu; [|reflexivity].
+      match goal with |- true_at t p (outside_or (Either ?f ?g)) = true => change (negb (true_at t p inside_at) || (true_at t p f || true_at t p g) = true) end.
+      rewrite inside_says; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity]; apply orb_true_iff.
+      match goal with |- ?b = true \/ _ => assert (Hk : b = negb (of_kind m k x)) end.
+      { destruct k as [k|]; [|reflexivity]; transitivity (negb (true_at t p (number_is (Z.of_nat k) (KIND, offset C)))); [reflexivity|].
+        rewrite (kind_is t p x k C Ex); reflexivity. }
+      rewrite Hk; destruct (of_kind m k x) eqn:Ek; [right | left; reflexivity].
+      unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at of_map_at snd]; rewrite !here, !stage_number, !map_number.
+      assert (E : number_of_map th m i = stage h x).
+      { unfold number_of_map; rewrite Ei; destruct (find (of_kind m k) (cells m)) as [y|] eqn:Ef.
+        - apply find_some in Ef as [_ Ef]; destruct k as [k|]; [|apply (stage_of_same rs m h y x), Hu].
+          rewrite (once h k (nth_error_In _ _ Ei) y x) by (apply Nat.eqb_eq; assumption); reflexivity.
+        - rewrite (find_none _ _ Ef x (cells_all m x)) in Ek; discriminate. }
+      unfold number_on; rewrite Ex, E; apply andb_true_iff; rewrite !Z.leb_le; lia.
     - rewrite until_before.
       match goal with |- true_at t p (Either ?b (outside_or ?f)) = true =>
         change (true_at t p b || (negb (true_at t p inside_at) || true_at t p f) = true) end.
@@ -196,20 +386,19 @@ Section Given.
       destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity]; cbv zeta.
       assert (Hb : amount (number t) p bound = Z.of_nat (Z.to_nat (amount (number t) p bound))).
       { unfold Described.true_at in Eb; cbn [says] in Eb; unfold amount in *; cbn [constant terms] in Eb; apply Z.leb_gt in Eb; lia. }
-      pose proof (rule_before_says t p x g bound _ Hb Ex) as E; set (b := Z.to_nat _) in *.
-      assert (Hu : true_at t p (before (Lin (constant bound + 1) (terms bound)) g (0, 0)) = run w (relations th) (S b) x g).
+      pose proof (rule_before_says t p x g bound _ Hb Ex) as E; cbv zeta in E; set (b := Z.to_nat _) in *.
+      assert (Hu : true_at t p (before (Lin (constant bound + 1) (terms bound)) g (0, 0)) = after (layer_round rs m (layer (relation_of rs g))) (S b) x g).
       { rewrite (before_says t p _ g (0, 0) (S b)) by (unfold amount in *; cbn [constant terms]; lia).
-        rewrite Hp; unfold Described.on_spot; rewrite Ex; reflexivity. }
-      destruct (is_pooled (relations th) g) eqn:Epool.
+        rewrite here; unfold Described.on_spot; rewrite Ex; reflexivity. }
+      destruct (for_all (relation_of rs g)) eqn:Epool.
       + match goal with |- true_at t p (Either (No ?f) ?g) = true => change (negb (true_at t p f) || true_at t p g = true) end.
-        rewrite E, Hu; destruct (eval _ _ _) eqn:Ee; [|reflexivity]; apply (step_iff w _ pooling); exists x; split; [auto | exact Ee].
+        rewrite E, Hu; destruct (causes _ _ _ _ _ _) eqn:Ee; [|reflexivity]; apply round_in; split; [apply Nat.eqb_refl | eauto].
       + unfold Described.true_at at 1; rewrite says_same; apply eqb_true_iff; change (says (truth th m t) (number t) p) with (true_at t p).
-        rewrite E, Hu; cbn [run]; unfold step; rewrite Epool; reflexivity.
+        rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer; rewrite Nat.eqb_refl, Epool; reflexivity.
     - destruct (Nat.lt_ge_cases n (length known)) as [H|H]; [|rewrite nth_overflow by exact H; reflexivity].
       rewrite Forall_forall in Hknown; apply Hknown, nth_In, H.
   Qed.
 End Given.
-
 Lemma said_in (s : list (option fact)) g f : nth g s None = Some f -> In (g, Some f) (numbered s).
 Proof.
   intro H; apply numbered_in; rewrite <- H; apply nth_error_nth'.
@@ -217,9 +406,16 @@ Proof.
 Qed.
 
 (** * Lemmas, each with what leads the checker to it, and the induction *)
+(** It may go along the stages of a relation: then the lemma is known of tiles that come on earlier. *)
 Record proof := Proof { uses : list (given * spot); why : refutation }.
+Definition earlier (g : nat) (d : spot) (goal : fact) : fact := Either (Below (Lin 1 [stage_at g d]))
+  (Either (Below (Lin 0 [stage_at g (0, 0); (-1, snd (stage_at g d))])) (shift d goal)).
+Definition used (th : statement) (known : list fact) (goal : fact) (used : given * spot) : fact :=
+  match used with (Earlier g, d) => earlier g d goal | (u, d) => shift d (given_fact th known u) end.
+Definition along (pf : proof) : nat := fold_right (fun '(u, _) g => match u with Earlier h => h | _ => g end) O (uses pf).
 Definition proves (th : statement) (known : list fact) (goal : fact) (pf : proof) : bool :=
-  impossible (why pf) (No goal :: map (fun '(u, d) => shift d (given_fact th known u)) (uses pf)).
+  forallb (fun '(u, _) => match u with Earlier g => Nat.eqb g (along pf) | _ => true end) (uses pf) &&
+  impossible (why pf) (No goal :: map (used th known goal) (uses pf)).
 (** The lemmas that are proven, each from those before. *)
 Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proof)) : list fact :=
   match lemmas with
@@ -236,8 +432,8 @@ Definition claims_of (th : statement) (g : nat) (f : fact) : list fact :=
   if is_pooled (of_rules th) g then
     [outside_or (Either (No (shown th g)) (later f));
      outside_or (Either (No (later f)) (match find (fun '(k, _) => Nat.eqb k g) (witnesses th) with
-       | Some (_, h) => Both (Below (Lin 0 [(-1, (-4 - Z.of_nat h, (0, 0)))]))
-           (Either (No (rule_before th (stage_of_map h) h)) (shown th g))
+       | Some (_, i) => Both (Below (Lin 0 [(-1, snd (of_map_at i))]))
+           (Either (No (rule_before th (Lin 0 [of_map_at i]) (fst (nth i (of_map th) (O, None))))) (shown th g))
        | None => Always false end))]
   else [outside_or (same (shown th g) (later f))].
 Definition claims (th : statement) : list fact :=
@@ -262,18 +458,19 @@ Definition checked (th : statement) (lemmas : list (fact * proof)) (proofs : lis
     | Some f => timeless f && (negb (is_pooled (of_rules th) g) || uniform (normal f))
     | None => true end) (numbered (said th)) &&
   forallb (fun '(g, _) => negb (is_pooled (of_rules th) g)) (answers th) &&
-  growing (relations th).
+  layered (relations th).
 Section Theorems.
   Context (th : statement) (lemmas : list (fact * proof)) (proofs : list proof).
   Hypothesis is_checked : checked th lemmas proofs = true.
   Context (m : maze).
-  Hypotheses (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> []).
+  Hypotheses (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> [])
+    (once : forall h k, In (h, Some k) (of_map th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
   Notation w := (grid m). Notation true_at := (true_at th m).
   Notation pooling := (grid_pools m some).
   Lemma parts_checked : (length proofs = length (claims th) /\ forall f pf, In (f, pf) (combine (claims th) proofs) -> proves th (proven th [] lemmas) f pf = true) /\
     (forall g f, nth g (said th) None = Some f -> timeless f = true /\ (is_pooled (of_rules th) g = true -> uniform (normal f) = true)) /\
     (forall g a, In (g, a) (answers th) -> is_pooled (of_rules th) g = false) /\
-    growing (relations th) = true.
+    layered (relations th) = true.
   Proof.
     unfold checked in is_checked; rewrite !andb_true_iff, !forallb_forall, Nat.eqb_eq in is_checked.
     destruct is_checked as [[[[Hl Hp] Hs] Ha] Hg]; repeat split; try assumption.
@@ -285,9 +482,18 @@ Section Theorems.
   Lemma proves_true known f pf t p : Forall (fun f => forall q, true_at t q f = true) known ->
     proves th known f pf = true -> true_at t p f = true.
   Proof.
-    intros Hknown H; destruct parts_checked as (_ & _ & _ & Hg); destruct (true_at t p f) eqn:E; [reflexivity|exfalso].
-    apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor; [cbn [says]; change (negb (true_at t p f) = true); rewrite E; reflexivity|].
-    apply Forall_map, Forall_forall; intros [u d] Hin; rewrite shift_says by (apply number_of_map); apply given_true; auto.
+    intros Hknown H; destruct parts_checked as (_ & _ & _ & Hg); unfold proves in H; apply andb_prop in H as [Hall H]; set (g := along pf) in *.
+    rewrite forallb_forall in Hall; remember (Z.to_nat (number th m t (Z.of_nat g + 1) p)) as n eqn:En; revert p En.
+    induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros p ->; destruct (true_at t p f) eqn:E; [reflexivity | exfalso].
+    apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor; [change (negb (true_at t p f) = true); rewrite E; reflexivity|].
+    apply Forall_map, Forall_forall; intros [u d] Hin; specialize (Hall _ Hin); assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
+    { intro v; unfold Described.true_at; rewrite shift_says by (apply number_below); apply given_true; assumption. }
+    destruct u as [| | | | | | | |h]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h; cbn [used].
+    change ((amount (number th m t) p (Lin 1 [stage_at g d]) <=? 0) ||
+      ((amount (number th m t) p (Lin 0 [stage_at g (0, 0); (-1, snd (stage_at g d))]) <=? 0) || true_at t p (shift d f)) = true).
+    unfold amount; cbn [constant terms sum stage_at snd]; rewrite here; set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
+    destruct (Z.leb_spec (1 + (1 * b + 0)) 0) as [|H1]; [reflexivity|]; destruct (Z.leb_spec (0 + (1 * a + (-1 * b + 0))) 0) as [|H2]; [reflexivity|].
+    unfold Described.true_at; rewrite shift_says by (apply number_below); refine (IH _ _ (plus p d) eq_refl); fold b; lia.
   Qed.
   Lemma proven_true t known lemmas' : Forall (fun f => forall q, true_at t q f = true) known ->
     Forall (fun f => forall q, true_at t q f = true) (proven th known lemmas').
@@ -320,7 +526,7 @@ Section Theorems.
     - apply orb_prop in H as [H|H].
       + unfold Described.true_at; cbn [says]; f_equal; unfold amount; f_equal; induction (terms l) as [|[z [n q]] ts IH]; [reflexivity|].
         cbn [forallb] in H; apply andb_prop in H as [Hn H]; apply Z.ltb_lt in Hn; cbn [sum].
-        rewrite (IH H), (number_of_map th m t n _ (plus (proj1_sig y) q) Hn); reflexivity.
+        rewrite (IH H), (number_below th m t n _ (plus (proj1_sig y) q) Hn); reflexivity.
       + destruct (fact_dec _ _) as [E|]; [|discriminate H]; pose proof (inside_says th m t (proj1_sig x)) as Ha; pose proof (inside_says th m t (proj1_sig y)) as Hb.
         rewrite <- E, Hx in Ha, Hb; apply negb_true_iff in Ha, Hb; unfold Described.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
     - unfold Described.true_at in *; cbn [says]; rewrite (IHf H); reflexivity.
@@ -329,7 +535,7 @@ Section Theorems.
     true_at t (proj1_sig x) (said_at th tap h) = see w (run w (of_rules th) t) x tap h.
   Proof.
     intro IH; rewrite see_spot; unfold said_at; destruct (nth h (said th) None) as [f|] eqn:E.
-    - unfold Described.true_at; rewrite shift_says by (apply number_of_map); symmetry; exact (IH h f _ E).
+    - unfold Described.true_at; rewrite shift_says by (apply number_below); symmetry; exact (IH h f _ E).
     - unfold Described.true_at; cbn [says]; unfold truth; destruct (Z.ltb_spec (-1 - Z.of_nat h) 0); [|lia].
       replace (Z.to_nat (-1 - (-1 - Z.of_nat h))) with h by lia; reflexivity.
   Qed.
@@ -363,20 +569,20 @@ Section Theorems.
         * specialize (Hsame eq_refl); apply eq_true_iff_eq; rewrite (anywhere_iff w _ pooling), <- Hlater; split.
           -- intros (y & Hy); rewrite (Hsame x y); rewrite <- (shown_rule t y g IH) in Hy; exact (implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
           -- intro Hx; pose proof (fun y => implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
-             destruct (find _ (witnesses th)) as [[k h]|]; [|discriminate (H x Hx)]; set (z := number th m t (-4 - Z.of_nat h) (0, 0)).
-             assert (Hmap : forall q, number th m t (-4 - Z.of_nat h) q = z) by (intro q; apply number_of_map; lia).
-             assert (Hboth : forall y : cell m, 0 <= z /\ (true_at t (proj1_sig y) (rule_before th (stage_of_map h) h) = true -> true_at t (proj1_sig y) (shown th g) = true)).
+             destruct (find _ (witnesses th)) as [[k i]|]; [|discriminate (H x Hx)]; set (h := fst (nth i (of_map th) (O, None))) in *; set (z := number_of_map th m i).
+             assert (Hboth : forall y : cell m, 0 <= z /\ (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h) = true -> true_at t (proj1_sig y) (shown th g) = true)).
              { intro y; specialize (H y ltac:(rewrite (Hsame y x); exact Hx)).
-               change ((amount (number th m t) (proj1_sig y) (Lin 0 [(-1, (-4 - Z.of_nat h, (0, 0)))]) <=? 0) &&
-                 (negb (true_at t (proj1_sig y) (rule_before th (stage_of_map h) h)) || true_at t (proj1_sig y) (shown th g)) = true) in H.
-               unfold amount in H; cbn [constant terms sum] in H; rewrite Hmap, andb_true_iff, Z.leb_le in H; destruct H as [Hz H]; split; [lia|].
+               change ((amount (number th m t) (proj1_sig y) (Lin 0 [(-1, snd (of_map_at i))]) <=? 0) &&
+                 (negb (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h)) || true_at t (proj1_sig y) (shown th g)) = true) in H.
+               unfold amount in H; cbn [constant terms sum of_map_at snd] in H; rewrite map_number, andb_true_iff, Z.leb_le in H; destruct H as [Hz H]; split; [fold z in Hz; lia|].
                intro Hr; rewrite Hr in H; exact H. }
-             destruct (map_stage th m some t (0, 0) h) as (x0 & Ez); fold z in Ez; destruct (Hboth x) as [Hz _].
-             assert (Hfix : fixed w (relations th) (cells m) x0 h = true)
-               by (unfold Fixpoints.stage in Ez; destruct (fixed w _ _ x0 h); [reflexivity | lia]).
-             destruct (shown_somewhere w _ _ pooling Hgrow (cells_all m) x0 h Hfix) as (y & _ & Hy); exists y; rewrite <- (shown_rule t y g IH).
-             apply Hboth; rewrite (rule_before_says th m Hgrow some t _ y h _ (Z.to_nat z)); [rewrite Ez; exact Hy | | apply Hsome].
-             unfold amount; cbn [constant terms sum stage_of_map]; rewrite Hmap; lia.
+             destruct (Hboth x) as [Hz _]; assert (Hy : exists y : cell m, causes (relations th) m (stages_before (relations th) m (layer (relation_of (relations th) h)))
+               (after (layer_round (relations th) m (layer (relation_of (relations th) h))) (Z.to_nat z)) y h = true).
+             { unfold z, number_of_map in *; unfold h; destruct (nth_error (of_map th) i) as [[h' k']|] eqn:Ei; [|lia]; rewrite (nth_error_nth _ _ _ Ei); cbn [fst].
+               destruct (find _ (cells m)) as [x0|]; [|lia]; exact (stage_of_shown (relations th) m Hgrow h' x0 Hz). }
+             destruct Hy as (y & Hy); exists y; rewrite <- (shown_rule t y g IH); apply Hboth.
+             rewrite (rule_before_says th m Hgrow t _ y h _ (Z.to_nat z)); [exact Hy | | apply Hsome].
+             unfold amount; cbn [constant terms sum of_map_at]; rewrite map_number; fold z; lia.
         * rewrite <- (shown_rule t x g IH), <- Hlater; exact (alike t _ x _ _ (Hsome x) (Hc x _ (Hin _ (or_intror (or_intror (or_introl eq_refl)))))).
       + pose proof (claims_true (S t) q _ (claim_of g f _ Hg (or_intror (or_introl eq_refl)))) as H.
         change (true_at (S t) q inside_at || negb (true_at (S t) q f) = true) in H; rewrite inside_says, Ex in H.

@@ -54,6 +54,7 @@ STEP, N_STEPS = "step", "n_steps"
 PLACE, STRIDE, KEPT, TAKEN, ROUND, COMPONENT = "place", "stride", "kept", "taken", "round", "component"
 ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
+GOES = {towards: f"goes_{towards}" for towards in DIRECTIONS}
 N_TILES, SPREAD = "n_tiles", "spread"
 GRID, BIPARTITE = "on a grid, ", "in bipartite worlds, "
 """Prefixes of the names of axioms that are true only of grids, not of all graphs of four doors; or only of worlds in
@@ -80,7 +81,7 @@ def _known(
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]],
     ghosts: Callable[[Tiles], Mapping[str, Any]],
     answers: tuple[Answer, ...] = (),
-    relations: Mapping[str, tuple[str, Fact]] | None = None,
+    relations: Mapping[str, tuple[str, Fact | int]] | None = None,
     witnesses: tuple[Witness, ...] = (),
 ) -> Ghosts:
     _AXIOMS[axioms] = witnesses
@@ -689,11 +690,28 @@ def canonical_path(
             found |= {ways[d]: leads(MazePicture(tiles, found), CENTRE, d) for d in DIRECTIONS}
         return {**found, path_name: path, **{enters[d]: each for d, each in entering.items()}}
 
+    goes_name = {towards: _named(ghost, name) for towards, ghost in GOES.items()}
+
+    def follows(picture: Picture, at: Place, towards: str) -> Truth:
+        before = moved(at, OPPOSITE[towards])
+        comes = picture.true(path_name, before) & picture.true(goes_name[towards], before)
+        return free(picture, at) & ~picture.tile(end, before) & comes
+
+    def drawn(picture: Picture, at: Place) -> Truth:
+        begins = picture.tile(start, at) & picture.true(reached_name, at)
+        return reduce(or_, (follows(picture, at, towards) for towards in order), begins)
+
+    relations: dict[str, tuple[str, Fact | int]] = {**flood.relations}
+    if not given:
+        relations |= {goes_name[d]: ("", partial(goes, towards=d)) for d in order}
+        relations[path_name] = _named(STEP, name), drawn
+        relations |= {enters[d]: ("", partial(follows, towards=d)) for d in order}
+        relations[length_name] = distance_name, start
     answer = Answer(
         lambda picture, at: picture.true(path_name, at),
         lambda picture: picture.of_map(n_steps_name if given else length_name),
     )
-    return _known(axioms, ghosts, (answer,))
+    return _known(axioms, ghosts, (answer,), relations)
 
 
 def entered(picture: Picture, at: Place) -> Truth:

@@ -9,25 +9,23 @@ ghosts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from enum import IntEnum
 from functools import cache, reduce
-from operator import or_
+from itertools import product
 from typing import Any, NamedTuple, cast
 
 from maze_nca_gym.mazes.facts import CENTRE, Picture, Place, moved
 from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD, anywhere
-from maze_nca_gym.mazes.neighbours import Offset, offsets
+from maze_nca_gym.mazes.neighbours import Offset
 
-from ..automaton import NEIGHBOURHOODS
 from ..proof import Proof
 from ..prover import SAID, _See, _SymbolicPicture, fresh_context
-from ..rules import Expression, TileKind
-from .coq import printed_automaton, printed_list, printed_name, printed_rule
+from .coq import printed_automaton, printed_list, printed_name
 from .learnt import Linear, TooHard, Variable, refutation
 
-TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
 """The numbers that `proofs/Described.v` gives to numbers of the whole map."""
 
@@ -57,29 +55,27 @@ def _offset(at: Place) -> Offset:
     return at.count("D") - at.count("U"), at.count("R") - at.count("L")
 
 
-class _Rule:
-    """A picture that shows what a relation's rule reads, as an expression."""
-
-    def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
-        self._names, self._n_kinds = names, n_kinds
-
-    def tile(self, kind: int, at: Place = CENTRE) -> Expression:
-        return Expression(TileKind(kind), TAP_AT[_offset(at)])
-
-    def inside(self, at: Place = CENTRE) -> Expression:
-        return reduce(or_, (self.tile(kind, at) for kind in range(self._n_kinds)))
-
-    def true(self, ghost: str, at: Place = CENTRE) -> Expression:
-        return Expression(self._names[ghost], TAP_AT[_offset(at)])
-
-
 class _Defined(_SymbolicPicture):
-    """A picture of symbols in which booleans that are facts about others are these."""
+    """A picture of symbols in which booleans that are facts about others are these, and relations of a layer may be
+    those that are on before a round."""
 
     facts: Mapping[str, Callable[[Picture, Place], Any]] = {}
+    stages: Mapping[str, str] = {}
+    bare, bound = False, None
 
     def true(self, ghost: str, at: Place = CENTRE) -> Any:
-        return self.facts[ghost](self, at) if ghost in self.facts else super().true(ghost, at)
+        if ghost in self.facts:
+            return self.facts[ghost](self, at)
+        on = super().true(ghost, at)
+        if ghost in self.stages and self.bound is not None:
+            return on.arg(0) & (self.number(self.stages[ghost], at) < self.bound)
+        return on.arg(0) if self.bare else on  # relations are off beyond the edge
+
+    def seen(self, **attributes: Any) -> _Defined:
+        """Return a picture of the same symbols with other attributes."""
+        picture = copy(self)
+        vars(picture).update(attributes)
+        return picture
 
 
 class Guide:
@@ -100,21 +96,33 @@ class Guide:
                 "Coq proves automata in terms of relations that are a fixpoint, such as distances; "
                 f"{automaton.name} needs more"
             )
+        self.missing: list[ValueError] = []  # why axioms do not follow
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
         self.picture = _Defined(z3, is_grid=True)
-        self.picture.facts = {name: fact for name, (stage, fact) in relations.items() if not stage}
         self.t = self.picture.of_map("t")
-        self.stages = {name: stage for name, (stage, _) in relations.items() if stage}
-        self.names = IntEnum("Relation", [*self.stages], start=0)  # type: ignore[misc]
-        seen = _Rule(self.names, len(automaton.kinds))
-        self.rules = [relations[name][1](cast(Any, seen), CENTRE) for name in self.stages]
-        self.pooled = [name for name in self.names if isinstance(relations[name.name][1], anywhere)]
-        # relations that only follow another one, a round later
-        self.waits = {
-            name.name: rule.seen.name
-            for name, rule in zip(self.names, self.rules, strict=True)
-            if isinstance(rule.seen, self.names) and rule.tap == CENTRE and name not in self.pooled
+        rules = {name: rule for name, (_, rule) in relations.items() if callable(rule)}
+        # a fact that reads numbers of the map is no relation, but stands for what it says
+        facts = {name for name in rules if not relations[name][0]}
+        bare, read = self.picture.seen(bare=True), dict[str, set[tuple[str, Place | None]]]()
+        for name, rule in rules.items():
+            seen = bare.seen(made={})
+            rule(seen, CENTRE)
+            read[name] = {*seen.made}
+        of_map = {name for name in facts if any(at is None for _, at in read[name])}
+        self.picture.facts = {name: rules.pop(name) for name in of_map}
+        self.rules, self.facts = rules, facts - of_map
+        self.stages = {name: relations[name][0] or f"{name} stage" for name in rules}
+        self.layers = self._layers({name: {ghost for ghost, _ in read[name]} for name in rules})
+        self.pooled = [name for name, rule in rules.items() if isinstance(rule, anywhere)]
+        # numbers of the map: the stage of a relation that is the same everywhere, or at the only tile of a kind
+        staged = {stage: name for name, stage in self.stages.items()}
+        self.of_map: dict[str, tuple[str, int | None]] = {
+            **{self.stages[name]: (name, None) for name in self.pooled},
+            **{name: (staged[of], kind) for name, (of, kind) in relations.items() if not callable(kind)},
         }
+        # relations that only follow another one, a round later
+        only = {name: rule(bare, CENTRE) for name, rule in rules.items() if name not in (*self.facts, *self.pooled)}
+        self.waits = {name: other for name, other in product(only, only) if only[name].eq(bare.true(other))}
         self.numbers = {
             **OF_MAP,
             "kind": 0,
@@ -123,15 +131,34 @@ class Guide:
             **{f"held {signal.name}": -1 - int(signal) for signal in automaton.signals},
         }
 
+    def _layers(self, read: Mapping[str, set[str]]) -> dict[str, int]:
+        """Return the layer of each relation, after those of what it reads: at once if it reads whether they are on, or
+        in a later one if it reads their stages or is no more than a fact.
+
+        Raises:
+            ValueError: a rule reads the stages of its own layer.
+        """
+        layers = dict.fromkeys(read, 0)
+        for _ in range(len(read) + 1):
+            before = dict(layers)
+            for name, seen in read.items():
+                for other, stage in self.stages.items():
+                    if stage in seen or other in seen:
+                        later = stage in seen or name in self.facts
+                        layers[name] = max(layers[name], before[other] + later)
+            if layers == before:
+                return layers
+        raise ValueError(f"{self.automaton.name}: a rule of {', '.join(read)} reads the stages that it decides")
+
     # z3 to Coq
 
     def _variable(self, symbol: Any) -> Variable:
         name, *at = re.fullmatch(r"(.*?)(?: (-?\d+) (-?\d+))?", symbol.decl().name()).groups(default=0)  # type: ignore[union-attr]
+        if not at[0] and name in self.of_map:
+            return -4 - [*self.of_map].index(name), (0, 0)
         if name not in self.numbers:
             raise ValueError(f"Coq knows no definition of the ghost {name} of {self.automaton.name}")
-        # a stage without a place is that of a relation that is the same everywhere
-        of_map = not at[0] and name in self.stages.values()
-        return -3 - self.numbers[name] if of_map else self.numbers[name], (int(at[0]), int(at[1]))
+        return self.numbers[name], (int(at[0]), int(at[1]))
 
     def _sum(self, e: Any, factor: int = 1) -> dict[Any, int]:
         """Return the coefficients of an expression of z3, and its constant under None."""
@@ -177,7 +204,7 @@ class Guide:
             return reduce(lambda f, g: (word, f, g), map(self.fact, c)) if c else kind == z3.Z3_OP_AND
         if kind == z3.Z3_OP_IMPLIES:
             return "Either", ("No", self.fact(c[0])), self.fact(c[1])
-        if kind in (z3.Z3_OP_EQ, z3.Z3_OP_DISTINCT):
+        if kind in (z3.Z3_OP_EQ, z3.Z3_OP_DISTINCT, z3.Z3_OP_XOR):
             if z3.is_bool(c[0]):
                 f, g = map(self.fact, c)
                 alike: Any = ("Either", ("Both", f, g), ("Both", ("No", f), ("No", g)))
@@ -197,37 +224,50 @@ class Guide:
 
     # what may be supposed
 
-    def definitions(
-        self, places: Iterable[Place], bounds: Iterable[Any], steps: Container[str]
-    ) -> Iterator[Hypothesis]:
+    def layer(self, name: str) -> list[str]:
+        """Return the relations of the layer of one."""
+        return [each for each in self.layers if self.layers[each] == self.layers[name]]
+
+    def _most(self, name: str) -> Any:
+        """Return the largest stage that a relation may have."""
+        layer, tiles = self.layer(name), self.picture.of_map(N_TILES)
+        return self.picture.of_map(SPREAD) if layer == [*self.rules][:1] else len(layer) * tiles - 1
+
+    def _bounds(self, name: str) -> Iterator[Any]:
+        """Yield the rounds for which it is supposed by which tiles a relation is on."""
+        yield from (self.z3.IntVal(0), self.t, self._most(name) + 1)
+        for each in self.layer(name):
+            here = self.picture.number(self.stages[each])
+            yield from (here + 1,) if each in self.waits else (here - 1, here, here + 1)
+
+    def definitions(self, places: Iterable[Place], steps: Mapping[str, Sequence[Any]]) -> Iterator[Hypothesis]:
         """Yield what the relations' definitions imply at some places, as `given_fact` of `proofs/Described.v` states
         it; of some relations, also by which rounds they are on."""
         z3, picture = self.z3, self.picture
-        alone, n_rules = len(self.rules) == 1, len(self.rules)
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
         yield Hypothesis("Sizes", CENTRE, z3.And(spread >= 0, spread < tiles))
 
         for at in places:
             inside = picture.inside(at)
-            for name, rule in zip(self.names, self.rules, strict=True):
-                on, stage = self._on(name.name, at), picture.number(self.stages[name.name], at)
+            for number, (of_map, (of, kind)) in enumerate(self.of_map.items()):
+                other = False if kind is None else z3.Not(picture.tile(kind, at))
+                alike = z3.Or(other, picture.number(self.stages[of], at) == picture.of_map(of_map))
+                yield Hypothesis(f"Alike {number}", at, z3.Or(z3.Not(inside), alike))
+            for name, rule in self.stages.items():
+                number, on, stage = self.numbers[name], self._on(name, at), picture.number(rule, at)
                 known = z3.Or(z3.And(on, inside, stage >= 0), z3.And(z3.Not(on), stage == -1))
-                yield Hypothesis(f"Range {int(name)}", at, known)
-                most = spread if alone else n_rules * tiles - 1
-                yield Hypothesis(f"Few {int(name)}", at, z3.Or(z3.Not(on), stage <= most))
-                if name in self.pooled:
-                    alike = stage == picture.of_map(self.stages[name.name])
-                    yield Hypothesis(f"Alike {int(name)}", at, z3.Or(z3.Not(inside), alike))
-                for bound in bounds if name.name in steps else ():
+                yield Hypothesis(f"Range {number}", at, known)
+                yield Hypothesis(f"Few {number}", at, z3.Or(z3.Not(on), stage <= self._most(name)))
+                for bound in (z3.IntVal(0), stage) if name in self.facts else steps.get(name, ()):
                     line = self.linear(bound)
                     moved_back = tuple(
                         (c, (n, (r - _offset(at)[0], q - _offset(at)[1]) if n >= 0 else (r, q)))
                         for c, (n, (r, q)) in line.terms
                     )
-                    comes, is_on = self.rule_before(rule, bound, at), z3.And(on, stage <= bound)
-                    then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
+                    comes, is_on = self.rule_before(name, bound, at), z3.And(on, stage <= bound)
+                                        then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
                     fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), then))
-                    yield Hypothesis(f"Step {int(name)} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
+                    yield Hypothesis(f"Step {number} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
 
     def waited(self, name: str, before: str, at: Place) -> Any:
         """Return, as a z3 boolean, that a relation comes on at a tile a round after another one."""
@@ -235,16 +275,18 @@ class Guide:
         stage, earlier = (self.picture.number(self.stages[each], at) for each in (name, before))
         return self.z3.And(on == later, self.z3.Implies(on, stage == earlier + 1))
 
-    def rule_before(self, rule: Expression, bound: Any, at: Place = CENTRE) -> Any:
-        """Return, as a z3 boolean, whether a relation's rule is true of the relations that are on before a round."""
+    def rule_before(self, name: str, bound: Any, at: Place = CENTRE) -> Any:
+        """Return, as a z3 boolean, whether a relation's rule is true, if those of its layer are on before a round."""
+        layer = {each: self.stages[each] for each in self.layer(name)}
+        return self.rules[name](self.picture.seen(bare=True, bound=bound, stages=layer), at)
 
-        def before(there: Place) -> Mapping[IntEnum, Any]:
-            return {
-                name: self._on(name.name, there) & (self.picture.number(self.stages[name.name], there) < bound)
-                for name in self.names
-            }
-
-        return rule(_See(self.picture, cast(Any, before), at))
+    def earlier(self, along: str, places: Iterable[Place], facts: Iterable[Any]) -> Iterator[Hypothesis]:
+        """Yield that a fact, which is given for each place, is true of tiles at which a relation comes on earlier."""
+        for at, fact in zip(places, facts, strict=True):
+            here, there = (self.picture.number(self.stages[along], place) for place in (CENTRE, at))
+            if at != CENTRE:
+                known = self.z3.Or(there < 0, self.z3.Or(here <= there, fact))
+                yield Hypothesis(f"Earlier {self.numbers[along]}", at, known)
 
     def _on(self, relation: str, at: Place) -> Any:
         """Return whether a relation is on, which beyond the edge it is not."""
@@ -272,7 +314,8 @@ class Guide:
         for number, each in enumerate(hypotheses):
             solver.assert_and_track(each.fact, f"h{number}")
         if solver.check() != z3.unsat:
-            raise ValueError(f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions")
+            missing = f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions"
+            raise next(iter(self.missing), ValueError(missing))
         used = [hypotheses[int(str(each)[1:])] for each in solver.unsat_core()]
         for each in list(used):
             fewer, rest = z3.Solver(), [other for other in used if other is not each]
@@ -303,6 +346,10 @@ class Guide:
             return f"(Always {str(f).lower()})"
         if isinstance(f, Linear):
             return f"(Below {_printed_line(f)})"
+        if len(f) == 3 and isinstance(f[1], Linear) and isinstance(f[2], Linear) and [c for c, _ in f[1].terms] == [1]:
+            (_, (n, at)), *_ = f[1].terms
+            if f == ("Both", f[1], Linear(-f[1].constant, ((-1, (n, at)),))):
+                return f"(number_is {_int(-f[1].constant)} ({_int(n)}, {_at(at)}))"
         if isinstance(f[0], int):
             return f"(Truth {_int(f[0])} {_at(f[1])})"
         return f"({f[0]} {' '.join(map(self.printed, f[1:]))})"
@@ -321,30 +368,37 @@ class Guide:
         see, said, after = _See(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
         # each axiom from the definitions
         places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
-        last = picture.of_map(SPREAD) if len(self.rules) == 1 else len(self.rules) * picture.of_map(N_TILES) - 1
-        known, lemmas = list[Hypothesis](), list[str]()
+        known, lemmas, missing = list[Hypothesis](), list[str](), list[ValueError]()
 
         def learn(name: str, facts: Sequence[Any], given: list[Hypothesis]) -> None:
-            leads = self.proof(name, facts[0], [*given, *self.kinds()])
+            leads = self.proof(name, facts[0], [*given, *known, *self.kinds()])
             lemmas.append(f"(* {name} *) ({self.printed(self.fact(facts[0]))},\n    {leads})")
             known.extend(Hypothesis(f"Before {len(lemmas) - 1}", at, f) for at, f in zip(places, facts, strict=True))
 
         for name, before in self.waits.items():
             here, earlier = (picture.number(self.stages[each]) for each in (name, before))
             facts = [self.waited(name, before, at) for at in places]
-            learn(f"{name} is a round later", facts, list(self.definitions([CENTRE], [here, earlier + 1], [name])))
-        bounds, waits = [z3.IntVal(0), t, last + 1], known[:]
-        for name in self.names:
-            here = picture.number(self.stages[name.name])
-            bounds += [here + 1] if name.name in self.waits else [here - 1, here, here + 1]
-        steps = [name.name for name in self.names if name.name not in self.waits]
-        definitions = list(self.definitions(places, bounds, steps))
+            learn(f"{name} is a round later", facts, list(self.definitions([CENTRE], {name: [here, earlier + 1]})))
+        steps = {name: [*self._bounds(name)] for name in self.rules if name not in self.waits}
+        definitions = list(self.definitions(places, steps))
         at_places = [theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
         for names, facts in zip(
             zip(*at_places, strict=True), zip(*(at.values() for at in at_places), strict=True), strict=True
         ):
-            if not self.used.isdisjoint(names):
-                learn(names[0], [z3.And(fact) for fact in facts], [*waits, *definitions])
+            if self.used.isdisjoint(names):
+                continue
+            facts, errors = [z3.And(fact) for fact in facts], list[ValueError]()
+            # from the definitions, or by induction over the stages of a relation
+            for earlier in ((), *(tuple(self.earlier(along, places, facts)) for along in self.stages)):
+                try:
+                    learn(names[0], facts, [*definitions, *earlier])
+                    break
+                except ValueError as error:
+                    errors.append(error)
+            else:
+                # z3 used it, but there may be another way
+                missing.append(max(errors, key=lambda error: error.__cause__ is not None))
+        self.missing = missing
         # each signal, and each answer, from the axioms
         given, proofs = [*known, *definitions[:1], *self.kinds()], list[str]()
         witnesses = list[str]()
@@ -361,12 +415,12 @@ class Guide:
             comes = z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), after[signal]))
             proofs.append(self.proof(f"{name} {SAID}", comes, given))
             for relation in self.pooled:
-                stage = picture.of_map(self.stages[relation.name])
-                why = z3.And(stage >= 0, z3.Or(z3.Not(self.rule_before(self.rules[relation], stage)), shown))
+                stage = picture.of_map(self.stages[relation])
+                why = z3.And(stage >= 0, z3.Or(z3.Not(self.rule_before(relation, stage)), shown))
                 there = z3.Or(z3.Not(inside), z3.Or(z3.Not(after[signal]), why))
                 with suppress(ValueError):
                     proofs.append(self.proof(f"{name} is switched on", there, [*known, *definitions, *self.kinds()]))
-                    witnesses.append(f"({int(signal)}, {int(relation)})%nat")
+                    witnesses.append(f"({int(signal)}, {[*self.of_map].index(self.stages[relation])})%nat")
                     break
             else:
                 raise ValueError(f"{automaton.name}: no tile that shows why a relation comes on switches {name} on")
@@ -390,17 +444,22 @@ class Guide:
                 f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))"
             )
         stated = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
+        bare = self.picture.seen(bare=True)
         relations = [
-            f"(* {int(name)} {printed_name(name.name)} *) {printed_rule(rule)}"
-            for name, rule in zip(self.names, self.rules, strict=True)
+            f"(* {i} {printed_name(name)} *) Relation {self.layers[name]}%nat {str(name in self.pooled).lower()} "
+            f"{self.printed(self.fact(rule(bare, CENTRE)))}"
+            for i, (name, rule) in enumerate(self.rules.items())
         ]
-        pooled = [str(int(name)) for name in self.pooled]
+        of_map = [
+            f"(* {printed_name(name)} *) ({self.numbers[of]}, {'None' if kind is None else f'Some {int(kind)}'})%nat"
+            for name, (of, kind) in self.of_map.items()
+        ]
         lines = ";\n  "
         return (
             f"(** Printed from the theorem of {automaton.name}; do not edit. *)\n"
             "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
             f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
-            f"  (Automaton {printed_list(relations, lines)} {printed_list(pooled)}%nat) {len(automaton.kinds)}\n"
+            f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {len(automaton.kinds)}\n"
             f"  {printed_list(stated, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
             f"Definition its_lemmas : list (fact * proof) := {printed_list(lemmas, lines)}.\n"
             f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
