@@ -18,8 +18,9 @@ Record statement := Statement {
   said : list (option fact);
   answers : list (nat * (fact * lin));
   witnesses : list (nat * nat) }.
-(** A rule as a fact, by what is seen at each tap. *)
+(** That a number is k, that a place is on the map; and a rule as a fact, by what is seen at each tap. *)
 Definition number_is (k : Z) (v : var) : fact := Both (Below (Lin (- k) [(1, v)])) (Below (Lin k [(-1, v)])).
+Definition on_map (q : spot) : fact := Below (Lin 0 [(-1, (KIND, q))]).
 Fixpoint fact_of (e : expr) (sees : tap -> nat -> fact) : fact :=
   match e with
   | See g t => sees t g

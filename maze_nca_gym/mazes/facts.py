@@ -77,13 +77,14 @@ class Ghosts:
         answers: the answers of a task in terms of the ghosts; empty if the ghosts do not describe an answer.
         relations: definitions of boolean ghosts by rules that switch them on for good, round by round: name -> the
             ghost of its stage, and (picture, at) -> its rule; or name -> "", and (picture, at) -> a fact about the
-            other ghosts.
+            other ghosts. Rules and facts may read the stages of relations before them, and in facts, whether these are
+            off. Also numbers of the whole map: name -> a stage, and the kind of tile at the only one of which it is it.
     """
 
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     answers: tuple[Answer, ...] = ()
-    relations: Mapping[str, tuple[str, Callable[[Picture, Place], Truth]]] = field(default_factory=dict)
+    relations: Mapping[str, tuple[str, Callable[[Picture, Place], Truth] | int]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Ghosts with {len(self.answers)} answers>"

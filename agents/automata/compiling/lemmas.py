@@ -118,7 +118,7 @@ class Guide:
         staged = {stage: name for name, stage in self.stages.items()}
         self.of_map: dict[str, tuple[str, int | None]] = {
             **{self.stages[name]: (name, None) for name in self.pooled},
-            **{name: (staged[of], kind) for name, (of, kind) in relations.items() if not callable(kind)},
+            **{name: (staged[of], kind) for name, (of, kind) in relations.items() if isinstance(kind, int)},
         }
         # relations that only follow another one, a round later
         only = {name: rule(bare, CENTRE) for name, rule in rules.items() if name not in (*self.facts, *self.pooled)}
@@ -265,7 +265,7 @@ class Guide:
                         for c, (n, (r, q)) in line.terms
                     )
                     comes, is_on = self.rule_before(name, bound, at), z3.And(on, stage <= bound)
-                                        then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
+                    then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
                     fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), then))
                     yield Hypothesis(f"Step {number} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
 
@@ -344,6 +344,8 @@ class Guide:
         """Return a fact, from `fact`, as the text of a Coq term."""
         if isinstance(f, bool):
             return f"(Always {str(f).lower()})"
+        if isinstance(f, Linear) and f[:1] == (0,) and [(c, n) for c, (n, _) in f.terms] == [(-1, 0)]:
+            return f"(on_map {_at(f.terms[0][1][1])})"
         if isinstance(f, Linear):
             return f"(Below {_printed_line(f)})"
         if len(f) == 3 and isinstance(f[1], Linear) and isinstance(f[2], Linear) and [c for c, _ in f[1].terms] == [1]:
@@ -353,6 +355,10 @@ class Guide:
         if isinstance(f[0], int):
             return f"(Truth {_int(f[0])} {_at(f[1])})"
         return f"({f[0]} {' '.join(map(self.printed, f[1:]))})"
+
+    def rule(self, relation: str) -> str:
+        """Return the rule of a relation as the text of a Coq term."""
+        return self.printed(self.fact(self.rules[relation](self.picture.seen(bare=True), CENTRE)))
 
     def text(self) -> str:
         """Return the text of the file Lemmas.v."""
@@ -377,8 +383,8 @@ class Guide:
 
         for name, before in self.waits.items():
             here, earlier = (picture.number(self.stages[each]) for each in (name, before))
-            facts = [self.waited(name, before, at) for at in places]
-            learn(f"{name} is a round later", facts, list(self.definitions([CENTRE], {name: [here, earlier + 1]})))
+            waited = [self.waited(name, before, at) for at in places]
+            learn(f"{name} is a round later", waited, list(self.definitions([CENTRE], {name: [here, earlier + 1]})))
         steps = {name: [*self._bounds(name)] for name in self.rules if name not in self.waits}
         definitions = list(self.definitions(places, steps))
         at_places = [theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
@@ -387,11 +393,11 @@ class Guide:
         ):
             if self.used.isdisjoint(names):
                 continue
-            facts, errors = [z3.And(fact) for fact in facts], list[ValueError]()
+            stated, errors = [z3.And(fact) for fact in facts], list[ValueError]()
             # from the definitions, or by induction over the stages of a relation
-            for earlier in ((), *(tuple(self.earlier(along, places, facts)) for along in self.stages)):
+            for sooner in ((), *(tuple(self.earlier(along, places, stated)) for along in self.stages)):
                 try:
-                    learn(names[0], facts, [*definitions, *earlier])
+                    learn(names[0], stated, [*definitions, *sooner])
                     break
                 except ValueError as error:
                     errors.append(error)
@@ -443,12 +449,10 @@ class Guide:
             answers.append(
                 f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))"
             )
-        stated = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
-        bare = self.picture.seen(bare=True)
+        values = [f"Some {self.printed(self.fact(z3.And(said[s])))}" if s in said else "None" for s in signals]
         relations = [
-            f"(* {i} {printed_name(name)} *) Relation {self.layers[name]}%nat {str(name in self.pooled).lower()} "
-            f"{self.printed(self.fact(rule(bare, CENTRE)))}"
-            for i, (name, rule) in enumerate(self.rules.items())
+            f"(* {i} {printed_name(name)} *) Relation {layer} {str(name in self.pooled).lower()} {self.rule(name)}"
+            for i, (name, layer) in enumerate(self.layers.items())
         ]
         of_map = [
             f"(* {printed_name(name)} *) ({self.numbers[of]}, {'None' if kind is None else f'Some {int(kind)}'})%nat"
@@ -460,7 +464,7 @@ class Guide:
             "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
             f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
             f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {len(automaton.kinds)}\n"
-            f"  {printed_list(stated, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
+            f"  {printed_list(values, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
             f"Definition its_lemmas : list (fact * proof) := {printed_list(lemmas, lines)}.\n"
             f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
         )
