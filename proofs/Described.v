@@ -8,12 +8,13 @@ Notation N_TILES := (-2) (only parsing). Notation SPREAD := (-3) (only parsing).
     before are over, and its rules may read the stages of these. *)
 Record relation := Relation { layer : nat; for_all : bool; cause : fact }.
 (** An automaton, what is said of it, and the relations in terms of which that is said. A number of the whole map is the
-    stage of a relation at the first tile, perhaps at the first of a kind. Of a pooled signal, the number of the map whose
+    stage of a relation at the first tile, perhaps at the first of a kind; no maze has two tiles of a kind in [once]. Of a pooled signal, the number of the map whose
     relation a tile shows why to come on: it also shows why the signal does. *)
 Record statement := Statement {
   of_rules : automaton;
   relations : list relation;
   of_map : list (nat * option kind);
+  once : list kind;
   n_kinds : nat;
   said : list (option fact);
   answers : list (nat * (fact * lin));
@@ -217,11 +218,21 @@ Section Ghosts.
 End Ghosts.
 (** What is known of the ghosts from their definitions. *)
 Inductive given := Kinds | Times | Sizes | Range (g : nat) | Few (g : nat) | Alike (i : nat) | Step (g : nat) (bound : lin)
-  | Before (n : nat) | Earlier (g : nat).
+  | Before (n : nat) | Earlier (g : nat) | Apart (g k n : nat).
 Definition rule_before (th : statement) (bound : lin) (g : nat) : fact :=
   let r := relation_of (relations th) in
   mapped (fun n q => if in_layer (relations th) (layer (r g)) (Z.to_nat n) then before bound (Z.to_nat n) q else Truth n q) Below (cause (r g)).
 Definition outside_or (f : fact) : fact := Either (No inside_at) f.
+(** A tile at which a relation comes on is that of kind k, in the first round, or beside one at which it did a round before:
+    then it does not come on at two neighbours at once, if there are not two tiles of that kind. *)
+Definition off (g : nat) (q : spot) : fact := Below (Lin 1 [stage_at g q]).
+Definition equal (z : Z) (u v : var) : fact := Both (Below (Lin z [(1, u); (-1, v)])) (Below (Lin (- z) [(-1, u); (1, v)])).
+Definition a_round_before (g : nat) (d : dir) : fact := let there := offset (N d) in
+  Both (No (off g there)) (equal 1 (snd (stage_at g there)) (snd (stage_at g (0, 0)))).
+Definition spreads (g k : nat) : fact := Either (off g (0, 0)) (Either (Both (number_is (Z.of_nat k) (KIND, (0, 0))) (number_is 0 (snd (stage_at g (0, 0)))))
+  (Either (Either (a_round_before g U) (a_round_before g L)) (Either (a_round_before g D) (a_round_before g R)))).
+Definition apart (g : nat) (d : dir) : fact := let there := offset (N d) in
+  Either (off g (0, 0)) (Either (off g there) (No (equal 0 (snd (stage_at g (0, 0))) (snd (stage_at g there))))).
 Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
   let here : spot := (0, 0) in
   match u with
@@ -234,7 +245,7 @@ Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
       | [O] => Lin 0 [stage_at g here; (-1, (SPREAD, here))]
       | names => Lin 1 [stage_at g here; (- Z.of_nat (length names), (N_TILES, here))] end)
   | Alike i => match nth_error (of_map th) i with
-      | Some (h, k) => if match k with None => for_all (relation_of (relations th) h) | _ => true end then
+      | Some (h, k) => if match k with None => for_all (relation_of (relations th) h) | Some k => existsb (Nat.eqb k) (once th) end then
           outside_or (Either match k with Some k => No (number_is (Z.of_nat k) (KIND, here)) | None => Always false end
             (Both (Below (Lin 0 [stage_at h here; (-1, snd (of_map_at i))])) (Below (Lin 0 [(-1, snd (stage_at h here)); of_map_at i]))))
           else Always true
@@ -244,6 +255,8 @@ Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
         if for_all (relation_of (relations th) g) then Either (No comes) (until bound g here) else same comes (until bound g here)))
   | Before n => nth n known (Always true)
   | Earlier _ => Always true
+  | Apart g k n => if (if fact_dec (normal (nth n known (Always true))) (normal (spreads g k)) then true else false) && existsb (Nat.eqb k) (once th)
+      then Both (apart g D) (apart g R) else Always true
   end.
 
 (** * They are true of every maze *)
@@ -252,7 +265,7 @@ Section Given.
   Notation rs := (relations th).
   Hypotheses (is_layered : layered rs = true)
     (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> [])
-    (once : forall h k, In (h, Some k) (of_map th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
+    (single : forall k, In k (once th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
   Notation w := (grid m).
   Notation number := (number th m). Notation true_at := (true_at th m).
   Notation stage := (stage_of rs m).
@@ -337,10 +350,57 @@ Section Given.
           [reflexivity|]; destruct (Z.ltb_spec n 0); [lia|]; rewrite stage_before by lia; reflexivity.
       + intros n q [->|[Hn Hl]]; [reflexivity|]; rewrite number_from by lia; unfold number_by; rewrite stage_before by exact Hl; reflexivity.
   Qed.
+  Lemma off_says t p g q : true_at t p (off g q) = (number_on m (stage g) (plus p q) <? 0).
+  Proof.
+    unfold Described.true_at, off; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; rewrite stage_number; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia.
+  Qed.
+  Lemma equal_says t p z u v : true_at t p (equal z u v) = (number t (fst u) (plus p (snd u)) + z =? number t (fst v) (plus p (snd v))).
+  Proof.
+    unfold Described.true_at, equal; cbn [says]; unfold amount; cbn [constant terms sum]; destruct u, v; cbn [fst snd].
+    apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le, Z.eqb_eq; lia.
+  Qed.
+  Lemma round_before_says t p g d : true_at t p (a_round_before g d) = true -> exists y, cell_at m (plus p (offset (N d))) = Some y /\
+    0 <= stage g y /\ stage g y + 1 = number_on m (stage g) p.
+  Proof.
+    change (negb (true_at t p (off g (offset (N d)))) && true_at t p (equal 1 (Z.of_nat g + 1, offset (N d)) (Z.of_nat g + 1, (0, 0))) = true -> exists y,
+      cell_at m (plus p (offset (N d))) = Some y /\ 0 <= stage g y /\ stage g y + 1 = number_on m (stage g) p).
+    rewrite off_says, equal_says; cbn [fst snd]; rewrite here, !stage_number, andb_true_iff, negb_true_iff, Z.ltb_ge, Z.eqb_eq.
+    unfold number_on at 1 2; destruct (cell_at m (plus p (offset (N d)))) as [y|]; [eauto | lia].
+  Qed.
+  (** The parity of a stage and of the place where it is. *)
+  Definition parity (g : nat) (x : cell m) : bool := Z.odd (stage g x + fst (proj1_sig x) + snd (proj1_sig x)).
+  Lemma parity_spreads t g k : (forall q, true_at t q (spreads g k) = true) -> forall x, 0 <= stage g x ->
+    exists z : cell m, kind_at m (proj1_sig z) = k /\ stage g z = 0 /\ parity g x = parity g z.
+  Proof.
+    intros H x; remember (Z.to_nat (stage g x)) as n eqn:En; revert x En; induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros x -> Hx.
+    specialize (H (proj1_sig x)); assert (Ex : cell_at m (proj1_sig x) = Some x) by (apply cell_at_some; reflexivity).
+    assert (En : number_on m (stage g) (proj1_sig x) = stage g x) by (unfold number_on; rewrite Ex; reflexivity).
+    change (true_at t (proj1_sig x) (off g (0, 0)) || (true_at t (proj1_sig x) (number_is (Z.of_nat k) (KIND, (0, 0))) &&
+      true_at t (proj1_sig x) (number_is 0 (Z.of_nat g + 1, (0, 0))) || (true_at t (proj1_sig x) (a_round_before g U) || true_at t (proj1_sig x) (a_round_before g L) ||
+      (true_at t (proj1_sig x) (a_round_before g D) || true_at t (proj1_sig x) (a_round_before g R)))) = true) in H.
+    rewrite off_says, !number_is_says, here, kind_number, stage_number, En in H; unfold number_on in H; rewrite Ex, !orb_true_iff, andb_true_iff, Z.ltb_lt, !Z.eqb_eq in H.
+    destruct H as [H|[[Hk H0]|H]]; [lia | exists x; repeat split; lia|].
+    assert (Hy : exists d y, In d [U; L; D; R] /\ cell_at m (plus (proj1_sig x) (offset (N d))) = Some y /\ 0 <= stage g y /\ stage g y + 1 = stage g x).
+    { rewrite <- En; destruct H as [[H|H]|[H|H]]; apply round_before_says in H as (y & Hy); eexists; exists y; (split; [|exact Hy]); cbn; auto. }
+    destruct Hy as (d & y & Hd & Ey & Hy & Es); destruct (IH (Z.to_nat (stage g y)) ltac:(lia) y eq_refl Hy) as (z & Hk & Hz & E); exists z; split; [exact Hk|]; split; [exact Hz|].
+    rewrite <- E; unfold parity; apply cell_at_some in Ey; rewrite Ey, <- Es; unfold plus; cbn [fst snd].
+    destruct Hd as [<-|[<-|[<-|[<-|[]]]]]; cbn [offset fst snd]; rewrite !Z.add_0_r, ?Z.odd_add, ?Z.odd_opp; cbn [Z.odd]; destruct (Z.odd (stage g y)), (Z.odd (fst _)), (Z.odd (snd _)); reflexivity.
+  Qed.
+  Lemma apart_true t g k d p : (forall q, true_at t q (spreads g k) = true) -> In k (once th) -> d = D \/ d = R -> true_at t p (apart g d) = true.
+  Proof.
+    intros Hs Hk Hd; change (true_at t p (off g (0, 0)) || (true_at t p (off g (offset (N d))) ||
+      negb (true_at t p (equal 0 (Z.of_nat g + 1, (0, 0)) (Z.of_nat g + 1, offset (N d))))) = true).
+    rewrite !off_says, equal_says; cbn [fst snd]; rewrite here, !stage_number; unfold number_on.
+    destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity]; destruct (cell_at m (plus p (offset (N d)))) as [y|] eqn:Ey; [|apply orb_true_iff; right; reflexivity].
+    destruct (Z.ltb_spec (stage g x) 0) as [|Hx]; [reflexivity|]; destruct (Z.ltb_spec (stage g y) 0) as [|Hy]; [reflexivity|]; cbn [orb]; apply negb_true_iff, Z.eqb_neq; intro E.
+    destruct (parity_spreads t g k Hs x Hx) as (z & Hz & _ & E1), (parity_spreads t g k Hs y Hy) as (z' & Hz' & _ & E2).
+    rewrite (single k Hk z z' Hz Hz'), <- E2 in E1; apply cell_at_some in Ex, Ey; subst p; unfold parity in E1; rewrite Ey, <- E in E1; unfold plus in E1.
+    destruct Hd as [->| ->]; cbn [offset fst snd] in E1; rewrite !Z.add_0_r, ?Z.odd_add in E1; cbn [Z.odd] in E1; destruct (Z.odd (stage g x)), (Z.odd (fst _)), (Z.odd (snd _)); discriminate E1.
+  Qed.
   Theorem given_true known t p u :
     Forall (fun f => forall q, true_at t q f = true) known -> true_at t p (given_fact th known u) = true.
   Proof.
-    intro Hknown; destruct u as [| | |g|g|i|g bound|n|]; cbn [given_fact]; [..|reflexivity].
+    intro Hknown; destruct u as [| | |g|g|i|g bound|n| |g k n]; cbn [given_fact]; [..|reflexivity|].
     - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; rewrite here, kind_number; unfold number_on.
       destruct (cell_at m p) as [x|]; cbv beta iota; apply andb_true_iff; rewrite !Z.leb_le; [specialize (known_kinds x)|]; lia.
     - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia.
@@ -377,7 +437,7 @@ Section Given.
       assert (E : number_of_map th m i = stage h x).
       { unfold number_of_map; rewrite Ei; destruct (find (of_kind m k) (cells m)) as [y|] eqn:Ef.
         - apply find_some in Ef as [_ Ef]; destruct k as [k|]; [|apply (stage_of_same rs m h y x), Hu].
-          rewrite (once h k (nth_error_In _ _ Ei) y x) by (apply Nat.eqb_eq; assumption); reflexivity.
+          apply existsb_exists in Hu as (k' & Hin & <-%Nat.eqb_eq); rewrite (single k Hin y x) by (apply Nat.eqb_eq; assumption); reflexivity.
         - rewrite (find_none _ _ Ef x (cells_all m x)) in Ek; discriminate. }
       unfold number_on; rewrite Ex, E; apply andb_true_iff; rewrite !Z.leb_le; lia.
     - rewrite until_before.
@@ -398,6 +458,12 @@ Section Given.
         rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer; rewrite Nat.eqb_refl, Epool; reflexivity.
     - destruct (Nat.lt_ge_cases n (length known)) as [H|H]; [|rewrite nth_overflow by exact H; reflexivity].
       rewrite Forall_forall in Hknown; apply Hknown, nth_In, H.
+    - destruct (fact_dec _ _) as [E|]; [|reflexivity]; destruct (existsb _ _) eqn:Hk; [|reflexivity].
+      apply existsb_exists in Hk as (k' & Hk & <-%Nat.eqb_eq); change (true_at t p (apart g D) && true_at t p (apart g R) = true).
+      assert (Hs : forall q, true_at t q (spreads g k) = true).
+      { intro q; unfold Described.true_at; rewrite <- normal_says, <- E, normal_says; destruct (Nat.lt_ge_cases n (length known)) as [H|H];
+          [rewrite Forall_forall in Hknown; apply Hknown, nth_In, H | rewrite nth_overflow by exact H; reflexivity]. }
+      rewrite !(apart_true t g k) by auto; reflexivity.
   Qed.
 End Given.
 Lemma said_in (s : list (option fact)) g f : nth g s None = Some f -> In (g, Some f) (numbered s).
@@ -465,7 +531,7 @@ Section Theorems.
   Hypothesis is_checked : checked th lemmas proofs = true.
   Context (m : maze).
   Hypotheses (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> [])
-    (once : forall h k, In (h, Some k) (of_map th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
+    (single : forall k, In k (once th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
   Notation w := (grid m). Notation true_at := (true_at th m).
   Notation pooling := (grid_pools m some).
   Lemma parts_checked : (length proofs = length (claims th) /\ forall f pf, In (f, pf) (combine (claims th) proofs) -> proves th (proven th [] lemmas) f pf = true) /\
@@ -489,7 +555,7 @@ Section Theorems.
     apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor; [change (negb (true_at t p f) = true); rewrite E; reflexivity|].
     apply Forall_map, Forall_forall; intros [u d] Hin; specialize (Hall _ Hin); assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
     { intro v; unfold Described.true_at; rewrite shift_says by (apply number_below); apply given_true; assumption. }
-    destruct u as [| | | | | | | |h]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h; cbn [used].
+    destruct u as [| | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h; cbn [used].
     change ((amount (number th m t) p (Lin 1 [stage_at g d]) <=? 0) ||
       ((amount (number th m t) p (Lin 0 [stage_at g (0, 0); (-1, snd (stage_at g d))]) <=? 0) || true_at t p (shift d f)) = true).
     unfold amount; cbn [constant terms sum stage_at snd]; rewrite here; set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).

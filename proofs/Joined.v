@@ -17,7 +17,7 @@ Lemma nothing_supposed : its_given = []. Proof. reflexivity. Qed.
 Section Joined.
   Context (m : maze).
   Hypotheses (known_kinds : forall x : cell m, kind_at m (proj1_sig x) < n_kinds its_statement) (some : cells m <> [])
-    (once : forall h k, In (h, Some k) (of_map its_statement) -> forall x y : cell m,
+    (single : forall k, In k (once its_statement) -> forall x y : cell m,
       kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
   Notation w := (grid m).
   Lemma kinds_known x : kind_of w x < kinds its_network. Proof. rewrite <- same_kinds; apply known_kinds. Qed.
@@ -45,8 +45,8 @@ Section Joined.
       exact (Followed.network_does_the_same w kinds_known (pooling_is _) given_holds n x k _ Ek). }
     rewrite Hv; split; [destruct (run _ _ _ _ _); auto|]; split.
     - destruct (n / pace) as [|t]; [intro E; discriminate E|]; intro E; exists t; split; [reflexivity|].
-      apply (answers_are m known_kinds some once t g wanted due x Hin); destruct (run _ _ _ _ _); [reflexivity | discriminate E].
-    - intros t -> Hd; rewrite <- (proj2 (answers_are m known_kinds some once t g wanted due x Hin) Hd); reflexivity.
+      apply (answers_are m known_kinds some single t g wanted due x Hin); destruct (run _ _ _ _ _); [reflexivity | discriminate E].
+    - intros t -> Hd; rewrite <- (proj2 (answers_are m known_kinds some single t g wanted due x Hin) Hd); reflexivity.
   Qed.
 End Joined.
 Print Assumptions network_answers.

@@ -113,7 +113,8 @@ def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> str
 
 
 def write_proof(folder: Path, proof: Proof) -> None:
-    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts.
+    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts. Print
+    which claims of its author it does not have, such as those about mazes that change.
 
     Args:
         folder: the folder.
@@ -126,6 +127,11 @@ def write_proof(folder: Path, proof: Proof) -> None:
     from .lemmas import printed_theorem
 
     write_theory(folder, PROVEN, {"Lemmas": printed_theorem(proof)})
+    further = sum(lemma.about == "claim" for lemma in proof.lemmas)
+    if further:
+        where, automaton = printable(str(folder)), proof.automaton
+        fresh = "is about a fresh start on a maze that stays, and " if automaton.heals else ""
+        print(f"{where}: the theorem {fresh}leaves {further} further claims of {automaton.name} to z3")
 
 
 def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate) -> None:

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from enum import IntEnum
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from itertools import product
 from typing import Any, NamedTuple, cast
 
 from maze_nca_gym.mazes.facts import CENTRE, Picture, Place, moved
-from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD, anywhere
+from maze_nca_gym.mazes.ghosts import BIPARTITE, N_TILES, SPREAD, anywhere
 from maze_nca_gym.mazes.neighbours import Offset
+from maze_nca_gym.mazes.small import kinds_once
 
 from ..proof import Proof
 from ..prover import SAID, _See, _SymbolicPicture, fresh_context
@@ -91,12 +92,16 @@ class Guide:
 
         self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, z3
         automaton, relations = self.automaton, self.theorem.relations
-        if not relations or self.theorem.signals is None or automaton.heals:
+        if not relations or self.theorem.signals is None:
             raise ValueError(
                 "Coq proves automata in terms of relations that are a fixpoint, such as distances; "
                 f"{automaton.name} needs more"
             )
-        self.missing: list[ValueError] = []  # why axioms do not follow
+        self.lemmas, self.known = list[str](), list[Hypothesis]()
+        self.missing, self.later = (
+            list[ValueError](),
+            dict[str, Sequence[Any]](),
+        )  # axioms that do not follow, or not yet
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
         self.picture = _Defined(z3, is_grid=True)
         self.t = self.picture.of_map("t")
@@ -123,6 +128,8 @@ class Guide:
         # relations that only follow another one, a round later
         only = {name: rule(bare, CENTRE) for name, rule in rules.items() if name not in (*self.facts, *self.pooled)}
         self.waits = {name: other for name, other in product(only, only) if only[name].eq(bare.true(other))}
+        self.once = {kind for _, kind in self.of_map.values() if kind is not None}
+        self.places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
         self.numbers = {
             **OF_MAP,
             "kind": 0,
@@ -280,9 +287,9 @@ class Guide:
         layer = {each: self.stages[each] for each in self.layer(name)}
         return self.rules[name](self.picture.seen(bare=True, bound=bound, stages=layer), at)
 
-    def earlier(self, along: str, places: Iterable[Place], facts: Iterable[Any]) -> Iterator[Hypothesis]:
-        """Yield that a fact, which is given for each place, is true of tiles at which a relation comes on earlier."""
-        for at, fact in zip(places, facts, strict=True):
+    def earlier(self, along: str, facts: Iterable[Any]) -> Iterator[Hypothesis]:
+        """Yield that a fact, which is given for each of the places, is true where a relation comes on earlier."""
+        for at, fact in zip(self.places, facts, strict=True):
             here, there = (self.picture.number(self.stages[along], place) for place in (CENTRE, at))
             if at != CENTRE:
                 known = self.z3.Or(there < 0, self.z3.Or(here <= there, fact))
@@ -314,8 +321,7 @@ class Guide:
         for number, each in enumerate(hypotheses):
             solver.assert_and_track(each.fact, f"h{number}")
         if solver.check() != z3.unsat:
-            missing = f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions"
-            raise next(iter(self.missing), ValueError(missing))
+            raise ValueError(f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions")
         used = [hypotheses[int(str(each)[1:])] for each in solver.unsat_core()]
         for each in list(used):
             fewer, rest = z3.Solver(), [other for other in used if other is not each]
@@ -360,6 +366,77 @@ class Guide:
         """Return the rule of a relation as the text of a Coq term."""
         return self.printed(self.fact(self.rules[relation](self.picture.seen(bare=True), CENTRE)))
 
+    def learn(self, name: str, facts: Sequence[Any], given: Iterable[Hypothesis]) -> None:
+        """Prove a lemma, a fact that is given for each of the places; then it is known.
+
+        Raises:
+            ValueError: as for `proof`.
+        """
+        leads = self.proof(name, facts[0], [*given, *self.known, *self.kinds()])
+        self.known += [
+            Hypothesis(f"Before {len(self.lemmas)}", at, f) for at, f in zip(self.places, facts, strict=True)
+        ]
+        self.lemmas.append(f"(* {name} *) ({self.printed(self.fact(facts[0]))},\n    {leads})")
+
+    def learn_axiom(self, name: str, facts: Sequence[Any], given: Sequence[Hypothesis]) -> None:
+        """Prove an axiom of the library from definitions or, along the stages of a relation, by induction; z3 may have
+        used one that does not follow, where there is another way."""
+        try:
+            return self.learn(name, facts, given)
+        except ValueError as error:
+            missing = error
+        for along in self.stages:
+            with suppress(ValueError):
+                return self.learn(name, facts, [*given, *self.earlier(along, facts)])
+        self.missing.append(missing)
+        return None
+
+    def spreads(self, definitions: Sequence[Hypothesis]) -> Iterator[Hypothesis]:
+        """Prove of relations that they spread from a tile that occurs once, from neighbour to neighbour; yield that
+        they do not come on at two neighbours at once."""
+        for relation, kind in product(self.stages, kinds_once(self.automaton.problem)):
+            stage = partial(self.picture.number, self.stages[relation])
+            with suppress(ValueError):
+                name = f"{relation} spreads from the tile of kind {kind}"
+                self.learn(name, [self._spread(stage, kind, at) for at in self.places], definitions)
+                self.once.add(kind)
+                for at in self.places:
+                    fact = self.z3.And(*(self._apart(stage(at), stage(moved(at, towards))) for towards in "DR"))
+                    yield Hypothesis(f"Apart {self.numbers[relation]} {kind} {len(self.lemmas) - 1}", at, fact)
+
+    def _spread(self, stage: Callable[[Place], Any], kind: int, at: Place) -> Any:
+        z3, here = self.z3, stage(at)
+        up, left, down, right = (
+            z3.And(z3.Not(there < 0), there + 1 == here) for there in (stage(moved(at, towards)) for towards in "ULDR")
+        )
+        begins = z3.And(self.picture.tile(kind, at), here == 0)
+        return z3.Or(here < 0, z3.Or(begins, z3.Or(z3.Or(up, left), z3.Or(down, right))))
+
+    def _apart(self, one: Any, other: Any) -> Any:
+        return self.z3.Or(one < 0, self.z3.Or(other < 0, self.z3.Not(one == other)))
+
+    def follows(self, name: str, goal: Any) -> str:
+        """Return the text of a Coq term that proves a goal from what is known.
+
+        Raises:
+            ValueError: as for `proof`; or an axiom does not follow that z3 has used.
+        """
+        try:
+            return self.proof(name, goal, [*self.known, *self.definitions((), {}), *self.kinds()])
+        except ValueError as error:
+            if not self.later:
+                raise next(iter(self.missing), error) from None
+        definitions, later, self.later = self.defined(), self.later, {}
+        given = [*definitions, *self.spreads(definitions)]
+        for axiom, facts in later.items():
+            self.learn_axiom(axiom, facts, given)
+        return self.follows(name, goal)
+
+    def defined(self) -> list[Hypothesis]:
+        """Return what the definitions of all relations imply at all places."""
+        steps = {name: [*self._bounds(name)] for name in self.rules if name not in self.waits}
+        return list(self.definitions(self.places, steps))
+
     def text(self) -> str:
         """Return the text of the file Lemmas.v."""
         z3, picture, t, automaton, theorem = self.z3, self.picture, self.t, self.automaton, self.theorem
@@ -373,60 +450,45 @@ class Guide:
 
         see, said, after = _See(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
         # each axiom from the definitions
-        places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
-        known, lemmas, missing = list[Hypothesis](), list[str](), list[ValueError]()
-
-        def learn(name: str, facts: Sequence[Any], given: list[Hypothesis]) -> None:
-            leads = self.proof(name, facts[0], [*given, *known, *self.kinds()])
-            lemmas.append(f"(* {name} *) ({self.printed(self.fact(facts[0]))},\n    {leads})")
-            known.extend(Hypothesis(f"Before {len(lemmas) - 1}", at, f) for at, f in zip(places, facts, strict=True))
-
         for name, before in self.waits.items():
             here, earlier = (picture.number(self.stages[each]) for each in (name, before))
-            waited = [self.waited(name, before, at) for at in places]
-            learn(f"{name} is a round later", waited, list(self.definitions([CENTRE], {name: [here, earlier + 1]})))
-        steps = {name: [*self._bounds(name)] for name in self.rules if name not in self.waits}
-        definitions = list(self.definitions(places, steps))
-        at_places = [theorem.axioms(picture, at, t) for at in places]  # their names may have the place in them
+            waited = [self.waited(name, before, at) for at in self.places]
+            self.learn(f"{name} is a round later", waited, self.definitions([CENTRE], {name: [here, earlier + 1]}))
+        definitions = self.defined()
+        at_places = [theorem.axioms(picture, at, t) for at in self.places]  # their names may have the place in them
         for names, facts in zip(
             zip(*at_places, strict=True), zip(*(at.values() for at in at_places), strict=True), strict=True
         ):
-            if self.used.isdisjoint(names):
-                continue
-            stated, errors = [z3.And(fact) for fact in facts], list[ValueError]()
-            # from the definitions, or by induction over the stages of a relation
-            for sooner in ((), *(tuple(self.earlier(along, places, stated)) for along in self.stages)):
-                try:
-                    learn(names[0], stated, [*definitions, *sooner])
-                    break
-                except ValueError as error:
-                    errors.append(error)
-            else:
-                # z3 used it, but there may be another way
-                missing.append(max(errors, key=lambda error: error.__cause__ is not None))
-        self.missing = missing
+            stated = [z3.And(fact) for fact in facts]
+            if names[0].startswith(BIPARTITE) and not self.used.isdisjoint(names):
+                self.later[names[0]] = stated
+            elif not self.used.isdisjoint(names):
+                self.learn_axiom(names[0], stated, definitions)
         # each signal, and each answer, from the axioms
-        given, proofs = [*known, *definitions[:1], *self.kinds()], list[str]()
-        witnesses = list[str]()
+        proofs, witnesses = list[str](), list[str]()
         for signal, value in said.items():
             shown, name = automaton.rules[signal](cast(Any, see)), signal.name
             proofs += [
-                self.proof(f"{name} is off at first", z3.Or(z3.Not(t <= 0), z3.Not(value)), given),
-                self.proof(f"{name} is off beyond the edge", z3.Or(inside, z3.Not(value)), given),
+                self.follows(f"{name} is off at first", z3.Or(z3.Not(t <= 0), z3.Not(value))),
+                self.follows(f"{name} is off beyond the edge", z3.Or(inside, z3.Not(value))),
             ]
             if signal not in automaton.pooled:
                 comes = z3.Or(z3.Not(inside), shown == after[signal])
-                proofs.append(self.proof(f"{name} {SAID}", comes, given))
+                proofs.append(self.follows(f"{name} {SAID}", comes))
                 continue
             comes = z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), after[signal]))
-            proofs.append(self.proof(f"{name} {SAID}", comes, given))
-            for relation in self.pooled:
-                stage = picture.of_map(self.stages[relation])
-                why = z3.And(stage >= 0, z3.Or(z3.Not(self.rule_before(relation, stage)), shown))
+            proofs.append(self.follows(f"{name} {SAID}", comes))
+            for relation in (None, *self.pooled):
+                why = z3.BoolVal(False)  # it is never on
+                if relation is not None:
+                    stage = picture.of_map(self.stages[relation])
+                    why = z3.And(stage >= 0, z3.Or(z3.Not(self.rule_before(relation, stage)), shown))
                 there = z3.Or(z3.Not(inside), z3.Or(z3.Not(after[signal]), why))
+                given = [*self.known, *definitions, *self.kinds()]
                 with suppress(ValueError):
-                    proofs.append(self.proof(f"{name} is switched on", there, [*known, *definitions, *self.kinds()]))
-                    witnesses.append(f"({int(signal)}, {[*self.of_map].index(self.stages[relation])})%nat")
+                    proofs.append(self.proof(f"{name} is switched on", there, given))
+                    if relation is not None:
+                        witnesses.append(f"({int(signal)}, {[*self.of_map].index(self.stages[relation])})%nat")
                     break
             else:
                 raise ValueError(f"{automaton.name}: no tile that shows why a relation comes on switches {name} on")
@@ -443,8 +505,8 @@ class Guide:
             nothing_else = z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), wanted))
             whole = z3.Or(z3.Not(inside), z3.Or(z3.Not(due), shown == wanted))
             proofs += [
-                self.proof(f"{signal.name} shows nothing else", nothing_else, given),
-                self.proof(f"{signal.name} shows all", whole, given),
+                self.follows(f"{signal.name} shows nothing else", nothing_else),
+                self.follows(f"{signal.name} shows all", whole),
             ]
             answers.append(
                 f"({int(signal)}%nat, ({self.printed(self.fact(wanted))}, {_printed_line(self.linear(least))}))"
@@ -458,14 +520,14 @@ class Guide:
             f"(* {printed_name(name)} *) ({self.numbers[of]}, {'None' if kind is None else f'Some {int(kind)}'})%nat"
             for name, (of, kind) in self.of_map.items()
         ]
-        lines = ";\n  "
+        lines, once = ";\n  ", printed_list([str(int(kind)) for kind in sorted(self.once)])
         return (
-            f"(** Printed from the theorem of {automaton.name}; do not edit. *)\n"
+            f"(** Printed from the theorem of {automaton.name}, from a fresh start; do not edit. *)\n"
             "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
             f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
-            f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {len(automaton.kinds)}\n"
+            f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {once}%nat {len(automaton.kinds)}\n"
             f"  {printed_list(values, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
-            f"Definition its_lemmas : list (fact * proof) := {printed_list(lemmas, lines)}.\n"
+            f"Definition its_lemmas : list (fact * proof) := {printed_list(self.lemmas, lines)}.\n"
             f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
         )
 
