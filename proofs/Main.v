@@ -1,6 +1,6 @@
 (** The theorems: the package's own rules and networks, as printed, on every maze, in every order of directions. *)
 From Coq Require Import Lia Permutation.
-Require Import Mazes Refute Network Floats ShortestPath Canonical Possible Package Checked.
+Require Import Mazes Refute Network Floats ShortestPath Canonical Healing Possible Package Checked.
 Local Open Scope Z_scope.
 
 (** All 24 orders are in it. *)
@@ -37,7 +37,7 @@ Section Theorems.
     (forall t x, agree (its_parts e) (net_run (grid m) (its_network e) t x) (run (grid m) (its_rules e) t x)) /\
     small (its_network e) (its_parts e) = true /\ pooling (its_network e) = 0%nat /\ nth_error (its_parts e) PATH = Some (Single 0).
   Proof.
-    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hp & Hsame & Hf & Hrest); exists o.
+    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & _ & Hp & Hsame & Hf & Hrest); exists o.
     split; [exact Ho|]; split; [|split; [|exact Hrest]].
     - apply automaton_solves; try assumption; apply (solvable_or_not o (grid m) (its_rules e) Hsame Hp (cells m)), cells_all.
     - intros t x; apply (network_follows (grid m) _ _ _ [facts o] Hf); [rewrite Hp; contradiction|].
@@ -71,6 +71,30 @@ Section Theorems.
     destruct of_package as (o & _ & _ & Hf & Hsmall & Hpool & _).
     apply (floats_exact (grid m) _ (its_parts e) (run (grid m) (its_rules e)) Hsmall); [congruence | exact Hf].
   Qed.
+
+  (** The rules that heal. From a fresh start PATH is the first shortest path from 2 L + 3 iterations on. And so it is in
+      the end if the tiles' kinds change in every iteration before T, in any way but that there is one target at most:
+      from then on it takes the larger of 2 L + 9 and F + 4 iterations, where no tile is more than F moves away. *)
+  Theorem healing_heals : exists o, is_order o (directions e) /\
+    ((forall x y : cell m, kind_at m (proj1_sig x) = TARGET -> kind_at m (proj1_sig y) = TARGET -> x = y) ->
+      solved o (grid m) s (fun t x => run (grid m) (its_healing e) (1 + t) x PATH)) /\
+    forall kinds T F, (forall t (x y : cell m), kinds t x = TARGET -> kinds t y = TARGET -> x = y) ->
+      (forall t x, (T <= t)%nat -> kinds t x = kind_at m (proj1_sig x)) ->
+      (forall x moves, shortest o (grid m) x moves -> (length moves <= F)%nat) ->
+      solved_from o (grid m) s (fun L => T + max (2 * L + 9) (F + 4))%nat (fun t x => run_through (grid m) kinds (its_healing e) t x PATH).
+  Proof.
+    destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hh & Hp & Hsame & _); exists o; split; [exact Ho|].
+    assert (Hpools : pools (grid m)) by (apply grid_pools; intro E; pose proof (cells_all m s) as H; rewrite E in H; exact H).
+    assert (Hcolour : forall p x y, nb (grid m) (way o p) x = Some y ->
+      let colour z := Z.odd (fst (proj1_sig z) + snd (proj1_sig z)) in colour y = negb (colour x)).
+    { intros p x y H%cell_at_some; cbv beta zeta; rewrite H; destruct Hh as (_ & _ & Hp' & _); specialize (Hp' p); rewrite back_way in Hp'.
+      destruct (proj1_sig x) as [row col], (way o p); try discriminate Hp';
+        cbn [moved fst snd]; rewrite !Z.odd_add, ?Z.odd_sub; destruct (Z.odd row), (Z.odd col); reflexivity. }
+    assert (Hsource : forall x, kind_of (grid m) x = SOURCE <-> x = s) by (intro x; split; [apply only_one | intros ->; exact is_source]).
+    pose proof (solvable_or_not o (grid m) (its_rules e) Hsame Hp (cells m) s (cells_all m)) as Hsolvable.
+    split; [apply (fresh_right o (grid m) (its_healing e) (its_rules e) Hsame Hp Hh Hpools _ s Hcolour Hsource Hsolvable)|].
+    apply (changed_right o (grid m) (its_healing e) (its_rules e) Hsame Hp Hh Hpools _ s Hcolour Hsource Hsolvable).
+  Qed.
 End Theorems.
 
 (** The bound is tight: on a corridor of three moves, 7 iterations do not show the target, 8 do. *)
@@ -84,4 +108,5 @@ Print Assumptions every_order.
 Print Assumptions rules_solve.
 Print Assumptions network_solves.
 Print Assumptions network_exact.
+Print Assumptions healing_heals.
 Print Assumptions tight.

@@ -21,7 +21,8 @@ ROOT without FLOOD, and two checks that exclude each other. On mazes that stay a
 every wrong state is found: a corruption might turn all arrows of a loop, for example.
 
 That the path is right on every maze from a fresh start, that no check fails there, and that it is right again after any
-sequence of mazes, however fast they follow each other, is proven by a machine (`proof`; `_changes` has the argument).
+sequence of mazes, however fast they follow each other, is a theorem that Coq's kernel has checked (`proofs/Healing.v`).
+z3 proves the lemmas, too (`proof`; `_changes` has the argument in words).
 For that, FEW is not needed: it finds corrupted states only. All of it is tested too: on 2 x 3 tiles after any maze has
 become any other at any iteration, and on 1 x 3 tiles after any sequence of mazes.
 """

@@ -36,8 +36,8 @@ THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
 """The folder of the theory: in a clone it is proofs, from which installations copy it."""
 GENERAL = ("World", "Refute", "Network", "Floats")
 """The files of the theory about any automaton and any network."""
-SHORTEST_PATH = ("Mazes", "ShortestPath", "Canonical", "Possible", "Checked", "Main")
-"""The files about the canonical shortest path, which need the printed file Package."""
+SHORTEST_PATH = ("Mazes", "ShortestPath", "Canonical", "Healing", "Possible", "Checked", "Main")
+"""The files about the canonical shortest path, also in mazes that change; they need the printed file Package."""
 LEARNED = "nca-shortest-path-hinted"
 """The policy that learned the same rules, whose weights are checked too."""
 FOLLOWED = ("Worlds", "Followed")
@@ -160,27 +160,32 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
 
 
 def package_file() -> str:
-    """Return the text of the Coq file Package: the rules of the canonical shortest path and the networks compiled from
-    them, for every order of directions, and the network that learned these rules."""
+    """Return the text of the Coq file Package: for every order of directions, the rules of the canonical shortest path,
+    those that heal, and the network compiled from the former; and the network that learned these."""
     from ...policies.learned.nca import NCA
     from ...policies.registry import load
+    from ..healing import HEALING
     from ..shortest_path import SHORTEST_PATH as AUTOMATON
     from .coq import printed_automaton, printed_list, printed_network
     from .exact import compile_weights
 
     learned = load(LEARNED)
     assert isinstance(learned, NCA)
-    ordered = [AUTOMATON.ordered("".join(order)) for order in permutations(USUAL_ORDER)]
+    orders = ["".join(order) for order in permutations(USUAL_ORDER)]
+    ordered = [AUTOMATON.ordered(order) for order in orders]
     models = [*((each, compile_weights(each)[0]) for each in ordered), (AUTOMATON, learned)]
     entries = []
     for automaton, model in models:
         order = split_order(automaton.name)[1]
         network, parts = printed_network(model, automaton)
-        entries.append(f"Entry {printed_list(order)} ({printed_automaton(automaton)})\n  ({network})\n  {parts}")
+        rules = printed_automaton(automaton)
+        entries.append(f"Entry {printed_list(order)} ({rules})\n  ({network})\n  {parts} healing_{order}")
+    healing = [f"Definition healing_{each} := {printed_automaton(HEALING.ordered(each))}.\n" for each in orders]
     return (
         "(** Printed from the package's own rules and networks. *)\nRequire Import World Network.\n"
         "Record entry := Entry {\n  directions : list dir; its_rules : automaton; its_network : network; "
-        f"its_parts : list part }}.\nDefinition package : list entry := {printed_list(entries, ';' + chr(10))}.\n"
+        f"its_parts : list part; its_healing : automaton }}.\n{''.join(healing)}"
+        f"Definition package : list entry := {printed_list(entries, ';' + chr(10))}.\n"
     )
 
 
