@@ -9,12 +9,12 @@ Definition with_kinds (w : world) (k : node w -> kind) : world := World (node w)
 (** A run from all signals off, in which tiles may be of other kinds in each iteration. *)
 Fixpoint run_through (w : world) (kinds : nat -> node w -> kind) (a : automaton) (t : nat) : state w :=
   match t with O => fun _ _ => false | S t => step (with_kinds w (kinds t)) a (run_through w kinds a t) end.
-(** What is shown is the first shortest solution and nothing else, or nothing where there is none; from an iteration on
-    that depends on its number of moves. *)
-Definition solved_from (o : order) (w : world) (s : node w) (from : nat -> nat) (shown : nat -> node w -> bool) : Prop :=
-  (exists moves, first_shortest o w s moves /\ (forall others, first_shortest o w s others -> others = moves) /\
-    forall t x, from (length moves) <= t -> (shown t x = true <-> visits o w s moves x)) \/
-  ((forall moves, ~ solution o w s moves) /\ forall t x, from 0 <= t -> shown t x = false).
+(** What is shown is the first shortest solution, or nothing where there is none: nothing else from iteration [since] on, and
+    all of it from an iteration on that depends on its number of moves. *)
+Definition solved_from (o : order) (w : world) (s : node w) (since : nat) (due : nat -> nat) (shown : nat -> node w -> bool) : Prop :=
+  (exists moves, first_shortest o w s moves /\ (forall others, first_shortest o w s others -> others = moves) /\ forall t x,
+    (since <= t -> shown t x = true -> visits o w s moves x) /\ (due (length moves) <= t -> visits o w s moves x -> shown t x = true)) \/
+  ((forall moves, ~ solution o w s moves) /\ forall t x, since <= t -> shown t x = false).
 
 (** * The rules, in any order of directions *)
 
@@ -459,7 +459,7 @@ Section Proof.
     Qed.
     Theorem becomes_right t x : let right := canonical o (W k) source in
       (T + max 9 (F + 4) <= t -> after t x PATH = true -> exists j, right j x) /\
-      forall L j, distance k L source -> right j x -> T + max (2 * L + 9) (F + 4) <= t -> after t x PATH = true.
+      forall L j, distance k L source -> right j x -> T + (2 * L + 9) <= t -> after t x PATH = true.
     Proof.
       assert (H : exists u n b, T < u /\ 2 + b + u <= T + max 9 (F + 4) /\ 3 + u <= T + 9 /\ rests k n (after u) /\
         forall x p m, after u x (enter p) = true -> distance k m x -> m < b).
@@ -496,55 +496,41 @@ Section Theorems.
     (its_source : forall x, kind_of w x = SOURCE <-> x = source)
     (solvable : (exists moves, solution o w source moves) \/ (forall moves, ~ solution o w source moves)).
 
-  Lemma first_or_none : let right x := exists j, canonical o w source j x in
-    (exists moves, first_shortest o w source moves /\ (forall others, first_shortest o w source others -> others = moves) /\
-      distance o w (length moves) source /\ forall x, visits o w source moves x <-> right x) \/
-    ((forall moves, ~ solution o w source moves) /\ forall x, ~ right x).
+  Lemma concludes since due shown : (forall t x, (since <= t -> shown t x = true -> exists j, canonical o w source j x) /\
+      forall L j, distance o w L source -> canonical o w source j x -> due L <= t -> shown t x = true) -> solved_from o w source since due shown.
   Proof.
-    destruct solvable as [(moves & H)|H]; [left | right].
-    - apply solution_walk, (distance_least o w am same unpooled) in H as (n & _ & Hn).
-      destruct (first_shortest_exists o w am same unpooled n source Hn) as (first & <- & Hf & _); exists first; repeat (split; [assumption|]).
-      split; [intros others Ho; eapply first_shortest_unique; eauto | split; [exact Hn | intro x; apply (visits_canonical o w am same unpooled source first x Hf)]].
-    - split; [exact H|]; intros x (j & Hj); enough (exists n, distance o w n source) as (n & [(moves & _ & Hm)%walk_solution _]) by exact (H moves Hm).
-      induction Hj; eauto.
+    intro H; destruct solvable as [(moves & Hm)|Hm]; [left | right].
+    - apply solution_walk, (distance_least o w am same unpooled) in Hm as (n & _ & Hn).
+      destruct (first_shortest_exists o w am same unpooled n source Hn) as (first & <- & Hf & _); exists first; split; [exact Hf | split; [intros; eapply first_shortest_unique; eauto|]].
+      intros t x; rewrite (visits_canonical o w am same unpooled source first x Hf); split; [apply H | intros Ht (j & Hj); exact (proj2 (H t x) _ j Hn Hj Ht)].
+    - split; [exact Hm|]; intros t x Ht; apply not_true_iff_false; intros (j & Hj)%H; [|exact Ht].
+      enough (exists n, distance o w n source) as (n & [(moves & _ & Hs)%walk_solution _]) by exact (Hm moves Hs); induction Hj; eauto.
   Qed.
 
-  (** From a fresh start, where the maze stays, in 2 L + 3 iterations, and nothing else is ever shown. *)
+  (** From a fresh start, where the maze stays. *)
   Theorem fresh_right : (forall x y, kind_of w x = TARGET -> kind_of w y = TARGET -> x = y) ->
-    solved o w source (fun t x => run w a (1 + t) x PATH).
+    solved_from o w source 0 (fun L => 2 * L + 3) (fun t x => run w a t x PATH).
   Proof.
-    intro Hone.
-    assert (H : forall t x, (run w a (1 + t) x PATH = true -> exists j, canonical o w source j x) /\
-      forall L j, distance o w L source -> canonical o w source j x -> 2 * L + 2 <= t -> run w a (1 + t) x PATH = true).
-    { intros [|t] x; destruct w as [node nb k opp top]; cbn [kind_of World.node] in *.
-      - split; [|lia]; intro H; pose proof (proj1 (next_is o (World node nb k opp top) a healing k (fun _ _ => false) x (fun _ => eq_refl))) as E; discriminate (eq_trans (eq_sym E) H).
-      - destruct (shown o (World node nb k opp top) a am same unpooled healing its_highest colour alternates k source 0 0 (run (World node nb k opp top) a)) with (i := t) (x := x) as [Hs Hc];
-          [exact Hone | split; [apply good_0; repeat split; discriminate | intro; reflexivity] | reflexivity | exact its_source | discriminate |].
-        split; [apply Hs; lia | intros L j HL Hj Ht; apply (Hc L j HL Hj); lia]. }
-    destruct first_or_none as [(moves & Hf & Hu & HL & Hv)|[Hno Hn]]; [left; exists moves; repeat (split; [assumption|]) | right; split; [assumption|]].
-    - intros L t x; rewrite Hv; split; [apply H | intros (j & Hj) Ht; apply (proj2 (H t x) L j HL Hj Ht)].
-    - intros t x; apply not_true_iff_false; intros Hx%H; exact (Hn x Hx).
+    intro Hone; apply concludes; intros t x; destruct w as [node nb k opp top]; cbn [kind_of World.node] in *; set (v := World node nb k opp top) in *.
+    destruct t as [|[|t]]; [split; [discriminate | lia] | split; [intros _ H | lia] |].
+    { discriminate (eq_trans (eq_sym (proj1 (next_is o v a healing k (fun _ _ => false) x (fun _ => eq_refl)))) H). }
+    destruct (shown o v a am same unpooled healing its_highest colour alternates k source 0 0 (run v a)) with (i := t) (x := x) as [Hs Hc];
+      [exact Hone | split; [apply good_0; repeat split; discriminate | intro; reflexivity] | reflexivity | exact its_source | discriminate |].
+    split; [intros _; apply Hs; lia | intros L j HL Hj Ht; apply (Hc L j HL Hj); lia].
   Qed.
-
-  (** Once the maze stays as it is, in the larger of 2 L + 9 and F + 4 iterations, F being the largest number of moves from any tile. *)
+  (** Once the maze stays as it is, F being the largest number of moves from any tile. *)
   Theorem changed_right kinds T F : (forall t x y, kinds t x = TARGET -> kinds t y = TARGET -> x = y) ->
     (forall t x, T <= t -> kinds t x = kind_of w x) -> (forall x moves, shortest o w x moves -> length moves <= F) ->
-    solved_from o w source (fun L => T + max (2 * L + 9) (F + 4)) (fun t x => run_through w kinds a t x PATH).
+    solved_from o w source (T + max 9 (F + 4)) (fun L => T + (2 * L + 9)) (fun t x => run_through w kinds a t x PATH).
   Proof.
-    intros Hone Hstays Hfar.
-    set (kinds' := fun t => if T <=? t then kind_of w else kinds t).
-    assert (Hk : forall t x, kinds t x = kinds' t x) by (intros t x; unfold kinds'; destruct (Nat.leb_spec T t); auto).
-    assert (H : forall t x, (T + max 9 (F + 4) <= t -> run_through w kinds a t x PATH = true -> exists j, canonical o w source j x) /\
-      forall L j, distance o w L source -> canonical o w source j x -> T + max (2 * L + 9) (F + 4) <= t -> run_through w kinds a t x PATH = true).
-    { intros t x; rewrite (run_same w a its_highest kinds kinds' t Hk).
-      assert (Hf : forall n x, distance o w n x -> n <= F).
-      { intros n y Hn; destruct (first_shortest_exists o w am same unpooled n y Hn) as (moves & <- & [Hs _] & _); eauto. }
-      assert (Hw : forall t, T <= t -> kinds' t = kind_of w) by (intros u Hu; unfold kinds'; apply Nat.leb_le in Hu; rewrite Hu; reflexivity).
-      assert (Hone' : forall t, one w (kinds' t)) by (intros u y z; rewrite <- !Hk; apply Hone).
-      clearbody kinds'; clear Hk Hstays; destruct w as [node nb k opp top]; cbn [kind_of World.node] in *.
-      exact (becomes_right o (World node nb k opp top) a am same unpooled healing its_highest colour alternates kinds' Hone' k T F source Hw its_source Hf t x). }
-    destruct first_or_none as [(moves & Hm & Hu & HL & Hv)|[Hno Hn]]; [left; exists moves; repeat (split; [assumption|]) | right; split; [assumption|]].
-    - intros t x Ht; rewrite Hv; split; [apply H; lia | intros (j & Hj); apply (proj2 (H t x) _ j HL Hj Ht)].
-    - intros t x Ht; apply not_true_iff_false; intros Hx%H; [exact (Hn x Hx) | exact Ht].
+    intros Hone Hstays Hfar; apply concludes; intros t x; set (kinds' := fun t => if T <=? t then kind_of w else kinds t).
+    assert (Hk : forall t x, kinds t x = kinds' t x) by (intros u y; unfold kinds'; destruct (Nat.leb_spec T u); auto).
+    rewrite (run_same w a its_highest kinds kinds' t Hk).
+    assert (Hf : forall n x, distance o w n x -> n <= F).
+    { intros n y Hn; destruct (first_shortest_exists o w am same unpooled n y Hn) as (moves & <- & [Hs _] & _); eauto. }
+    assert (Hw : forall t, T <= t -> kinds' t = kind_of w) by (intros u Hu; unfold kinds'; apply Nat.leb_le in Hu; rewrite Hu; reflexivity).
+    assert (Hone' : forall t, one w (kinds' t)) by (intros u y z; rewrite <- !Hk; apply Hone).
+    clearbody kinds'; clear Hk Hstays; destruct w as [node nb k opp top]; cbn [kind_of World.node] in *.
+    exact (becomes_right o (World node nb k opp top) a am same unpooled healing its_highest colour alternates kinds' Hone' k T F source Hw its_source Hf t x).
   Qed.
 End Theorems.

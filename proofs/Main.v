@@ -72,16 +72,16 @@ Section Theorems.
     apply (floats_exact (grid m) _ (its_parts e) (run (grid m) (its_rules e)) Hsmall); [congruence | exact Hf].
   Qed.
 
-  (** The rules that heal. From a fresh start PATH is the first shortest path from 2 L + 3 iterations on. And so it is in
-      the end if the tiles' kinds change in every iteration before T, in any way but that there is one target at most:
-      from then on it takes the larger of 2 L + 9 and F + 4 iterations, where no tile is more than F moves away. *)
-  Theorem healing_heals : exists o, is_order o (directions e) /\
+  (** The rules that heal. From a fresh start PATH is on at the first shortest path from 2 L + 3 iterations on, and never
+      elsewhere. And let the kinds of tiles be others in every iteration, in any way but that there is one target at most,
+      and no tile be more than F moves away. Then PATH is on nowhere else from [T + max 9 (F + 4)] on, and at all of the
+      path from T + 2 L + 9 on: the maze has stayed as it is since T. *)
+  Theorem healing_heals : exists o, is_order o (directions e) /\ let solved_from := solved_from o (grid m) s in
     ((forall x y : cell m, kind_at m (proj1_sig x) = TARGET -> kind_at m (proj1_sig y) = TARGET -> x = y) ->
-      solved o (grid m) s (fun t x => run (grid m) (its_healing e) (1 + t) x PATH)) /\
+      solved_from 0%nat (fun L => 2 * L + 3)%nat (fun t x => run (grid m) (its_healing e) t x PATH)) /\
     forall kinds T F, (forall t (x y : cell m), kinds t x = TARGET -> kinds t y = TARGET -> x = y) ->
-      (forall t x, (T <= t)%nat -> kinds t x = kind_at m (proj1_sig x)) ->
-      (forall x moves, shortest o (grid m) x moves -> (length moves <= F)%nat) ->
-      solved_from o (grid m) s (fun L => T + max (2 * L + 9) (F + 4))%nat (fun t x => run_through (grid m) kinds (its_healing e) t x PATH).
+      (forall t x, T <= t -> kinds t x = kind_at m (proj1_sig x))%nat -> (forall x moves, shortest o (grid m) x moves -> length moves <= F)%nat ->
+      solved_from (T + max 9 (F + 4))%nat (fun L => T + (2 * L + 9))%nat (fun t x => run_through (grid m) kinds (its_healing e) t x PATH).
   Proof.
     destruct (proj1 (Forall_forall _ _) package_checked e known) as (o & Ho & Hh & Hp & Hsame & _); exists o; split; [exact Ho|].
     assert (Hpools : pools (grid m)) by (apply grid_pools; intro E; pose proof (cells_all m s) as H; rewrite E in H; exact H).
