@@ -130,8 +130,8 @@ def write_proof(folder: Path, proof: Proof) -> None:
     further = sum(lemma.about == "claim" for lemma in proof.lemmas)
     if further:
         where, automaton = printable(str(folder)), proof.automaton
-        fresh = "is about a fresh start on a maze that stays, and " if automaton.heals else ""
-        print(f"{where}: the theorem {fresh}leaves {further} further claims of {automaton.name} to z3")
+        about = " is about a fresh start on a maze that stays, and" if automaton.heals else ""
+        print(f"{where}: the theorem{about} has none of the {further} further claims of {automaton.name}")
 
 
 def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate) -> None:
