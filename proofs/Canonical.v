@@ -1,5 +1,4 @@
 (** The canonical path is the first shortest solution, in an order of directions. *)
-From Coq Require Import Lia.
 Require Import Mazes ShortestPath.
 
 Section Solutions.

@@ -1,5 +1,5 @@
 (** What is checked of each order of directions: its rules are those by hand, and its network follows them. *)
-From Coq Require Import Lia Btauto Permutation.
+From Coq Require Import Btauto Permutation.
 Require Import Mazes Refute Network Floats ShortestPath Canonical Healing Possible Package.
 Local Open Scope Z_scope.
 
@@ -9,8 +9,7 @@ Definition way_in (l : list dir) (p : place) : dir := nth match p with First => 
 Definition is_order (o : order) (l : list dir) : Prop := forall p, way o p = way_in l p.
 
 Definition back_in (l : list dir) (p : place) : place :=
-  let is q := (number_of (N (way_in l q)) =? number_of (N (opp (way_in l p))))%nat in
-  if is First then First else if is Second then Second else if is Third then Third else Last.
+  match find (fun q => dir_beq (way_in l q) (opp (way_in l p))) [First; Second; Third] with Some q => q | None => Last end.
 Definition order_in (l : list dir) (h : forall p, way_in l (back_in l p) = opp (way_in l p)) : order :=
   Order (way_in l) (back_in l) h.
 

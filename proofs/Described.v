@@ -1,5 +1,4 @@
 (** What the signals of an automaton are after t iterations on every maze, from lemmas about a tile and its neighbours. *)
-From Coq Require Import Lia.
 Require Import Mazes Refute Facts Fixpoints.
 Local Open Scope Z_scope.
 Notation N_TILES := (-2) (only parsing). Notation SPREAD := (-3) (only parsing).

@@ -1,5 +1,5 @@
 (** Facts about a maze, in which theorems about automata are stated, and a checker of what follows from facts. *)
-From Coq Require Import Lia FMapPositive.
+From Coq Require Import FMapPositive.
 Require Import World.
 Local Open Scope Z_scope.
 (** Places are (row, column), and so are offsets. *)

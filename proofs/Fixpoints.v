@@ -1,5 +1,4 @@
 (** Fixed points on finitely many tiles: in which round a tile comes on, and that it does so soon. *)
-From Coq Require Import Lia.
 Require Import World.
 (** The first number from which a boolean is true on, if it is at n. *)
 Fixpoint first_on (f : nat -> bool) (n : nat) : nat :=

@@ -1,5 +1,5 @@
 (** Why float32 rounds nothing: all numbers are halves, and all terms of a sum together are small. *)
-From Coq Require Import Lia Permutation.
+From Coq Require Import Permutation.
 Require Import World Refute Network.
 Local Open Scope Z_scope.
 
@@ -51,7 +51,7 @@ End Floats.
 (** * Bounds *)
 
 Definition ceiling (n : network) (parts : list part) (c : nat) : Z :=
-  match terms_of n parts (weights_of n c) with Some ts => Z.max 0 (nth c (biases n) 0 + most_of ts) | None => 0 end.
+  match sum_of n parts c with Some (b, ts) => Z.max 0 (b + most_of ts) | None => 0 end.
 Definition most (n : network) (parts : list part) (c : nat) : Z :=
   if is_largest n c then largest (map (ceiling n parts) (seq 0 (channels n))) else ceiling n parts c.
 Definition total_size (n : network) (parts : list part) (c : nat) : Z :=
@@ -59,32 +59,28 @@ Definition total_size (n : network) (parts : list part) (c : nat) : Z :=
   sum (map (fun '(W z i _) => Z.abs z * (if (i <? kinds n)%nat then 2 else most n parts (i - kinds n))) (weights_of n c)).
 Definition small (n : network) (parts : list part) : bool :=
   (length (weights n) <=? channels n)%nat &&
-  forallb (fun c => match terms_of n parts (weights_of n c) with Some _ => true | None => false end &&
-    (total_size n parts c <=? 2 ^ 24)) (seq 0 (channels n)).
+  forallb (fun c => match sum_of n parts c with Some _ => total_size n parts c <=? 2 ^ 24 | None => false end) (seq 0 (channels n)).
 
 Section Proof.
   Context (w : world) (n : network) (parts : list part) (s : nat -> state w).
   Hypotheses (checked : small n parts = true) (pooling_is : pooling n <> 0%nat -> pools w).
   Hypothesis agrees : forall t x, agree parts (net_run w n t x) (s t x).
 
-  Lemma small_at c : (exists ts, terms_of n parts (weights_of n c) = Some ts) /\ total_size n parts c <= 2 ^ 24.
+  Lemma small_at c : sum_of n parts c <> None /\ total_size n parts c <= 2 ^ 24.
   Proof.
     pose proof checked as H; unfold small in H; apply andb_prop in H as [Hl H]; rewrite forallb_forall in H.
     destruct (Nat.lt_ge_cases c (channels n)) as [Hc|Hc].
-    - specialize (H c ltac:(apply in_seq; lia)); apply andb_prop in H as [Ht Hs].
-      destruct (terms_of n parts (weights_of n c)); [|discriminate]; apply Z.leb_le in Hs; eauto.
-    - apply Nat.leb_le in Hl; unfold total_size, weights_of; rewrite !nth_overflow by (unfold channels in *; lia).
-      split; [exists [] ; reflexivity | cbn; lia].
+    - specialize (H c ltac:(apply in_seq; lia)); destruct (sum_of n parts c); [|discriminate]; split; [discriminate | apply Z.leb_le, H].
+    - apply Nat.leb_le in Hl; unfold total_size, sum_of, weights_of; rewrite !nth_overflow by (unfold channels in *; lia); split; cbn; discriminate || lia.
   Qed.
 
   Lemma sum_ceiling t x c : Z.max 0 (net_sum w n (net_run w n t) x c) <= ceiling n parts c.
   Proof.
-    destruct (small_at c) as [(ts & E) _]; unfold ceiling, net_sum; rewrite E.
-    rewrite (terms_of_dot w n parts (net_run w n t) (s t) (agrees t) x _ ts E).
-    pose proof (total_range (patch w (s t) x) ts); lia.
+    destruct (small_at c) as [H _]; unfold ceiling; destruct (sum_of n parts c) as [[b ts]|] eqn:E; [|contradiction].
+    rewrite (sum_of_is w n parts _ _ (agrees t) x c _ E); pose proof (total_range (patch w (s t) x) ts); unfold amount; cbn [fst snd]; lia.
   Qed.
   Lemma ceiling_positive c : 0 <= ceiling n parts c.
-  Proof. unfold ceiling; destruct (terms_of n parts (weights_of n c)); lia. Qed.
+  Proof. unfold ceiling; destruct (sum_of n parts c) as [[]|]; lia. Qed.
   Lemma largest_least f g l : (forall c : nat, 0 <= f c <= g c) -> 0 <= largest (map f l) <= largest (map g l).
   Proof. intro H; unfold largest; induction l as [|c l IH]; cbn [map fold_right]; [lia|]; specialize (H c); lia. Qed.
 
@@ -104,7 +100,7 @@ Section Proof.
     0 <= value w n (net_run w n t) x i p <= if (i <? kinds n)%nat then 2 else most n parts (i - kinds n).
   Proof.
     unfold value; destruct (at_tap w p x) as [y|].
-    - destruct (i <? kinds n)%nat; [destruct (Nat.eqb _ _); lia | apply bounded].
+    - destruct (i <? kinds n)%nat; [unfold on; destruct (Nat.eqb _ _); lia | apply bounded].
     - destruct (i <? kinds n)%nat; [lia|]; pose proof (bounded 0 x (i - kinds n)); lia.
   Qed.
 

@@ -1,5 +1,4 @@
 (** The automaton that heals: once the maze stays, its path becomes right, whatever mazes there were before. *)
-From Coq Require Import Lia.
 Require Import Mazes Refute ShortestPath Canonical.
 
 (** * What is claimed *)

@@ -1,6 +1,5 @@
 (** The theorem of a network, weights included, on every maze: it does what rules say that do the same as those of the
     statement, a whole number of iterations for each, perhaps with some signals split. *)
-From Coq Require Import Lia.
 Require Import Mazes Refute Network Floats Worlds Joins Facts Described Lemmas Proven Printed Followed.
 
 Notation the_rules := (of_rules its_statement).
@@ -39,7 +38,7 @@ Section Joined.
     assert (Hv : v x c = Network.on (run w the_rules (n / pace) x g)).
     { rewrite (Followed.network_exact w kinds_known (pooling_is _) given_holds round n v Hround Hrun).
       rewrite <- (done_the_same the_rules its_rules its_joins pace w the_worlds joins_checked (pooling_is True I)
-        (worlds_hold w _ _ _ _ _ kinds_known (pooling_is _) worlds_closed worlds_start given_holds)).
+        (worlds_hold _ _ _ _ w _ kinds_known (pooling_is _) worlds_closed worlds_start given_holds)).
       unfold channel_of in Ec; unfold joined; destruct (nth g its_joins []) as [|k [|]]; try discriminate.
       destruct (nth_error its_parts k) as [[c'|]|] eqn:Ek; try discriminate; injection Ec as ->.
       exact (Followed.network_does_the_same w kinds_known (pooling_is _) given_holds n x k _ Ek). }

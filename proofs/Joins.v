@@ -1,5 +1,4 @@
 (** When an automaton does what another does, a whole number of iterations for each, perhaps with some signals split. *)
-From Coq Require Import Lia.
 Require Import World Refute Network.
 
 (** A signal is on where an odd number of its parts is, each of which is on only where the one before it is. *)
@@ -62,7 +61,7 @@ Section Joins.
     end.
   (** Before that no part is on. *)
   Definition still_off (g : nat) : bool :=
-    forallb (fun n => match after_parts n g with Some f => refute enough [form_of f (fun _ _ => Const false) is] | None => false end)
+    forallb (fun n => match after_parts n g with Some f => refute enough (form_of f (fun _ _ => Const false) is) [] | None => false end)
       (seq 0 (pace - 1)).
   Definition joined_right (worlds : list (list form)) : bool :=
     let signals := seq 0 (length joins) in
@@ -119,10 +118,8 @@ Section Joins.
     unfold after_parts in Hd; destruct (unrolled _ _) as [f|] eqn:E; [|discriminate]; rewrite <- (unrolled_eval _ _ _ _ _ E).
     destruct (expr_dec _ f) as [->|_]; [reflexivity|]; cbv zeta in Hd; set (differ := neg _) in Hd.
     rewrite <- !rule_holds; change (around (see w (after n) x) (tile w x)) with (patch w (after n) x).
-    destruct (Refute.holds (patch w (after n) x) differ) eqn:Ed.
-    - exfalso; exact (contradicts_sound _ _ _ Hd Ed (Hfacts x)).
-    - unfold differ in Ed; rewrite neg_holds, disj_holds, !conj_holds, !neg_holds in Ed.
-      destruct (Refute.holds _ (form_of f seen is)), (Refute.holds _ (form_of (translated _) seen is)); discriminate Ed || reflexivity.
+    pose proof (contradicts_sound _ _ _ Hd (Hfacts x)) as Ed; unfold differ in Ed; rewrite neg_holds, disj_holds, !conj_holds, !neg_holds in Ed.
+    destruct (Refute.holds _ (form_of f seen is)), (Refute.holds _ (form_of (translated _) seen is)); discriminate Ed || reflexivity.
   Qed.
   (** After n iterations parts are what the statement's rules say after n / pace. *)
   Theorem does_the_same q r x g : r < pace -> joined (q * pace + r) x g = run w whole q x g.
@@ -141,8 +138,8 @@ Section Joins.
         destruct (nth g joins []) as [|k [|]]; [discriminate Hd | | discriminate Hd]; apply andb_prop in Hd as [_ Hd]; apply Nat.eqb_eq in Hd; lia.
       + rewrite parts_later by (apply Hfree; assumption); specialize (Hoff g Hg); unfold still_off in Hoff; rewrite forallb_forall in Hoff.
         specialize (Hoff r ltac:(apply in_seq; lia)); unfold after_parts in Hoff; destruct (unrolled r _) as [f|] eqn:E; [|discriminate].
-        rewrite <- (Nat.add_0_r r), <- (unrolled_eval _ _ _ 0 x E); apply not_true_is_false; intro Hf; apply (refute_sound (patch w (after 0) x) _ _ Hoff).
-        constructor; [|constructor]; unfold patch; rewrite form_of_holds, <- Hf; apply eval_same; [|intros t k; apply around_is].
+        rewrite <- (Nat.add_0_r r), <- (unrolled_eval _ _ _ 0 x E); apply not_true_is_false; intro Hf; apply (refute_sound (patch w (after 0) x) _ _ _ Hoff).
+        constructor; [|constructor]; rewrite form_of_holds, <- Hf; apply eval_same; [|reflexivity].
         intros t k; cbn; unfold see; destruct (at_tap w t x); reflexivity.
     - rewrite (Hnone _ x g Hg); reflexivity.
     - assert (Hsame : forall y, eval (rule whole g) (see w (run w whole q) y) (tile w y) =

@@ -1,14 +1,13 @@
 (** The theorems: the package's own rules and networks, as printed, on every maze, in every order of directions. *)
-From Coq Require Import Lia Permutation.
+From Coq Require Import Permutation.
 Require Import Mazes Refute Network Floats ShortestPath Canonical Healing Possible Package Checked.
 Local Open Scope Z_scope.
 
 (** All 24 orders are in it. *)
-Definition dir_dec (d e : dir) : {d = e} + {d <> e}. Proof. decide equality. Defined.
-Definition found (l : list dir) : bool := if in_dec (list_eq_dec dir_dec) l (map directions package) then true else false.
+Definition found (l : list dir) : bool := if in_dec (list_eq_dec dir_eq_dec) l (map directions package) then true else false.
 Lemma all_found : let each := fun f => forallb f [U; L; D; R] in
   each (fun a => each (fun b => each (fun c => each (fun d =>
-    implb (length (nodup dir_dec [a; b; c; d]) =? 4)%nat (found [a; b; c; d]))))) = true.
+    implb (length (nodup dir_eq_dec [a; b; c; d]) =? 4)%nat (found [a; b; c; d]))))) = true.
 Proof. vm_compute; reflexivity. Qed.
 Theorem every_order l : Permutation [U; L; D; R] l -> In l (map directions package).
 Proof.
@@ -21,8 +20,8 @@ Proof.
   rewrite forallb_forall in E; specialize (E b ltac:(apply Hin; cbn; tauto)).
   rewrite forallb_forall in E; specialize (E c ltac:(apply Hin; cbn; tauto)).
   rewrite forallb_forall in E; specialize (E d ltac:(apply Hin; cbn; tauto)).
-  rewrite (nodup_fixed_point dir_dec Hd) in E; cbn [length Nat.eqb implb] in E; unfold found in E.
-  destruct (in_dec (list_eq_dec dir_dec) [a; b; c; d] (map directions package)); [assumption | discriminate].
+  rewrite (nodup_fixed_point dir_eq_dec Hd) in E; cbn [length Nat.eqb implb] in E; unfold found in E.
+  destruct (in_dec (list_eq_dec dir_eq_dec) [a; b; c; d] (map directions package)); [assumption | discriminate].
 Qed.
 
 (** * The theorems *)

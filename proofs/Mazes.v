@@ -1,5 +1,5 @@
 (** Mazes, their canonical shortest solutions, and what is to be shown of them: the rest of what a person has to read. *)
-From Coq Require Import Lia Eqdep_dec.
+From Coq Require Import Eqdep_dec.
 Require Export World.
 
 (** An order of directions. A move is named after its place in it. *)

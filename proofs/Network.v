@@ -1,5 +1,4 @@
 (** Networks with whole weights, in exact arithmetic, and why one does what an automaton does. *)
-From Coq Require Import Lia.
 Require Import World Refute.
 Local Open Scope Z_scope.
 
@@ -19,6 +18,8 @@ Definition channels (n : network) : nat := length (biases n).
 Definition is_maximum (n : network) (c : nat) : bool := (channels n <=? S c + pooling n)%nat && (S c <? channels n)%nat.
 Definition is_largest (n : network) (c : nat) : bool := (0 <? pooling n)%nat && (S c =? channels n)%nat.
 
+Definition on (b : bool) : Z := if b then 2 else 0.
+
 Section Network.
   Context (w : world) (n : network).
   Definition net_state := node w -> nat -> Z.
@@ -26,7 +27,7 @@ Section Network.
   Definition value (v : net_state) (x : node w) (input : nat) (t : tap) : Z :=
     match at_tap w t x with
     | None => 0
-    | Some y => if (input <? kinds n)%nat then if Nat.eqb (kind_of w y) input then 2 else 0 else v y (input - kinds n)%nat
+    | Some y => if (input <? kinds n)%nat then on (Nat.eqb (kind_of w y) input) else v y (input - kinds n)%nat
     end.
   Fixpoint dot (ws : list weight) (v : nat -> tap -> Z) : Z :=
     match ws with [] => 0 | W z input t :: rest => z * v input t + dot rest v end.
@@ -45,7 +46,6 @@ End Network.
 (** * What its channels mean: a signal is one channel, 1 or 0, or the difference of two *)
 
 Inductive part := Single (c : nat) | Pair (low high : nat).
-Definition on (b : bool) : Z := if b then 2 else 0.
 Definition shows (p : part) (v : nat -> Z) (b : bool) : Prop :=
   match p with Single c => v c = on b | Pair low high => v low - v high = on b end.
 (** The channels show the signals: the first part the first signal, and so on. *)
@@ -54,51 +54,44 @@ Definition agree (parts : list part) (v : nat -> Z) (s : nat -> bool) : Prop :=
 
 (** * Its sums in terms of what tiles hold *)
 
-(** Which signal begins with a channel. *)
-Fixpoint owner (parts : list part) (c g : nat) : option (nat * option nat) :=
-  match parts with
-  | [] => None
-  | Single d :: rest => if (c =? d)%nat then Some (g, None) else owner rest c (S g)
-  | Pair low high :: rest => if (c =? low)%nat then Some (g, Some high) else owner rest c (S g)
-  end.
-Definition tap_eqb (s t : tap) : bool := (number_of s =? number_of t)%nat.
-(** The weights as terms of atoms; a pair is read by two weights that follow each other. *)
-Fixpoint terms_of (n : network) (parts : list part) (ws : list weight) : option (list (Z * positive)) :=
-  match ws with
-  | [] => Some []
-  | W z i t :: rest =>
-      if (i <? kinds n)%nat then option_map (cons (2 * z, is_atom t i)) (terms_of n parts rest)
-      else match owner parts (i - kinds n) 0 with
-      | None => None
-      | Some (g, None) => option_map (cons (2 * z, seen_atom t g)) (terms_of n parts rest)
-      | Some (g, Some high) => match rest with
-          | W z' i' t' :: rest =>
-              if (z' =? - z) && (i' =? kinds n + high)%nat && tap_eqb t t'
-              then option_map (cons (2 * z, seen_atom t g)) (terms_of n parts rest) else None
-          | [] => None
-          end
-      end
-  end.
-
-Definition over terms := map (fun '(z, p) => (- z, p)) terms : list (Z * positive).
-(** The number that a sum is at least, and at most. *)
-Definition at_least (k bias : Z) terms := least (k - bias) terms.
-Definition at_most (k bias : Z) terms := least (bias - k) (over terms).
-(** What the sums of a signal's channels must satisfy, if its rule says that it goes on, and if not. *)
-Definition demand (n : network) (parts : list part) (p : part) (next : form) : option form :=
-  let sum c := option_map (fun ts => (nth c (biases n) 0, ts)) (terms_of n parts (weights_of n c)) in
-  match p with
-  | Single c => match sum c with
-      | Some (b, ts) => Some (disj (conj next (conj (at_least 2 b ts) (at_most 2 b ts))) (conj (neg next) (at_most 0 b ts)))
-      | None => None
-      end
-  | Pair low high => match sum low, sum high with
-      | Some (b, ts), Some (b', ts') => Some (disj
-          (conj next (conj (at_least 0 b' ts') (conj (at_least 2 (b - b') (ts ++ over ts')) (at_most 2 (b - b') (ts ++ over ts')))))
-          (conj (neg next) (conj (at_most 0 b ts) (at_most 0 b' ts'))))
-      | _, _ => None
-      end
-  end.
+Definition weight_dec (u v : weight) : {u = v} + {u <> v}. Proof. repeat decide equality. Defined.
+Section Demands.
+  Context (n : network) (parts : list part).
+  (** The atom that an input means, and the weight that has to follow one of this size: a pair is read by two. *)
+  Definition meant (size : Z) (input : nat) (t : tap) : option (atom * list weight) :=
+    if (input <? kinds n)%nat then Some (OfKind t input, [])
+    else match find (fun '(_, p) => match p with Single c | Pair c _ => (c =? input - kinds n)%nat end) (numbered parts) with
+    | Some (g, Single _) => Some (Seen t g, [])
+    | Some (g, Pair _ high) => Some (Seen t g, [W (- size) (high + kinds n) t])
+    | None => None
+    end.
+  (** Weights as terms of atoms, after those that are due. *)
+  Fixpoint terms_of (due ws : list weight) : option terms :=
+    match ws, due with
+    | [], [] => Some []
+    | u :: ws, v :: due => if weight_dec u v then terms_of due ws else None
+    | W z i t :: ws, [] => match meant z i t with Some (a, due) => option_map (cons (z * 2, a)) (terms_of due ws) | None => None end
+    | [], _ :: _ => None
+    end.
+  Definition sum_of (c : nat) : option (Z * terms) := option_map (pair (nth c (biases n) 0)) (terms_of [] (weights_of n c)).
+  Definition minus (s s' : Z * terms) : Z * terms := (fst s - fst s', snd s ++ map (fun '(z, a) => (- z, a)) (snd s')).
+  Definition at_least (k : Z) (s : Z * terms) : form := least (k - fst s) (snd s).
+  Definition at_most (k : Z) (s : Z * terms) : form := at_least (- k) (minus (0, []) s).
+  Definition equals (k : Z) (s : Z * terms) : form := conj (at_least k s) (at_most k s).
+  (** What the sums of a signal's channels must satisfy, if its rule says that it goes on, and if not. *)
+  Definition demand (p : part) (next : form) : form :=
+    match p with
+    | Single c => match sum_of c with
+        | Some s => disj (conj next (equals 2 s)) (conj (neg next) (at_most 0 s))
+        | None => Const false
+        end
+    | Pair low high => match sum_of low, sum_of high with
+        | Some s, Some s' => disj (conj next (conj (at_least 0 s') (equals 2 (minus s s'))))
+            (conj (neg next) (conj (at_most 0 s) (at_most 0 s')))
+        | _, _ => Const false
+        end
+    end.
+End Demands.
 (** A tile is of one kind at most. *)
 Definition one_kind (n : nat) (t : tap) : list form :=
   flat_map (fun k => map (fun l => neg (conj (is t k) (is t l))) (seq 0 k)) (seq 0 n).
@@ -108,12 +101,9 @@ Definition pools_right (n : network) (parts : list part) (a : automaton) : bool 
     | Single c => Bool.eqb (is_maximum n c) (is_pooled a g) && negb (is_largest n c)
     | Pair low high => negb (is_pooled a g || is_maximum n low || is_maximum n high || is_largest n low || is_largest n high)
     end) (numbered parts).
-(** [facts]: what holds around every tile. [fuel] is more than the number of atoms of a check. *)
+(** [facts]: what holds around every tile. *)
 Definition follows_in (n : network) (parts : list part) (a : automaton) (facts : list form) : bool :=
-  forallb (fun '(g, p) => match demand n parts p (form_of (rule a g) seen is) with
-    | Some f => contradicts (neg f) facts
-    | None => false
-    end) (numbered parts).
+  forallb (fun '(g, p) => contradicts (neg (demand n parts p (form_of (rule a g) seen is))) facts) (numbered parts).
 Definition follows (n : network) (parts : list part) (a : automaton) (worlds : list (list form)) : bool :=
   pools_right n parts a && forallb (follows_in n parts a) worlds.
 
@@ -124,82 +114,51 @@ Section Proof.
   (** At any time, what holds around every tile is what one of the worlds says. *)
   Hypothesis known : forall t, exists facts, In facts worlds /\ forall x, all (patch (run w a t) x) facts.
 
-  Lemma owner_part ps c g h r : owner ps c g = Some (h, r) -> (g <= h)%nat /\
-    nth_error ps (h - g) = Some match r with None => Single c | Some high => Pair c high end.
-  Proof.
-    revert g; induction ps as [|p ps IH]; cbn; intros g H; [discriminate|].
-    assert (Hs : owner ps c (S g) = Some (h, r) -> (g <= h)%nat /\ nth_error (p :: ps) (h - g) = Some match r with None => Single c | Some high => Pair c high end).
-    { intro E; apply IH in E as [Hle E]; split; [lia|]; replace (h - g)%nat with (S (h - S g)) by lia; exact E. }
-    destruct p as [d|low high].
-    - destruct (Nat.eqb_spec c d) as [->|]; [injection H as <- <-; split; [lia|]; rewrite Nat.sub_diag; reflexivity | auto].
-    - destruct (Nat.eqb_spec c low) as [->|]; [injection H as <- <-; split; [lia|]; rewrite Nat.sub_diag; reflexivity | auto].
-  Qed.
-
   Section Step.
-    Context (v : net_state w) (s : state w) (agrees : forall x, agree parts (v x) (s x)).
+    Context (v : net_state w) (s : state w) (agrees : forall x, agree parts (v x) (s x)) (x : node w).
+    Notation value := (value w n v x). Notation total := (total (patch s x)). Notation holds := (holds (patch s x)).
 
-    Lemma kind_value x t k : (k < kinds n)%nat -> value w n v x k t = on (tile w x t k).
+    Lemma meant_is z i t e due : meant n parts z i t = Some (e, due) -> z * value i t + dot due value = z * on (patch s x e).
     Proof.
-      intro H; unfold value, tile; destruct (at_tap w t x); [|reflexivity].
-      apply Nat.ltb_lt in H; rewrite H; destruct (Nat.eqb _ _); reflexivity.
+      unfold meant, Network.value; destruct (i <? kinds n)%nat eqn:Ei.
+      - intros [= <- <-]; cbn [patch around dot]; unfold tile; destruct (at_tap w t x); cbn; lia.
+      - destruct (find _ _) as [[g p]|] eqn:E; [|discriminate]; apply find_some in E as [Hp%numbered_in E].
+        assert (Hh : forall h, (h + kinds n <? kinds n)%nat = false) by (intro; apply Nat.ltb_ge; lia).
+        destruct p as [c|c h]; intros [= <- <-]; apply Nat.eqb_eq in E as <-; cbn [patch around dot]; unfold see;
+          destruct (at_tap w t x) as [y|]; try (specialize (agrees y g _ Hp); cbn in agrees; rewrite <- agrees); rewrite ?Hh, ?Nat.add_sub; cbn; ring.
     Qed.
-    Lemma part_value x t g p : nth_error parts g = Some p ->
-      shows p (fun c => value w n v x (kinds n + c) t) (see w s x t g).
+    Lemma terms_of_dot ws : forall due ts, terms_of n parts due ws = Some ts -> dot ws value = total ts + dot due value.
     Proof.
-      intro H; unfold value, see; destruct (at_tap w t x) as [y|]; [|destruct p; reflexivity].
-      specialize (agrees y g p H).
-      assert (E : forall c, (kinds n + c <? kinds n)%nat = false) by (intro; apply Nat.ltb_ge; lia).
-      destruct p; cbn in *; rewrite !E, !(Nat.add_comm (kinds n)), !Nat.add_sub; exact agrees.
+      induction ws as [|[z i t] ws IH]; intros [|u due] ts H; cbn [terms_of] in H; try discriminate.
+      - injection H as <-; reflexivity.
+      - destruct (meant n parts z i t) as [[e due]|] eqn:E; [|discriminate]; apply meant_is in E.
+        destruct (terms_of n parts due ws) as [ts'|] eqn:Et; [|discriminate]; injection H as <-; apply IH in Et.
+        unfold Refute.total in *; cbn [dot fold_right]; destruct (patch s x e); cbn [on] in E; lia.
+      - destruct (weight_dec _ u) as [<-|]; [|discriminate]; apply IH in H; cbn; lia.
     Qed.
-    Lemma on_double (b : bool) (z : Z) : (if b then 2 * z else 0) = z * on b.
-    Proof. destruct b; cbn [on]; lia. Qed.
-    Lemma some_eq {A} (x y : A) : Some x = Some y -> x = y. Proof. congruence. Qed.
-    Lemma option_map_some {A B} (f : A -> B) o r : option_map f o = Some r -> exists y, o = Some y /\ r = f y.
-    Proof. destruct o as [y|]; [intros [= <-]; eauto | discriminate]. Qed.
-
-    Lemma terms_of_dot x ws : forall ts, terms_of n parts ws = Some ts -> dot ws (value w n v x) = total (patch s x) ts.
+    Definition amount (s : Z * terms) : Z := fst s + total (snd s).
+    Lemma sum_of_is c sum : sum_of n parts c = Some sum -> net_sum w n v x c = amount sum.
     Proof.
-      assert (Hlen : forall k ws ts, (length ws <= k)%nat -> terms_of n parts ws = Some ts -> dot ws (value w n v x) = total (patch s x) ts).
-      2: intros ts; apply (Hlen (length ws)); lia.
-      clear ws; induction k as [|k IH]; intros [|[z i t] rest] ts Hle H; cbn [length] in Hle; try lia;
-        try (injection H as <-; reflexivity).
-      cbn [terms_of] in H; cbn [dot]; destruct (Nat.ltb_spec i (kinds n)) as [Hi|Hi].
-      - apply option_map_some in H as (ts' & E & ->); cbn [total].
-        unfold patch at 1; rewrite around_is, on_double, kind_value, (IH rest ts') by (assumption || lia); reflexivity.
-      - destruct (owner parts (i - kinds n) 0) as [[g [high|]]|] eqn:Ho; [| |discriminate].
-        + apply owner_part in Ho as [_ Ho]; rewrite Nat.sub_0_r in Ho.
-          destruct rest as [|[z' i' t'] rest]; [discriminate|].
-          destruct (_ && _ && _) eqn:Ec; [|discriminate]; rewrite !andb_true_iff in Ec; destruct Ec as [[Ez Ei] Et].
-          apply Z.eqb_eq in Ez as ->; apply Nat.eqb_eq in Ei as ->.
-          assert (t' = t) as -> by (unfold tap_eqb in Et; destruct t as [|[]], t' as [|[]]; cbn in Et; congruence).
-          apply option_map_some in H as (ts' & E & ->); cbn [total dot].
-          cbn [length] in Hle; unfold patch at 1; rewrite around_seen, on_double, (IH rest ts') by (assumption || lia).
-          pose proof (part_value x t g _ Ho) as Hv; cbn in Hv; replace (kinds n + (i - kinds n))%nat with i in Hv by lia.
-          rewrite <- Hv; lia.
-        + apply owner_part in Ho as [_ Ho]; rewrite Nat.sub_0_r in Ho.
-          apply option_map_some in H as (ts' & E & ->); cbn [total].
-          unfold patch at 1; rewrite around_seen, on_double, (IH rest ts') by (assumption || lia).
-          pose proof (part_value x t g _ Ho) as Hv; cbn in Hv; replace (kinds n + (i - kinds n))%nat with i in Hv by lia.
-          rewrite <- Hv; reflexivity.
+      unfold sum_of, net_sum; destruct (terms_of _ _ _ _) as [ts|] eqn:E; [|discriminate]; intros [= <-].
+      rewrite (terms_of_dot _ _ _ E); unfold amount; cbn [fst snd dot]; lia.
     Qed.
-
-    Lemma over_total u ts : total u (over ts) = - total u ts.
-    Proof. unfold over; induction ts as [|[z p] ts IH]; cbn; [reflexivity | rewrite IH; destruct (u p); lia]. Qed.
-    Lemma app_total u ts ts' : total u (ts ++ ts') = total u ts + total u ts'.
-    Proof. induction ts as [|[z p] ts IH]; cbn; [reflexivity | rewrite IH; destruct (u p); lia]. Qed.
-
-    Lemma demand_shows x p next f : demand n parts p next = Some f -> holds (patch s x) f = true ->
-      shows p (fun c => Z.max 0 (net_sum w n v x c)) (holds (patch s x) next).
+    Lemma minus_amount s1 s2 : amount (minus s1 s2) = amount s1 - amount s2.
     Proof.
-      unfold demand, net_sum, at_least, at_most; destruct p as [c|low high]; cbn [shows].
-      - destruct (terms_of n parts (weights_of n c)) as [ts|] eqn:E; [|discriminate]; intros <-%some_eq.
-        rewrite disj_holds, !conj_holds, neg_holds, !least_holds, over_total, (terms_of_dot x _ ts E).
-        destruct (holds (patch s x) next); cbn [on negb andb orb]; rewrite ?orb_false_r, ?andb_true_iff, !Z.leb_le; lia.
-      - destruct (terms_of n parts (weights_of n low)) as [ts|] eqn:E; [|discriminate].
-        destruct (terms_of n parts (weights_of n high)) as [ts'|] eqn:E'; [|discriminate]; intros <-%some_eq.
-        rewrite disj_holds, !conj_holds, neg_holds, !least_holds, !over_total, !app_total, !over_total.
-        rewrite (terms_of_dot x _ ts E), (terms_of_dot x _ ts' E').
-        destruct (holds (patch s x) next); cbn [on negb andb orb]; rewrite ?orb_false_r, ?andb_true_iff, !Z.leb_le; lia.
+      destruct s1 as [b ts], s2 as [b' ts']; unfold amount, minus, Refute.total; cbn [fst snd]; rewrite fold_right_app.
+      induction ts as [|[z a'] ts IH]; cbn; [|lia].
+      induction ts' as [|[z a'] ts' IH]; cbn; [|destruct (patch s x a')]; lia.
+    Qed.
+    Lemma at_least_holds k s1 : holds (at_least k s1) = (k <=? amount s1).
+    Proof. unfold at_least, amount; rewrite least_holds; apply eq_true_iff_eq; rewrite !Z.leb_le; lia. Qed.
+    Lemma at_most_holds k s1 : holds (at_most k s1) = (amount s1 <=? k).
+    Proof. unfold at_most; rewrite at_least_holds, minus_amount; apply eq_true_iff_eq; rewrite !Z.leb_le; cbn; lia. Qed.
+
+    Lemma demand_shows p next : holds (demand n parts p next) = true -> shows p (fun c => Z.max 0 (net_sum w n v x c)) (holds next).
+    Proof.
+      unfold demand, equals; destruct p as [c|c h]; cbn [shows]; destruct (sum_of n parts c) as [s1|] eqn:E1; try discriminate;
+        [|destruct (sum_of n parts h) as [s2|] eqn:E2; [apply sum_of_is in E2 as ->|discriminate]]; apply sum_of_is in E1 as ->;
+        rewrite disj_holds, !conj_holds, neg_holds, ?at_most_holds, !at_least_holds, ?minus_amount;
+        destruct (holds next); cbn [on negb andb orb]; rewrite ?orb_false_r, ?andb_true_iff, !Z.leb_le; lia.
     Qed.
   End Step.
 
@@ -208,11 +167,8 @@ Section Proof.
     shows p (fun c => Z.max 0 (net_sum w n v x c)) (eval (rule a g) (see w (run w a t) x) (tile w x)).
   Proof.
     intros Hin Hfacts Hagree Hp; pose proof checked as H; unfold follows in H; apply andb_prop in H as [_ H].
-    rewrite forallb_forall in H; specialize (H facts Hin); unfold follows_in in H; rewrite forallb_forall in H.
-    specialize (H (g, p) (numbered_in _ _ _ Hp)); cbn beta iota in H.
-    destruct (demand n parts p (form_of (rule a g) seen is)) as [f|] eqn:E; [|discriminate].
-    rewrite <- rule_holds; eapply demand_shows; eauto; destruct (holds (patch (run w a t) x) f) eqn:Ef; [reflexivity|].
-    exfalso; apply (contradicts_sound (patch (run w a t) x) _ _ H); [rewrite neg_holds, Ef; reflexivity | apply Hfacts].
+    rewrite forallb_forall in H; apply H in Hin; apply (numbered_all _ _ _ _ Hin) in Hp; rewrite <- rule_holds.
+    apply (demand_shows v _ Hagree), negb_false_iff; rewrite <- neg_holds; exact (contradicts_sound _ _ _ Hp (Hfacts x)).
   Qed.
 
   Lemma highest_same f g : pools w -> (forall x, f x = g x) -> highest w f = highest w g.
@@ -231,13 +187,12 @@ Section Proof.
   Proof.
     revert x; induction t as [|t IH]; intros x g p Hp; [destruct p; reflexivity|].
     destruct (known t) as (facts & Hin & Hfacts); pose proof (fun y => follows_part facts g p y t _ Hin Hfacts IH Hp) as H.
-    pose proof checked as Hc; unfold follows, pools_right in Hc; apply andb_prop in Hc as [Hc _]; rewrite forallb_forall in Hc.
-    specialize (Hc (g, p) (numbered_in _ _ _ Hp)); cbn beta iota in Hc.
+    pose proof checked as Hc; unfold follows, pools_right in Hc; apply andb_prop in Hc as [Hc _]; apply (numbered_all _ _ _ _ Hc) in Hp as Hg.
     cbn [net_run run]; unfold net_step, step; destruct p as [c|low high]; cbn [shows] in *.
-    - rewrite andb_true_iff, eqb_true_iff, negb_true_iff in Hc; destruct Hc as [-> ->]; destruct (is_pooled a g) eqn:Eg; [|apply H].
+    - rewrite andb_true_iff, eqb_true_iff, negb_true_iff in Hg; destruct Hg as [-> ->]; destruct (is_pooled a g) eqn:Eg; [|apply H].
       assert (Hw : pools w) by (apply pooling_is; intro E; unfold is_pooled in Eg; rewrite E in Eg; discriminate).
       rewrite <- (highest_on _ Hw); apply (highest_same _ _ Hw); exact H.
-    - rewrite negb_true_iff, !orb_false_iff in Hc; destruct Hc as [[[[-> ->] ->] ->] ->]; apply H.
+    - rewrite negb_true_iff, !orb_false_iff in Hg; destruct Hg as [[[[-> ->] ->] ->] ->]; apply H.
   Qed.
 End Proof.
 
@@ -266,8 +221,7 @@ Section Facts.
   Lemma one_kind_holds n t x : all (patch w s x) (one_kind n t).
   Proof.
     apply Forall_forall; intros f (k & Hk & (l & <- & Hl)%in_map_iff)%in_flat_map.
-    rewrite neg_holds, conj_holds; unfold is, patch; cbn [holds]; rewrite !around_is; unfold tile.
-    destruct (at_tap w t x) as [y|]; [|reflexivity]; apply in_seq in Hl.
+    rewrite neg_holds, conj_holds; cbn; unfold tile; destruct (at_tap w t x) as [y|]; [|reflexivity]; apply in_seq in Hl.
     destruct (Nat.eqb_spec (kind_of w y) k) as [->|]; [|reflexivity]; destruct (Nat.eqb_spec k l); [lia | reflexivity].
   Qed.
   Lemma facts_hold n taps es :

@@ -1,5 +1,4 @@
 (** What the automaton of the shortest path never holds: the network relies on it. *)
-From Coq Require Import Lia.
 Require Import Mazes Refute Network ShortestPath.
 
 Definition near_expr (p : place) : expr :=

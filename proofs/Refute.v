@@ -1,152 +1,129 @@
 (** A checker: it shows by case distinctions that formulas cannot all be true. The kernel computes it. *)
-From Coq Require Import Lia.
 Require Import World.
 Local Open Scope Z_scope.
 
-Inductive form :=
-| Atom (n : positive) | Const (b : bool) | Conj (f g : form) | Disj (f g : form) | Neg (f : form)
-| Least (low : Z) (terms : list (Z * positive)).
+(** What may be so at a tap: that a signal is on, or that the tile is of a kind. *)
+Inductive atom := Seen (t : tap) (g : nat) | OfKind (t : tap) (k : nat).
+Scheme Equality for dir.
+Scheme Equality for tap.
+Scheme Equality for atom.
+Notation terms := (list (Z * atom)).
+(** [Join true] is and, [Join false] is or. *)
+Inductive form := Atom (a : atom) | Const (b : bool) | Join (both : bool) (f g : form) | Neg (f : form) | Least (low : Z) (ts : terms).
 
-Definition conj f g := match f, g with Const true, h | h, Const true => h | Const false, _ | _, Const false => Const false | _, _ => Conj f g end.
-Definition disj f g := match f, g with Const false, h | h, Const false => h | Const true, _ | _, Const true => Const true | _, _ => Disj f g end.
+Definition join both f g :=
+  match f, g with Const b, h | h, Const b => if Bool.eqb b both then h else Const b | _, _ => Join both f g end.
+Definition conj := join true. Definition disj := join false.
 Definition neg f := match f with Const b => Const (negb b) | Neg g => g | _ => Neg f end.
+Definition conjunction (fs : list form) : form := fold_right conj (Const true) fs.
 
-Fixpoint least_of (terms : list (Z * positive)) : Z :=
-  match terms with [] => 0 | (z, _) :: rest => Z.min z 0 + least_of rest end.
-Fixpoint most_of (terms : list (Z * positive)) : Z :=
-  match terms with [] => 0 | (z, _) :: rest => Z.max z 0 + most_of rest end.
-Definition least low terms :=
-  if low <=? least_of terms then Const true else if most_of terms <? low then Const false else Least low terms.
-(** The sum of the terms of an atom, and the other terms. *)
-Fixpoint settle n (terms : list (Z * positive)) : Z * list (Z * positive) :=
-  match terms with
-  | [] => (0, [])
-  | (z, m) :: rest => let (sum, others) := settle n rest in
-      if Pos.eqb m n then (z + sum, others) else (sum, (z, m) :: others)
-  end.
-
+Definition least_of (ts : terms) : Z := fold_right (fun '(z, _) rest => Z.min z 0 + rest) 0 ts.
+Definition most_of (ts : terms) : Z := fold_right (fun '(z, _) rest => Z.max z 0 + rest) 0 ts.
+Definition least low ts := if low <=? least_of ts then Const true else if most_of ts <? low then Const false else Least low ts.
 (** A formula in which an atom is given a value. *)
-Fixpoint assign (n : positive) (b : bool) (f : form) : form :=
+Fixpoint assign (a : atom) (b : bool) (f : form) : form :=
   match f with
-  | Atom m => if Pos.eqb m n then Const b else f
+  | Atom c => if atom_beq c a then Const b else f
   | Const _ => f
-  | Conj f g => conj (assign n b f) (assign n b g)
-  | Disj f g => disj (assign n b f) (assign n b g)
-  | Neg f => neg (assign n b f)
-  | Least low terms => let (sum, others) := settle n terms in least (if b then low - sum else low) others
+  | Join both f g => match assign a b f with
+      | Const c => if Bool.eqb c both then assign a b g else Const c
+      | f => join both f (assign a b g)
+      end
+  | Neg f => neg (assign a b f)
+  | Least low ts => let (low, others) := fold_right (fun '(z, c) '(low, others) =>
+      if atom_beq c a then (if b then low - z else low, others) else (low, (z, c) :: others)) (low, []) ts in least low others
   end.
-Fixpoint first_atom (f : form) : option positive :=
+(** The first atom of some kind. *)
+Fixpoint first_atom (p : atom -> bool) (f : form) : option atom :=
   match f with
-  | Atom n => Some n
+  | Atom a => if p a then Some a else None
   | Const _ => None
-  | Conj f g | Disj f g => match first_atom f with Some n => Some n | None => first_atom g end
-  | Neg f => first_atom f
-  | Least _ [] => None
-  | Least _ ((_, n) :: _) => Some n
+  | Join _ f g => match first_atom p f with Some a => Some a | None => first_atom p g end
+  | Neg f => first_atom p f
+  | Least _ ts => find p (map snd ts)
   end.
-(** None if one of the formulas is false; else those that are not yet true. *)
-Fixpoint assign_all n b (fs : list form) : option (list form) :=
-  match fs with
-  | [] => Some []
-  | f :: rest => match assign n b f with
-      | Const false => None
-      | Const true => assign_all n b rest
-      | g => option_map (cons g) (assign_all n b rest)
+Definition wrong (f : form) : bool := match f with Const false => true | _ => false end.
+(** Whether a formula and others are contradictory: the values of its atoms are distinguished, and where it is true, one of
+    the others is shown to be contradictory by itself. *)
+Fixpoint refute (fuel : nat) (f : form) (others : list form) : bool :=
+  match fuel with
+  | O => false
+  | S fuel => if existsb wrong (f :: others) then true else match first_atom (fun _ => true) f with
+      | Some a => let if_it_is b := refute fuel (assign a b f) (map (assign a b) others) in if if_it_is true then if_it_is false else false
+      | None => match find (fun g => refute fuel g []) others with Some _ => true | None => false end
       end
-  end.
-Fixpoint refute (fuel : nat) (fs : list form) : bool :=
-  match fuel, fs with
-  | S fuel, f :: _ => match first_atom f with
-      | Some n =>
-          if match assign_all n true fs with None => true | Some gs => refute fuel gs end
-          then match assign_all n false fs with None => true | Some gs => refute fuel gs end else false
-      | None => match f with Const false => true | _ => false end
-      end
-  | _, _ => false
-  end.
-(** The atoms of a formula. *)
-Fixpoint atoms (f : form) : list positive :=
-  match f with
-  | Atom n => [n]
-  | Const _ => []
-  | Conj f g | Disj f g => atoms f ++ atoms g
-  | Neg f => atoms f
-  | Least _ terms => map snd terms
   end.
 (** More than the number of atoms of any check. *)
 Definition enough : nat := 1000.
+(** Of the others: what they say of one tap, of those that the formula reads, or all of it together. *)
+Definition contradicts (f : form) (fs : list form) : bool :=
+  let at_tap t a := match a with Seen s _ | OfKind s _ => tap_beq s t end in
+  let reads f t := match first_atom (at_tap t) f with Some _ => true | None => false end in
+  refute enough f (map (fun t => conjunction (filter (fun g => reads g t) fs))
+    (filter (reads f) [C; N U; N L; N D; N R; N UL; N UR; N DL; N DR]) ++ [conjunction fs]).
 Section Sound.
-  Variable v : positive -> bool.
-  Fixpoint total (terms : list (Z * positive)) : Z :=
-    match terms with [] => 0 | (z, n) :: rest => (if v n then z else 0) + total rest end.
+  Variable v : atom -> bool.
+  Definition total (ts : terms) : Z := fold_right (fun '(z, a) rest => (if v a then z else 0) + rest) 0 ts.
   Fixpoint holds (f : form) : bool :=
     match f with
-    | Atom n => v n
+    | Atom a => v a
     | Const b => b
-    | Conj f g => holds f && holds g
-    | Disj f g => holds f || holds g
+    | Join both f g => if both then holds f && holds g else holds f || holds g
     | Neg f => negb (holds f)
-    | Least low terms => low <=? total terms
+    | Least low ts => low <=? total ts
     end.
   Definition all (fs : list form) : Prop := Forall (fun f => holds f = true) fs.
 
-  Lemma conj_holds f g : holds (conj f g) = holds f && holds g.
-  Proof. destruct f as [|[]| | | |], g as [|[]| | | |]; cbn; rewrite ?andb_true_r, ?andb_false_r; reflexivity. Qed.
-  Lemma disj_holds f g : holds (disj f g) = holds f || holds g.
-  Proof. destruct f as [|[]| | | |], g as [|[]| | | |]; cbn; rewrite ?orb_true_r, ?orb_false_r; reflexivity. Qed.
+  Lemma join_holds b f g : holds (join b f g) = if b then holds f && holds g else holds f || holds g.
+  Proof. destruct b, f as [|[]| | |], g as [|[]| | |]; cbn; rewrite ?andb_true_r, ?andb_false_r, ?orb_true_r, ?orb_false_r; reflexivity. Qed.
+  Lemma conj_holds f g : holds (conj f g) = holds f && holds g. Proof. apply join_holds. Qed.
+  Lemma disj_holds f g : holds (disj f g) = holds f || holds g. Proof. apply join_holds. Qed.
   Lemma neg_holds f : holds (neg f) = negb (holds f).
   Proof. destruct f; cbn; rewrite ?negb_involutive; reflexivity. Qed.
-  Lemma total_range terms : least_of terms <= total terms <= most_of terms.
-  Proof. induction terms as [|[z n] rest IH]; cbn; [|destruct (v n)]; lia. Qed.
-  Lemma least_holds low terms : holds (least low terms) = (low <=? total terms).
-  Proof.
-    pose proof (total_range terms); unfold least.
-    destruct (Z.leb_spec low (least_of terms)), (Z.ltb_spec (most_of terms) low); cbn; symmetry;
-      first [apply Z.leb_le; lia | apply Z.leb_gt; lia | reflexivity].
+  Lemma conjunction_holds fs : holds (conjunction fs) = forallb holds fs.
+  Proof. induction fs as [|f fs IH]; cbn; [|rewrite conj_holds, <- IH]; reflexivity. Qed.
+  Lemma total_range ts : least_of ts <= total ts <= most_of ts.
+  Proof. unfold least_of, total, most_of; induction ts as [|[z a] rest IH]; cbn; [|destruct (v a)]; lia. Qed.
+  Lemma least_holds low ts : holds (least low ts) = (low <=? total ts).
+  Proof. 
+    pose proof (total_range ts); unfold least; destruct (Z.leb_spec low (least_of ts)), (Z.ltb_spec (most_of ts) low); cbn [holds];
+      destruct (Z.leb_spec low (total ts)); reflexivity || lia.
   Qed.
-  Lemma settle_total n terms : let (sum, others) := settle n terms in total terms = (if v n then sum else 0) + total others.
+  Lemma assign_holds a f : holds (assign a (v a) f) = holds f.
   Proof.
-    induction terms as [|[z m] rest IH]; cbn; [destruct (v n); reflexivity|].
-    destruct (settle n rest) as [sum others], (Pos.eqb_spec m n) as [->|]; cbn; rewrite IH; [destruct (v n)|]; lia.
+    induction f as [c| |b f IHf g IHg| |low ts]; cbn [assign holds]; rewrite ?neg_holds; try congruence.
+    - destruct (atom_beq c a) eqn:E; [apply internal_atom_dec_bl in E as ->|]; reflexivity.
+    - rewrite <- IHf, <- IHg; destruct b, (assign a (v a) f) as [|[]| | |]; rewrite ?join_holds; reflexivity.
+    - set (r := fold_right _ _ ts); enough (fst r - total (snd r) = low - total ts) 
+        by (destruct r; rewrite least_holds; apply eq_true_iff_eq; rewrite !Z.leb_le; cbn [fst snd] in *; lia).
+      subst r; unfold total; induction ts as [|[z c] rest IH]; cbn; [reflexivity|].
+      destruct (fold_right _ _ rest) as [low' others], (atom_beq c a) eqn:E; [apply internal_atom_dec_bl in E as ->|]; cbn in *; [destruct (v a)|]; lia.
   Qed.
-  Lemma assign_holds n f : holds (assign n (v n) f) = holds f.
+  Theorem refute_sound fuel f others : refute fuel f others = true -> all (f :: others) -> False.
   Proof.
-    induction f as [m| |f IHf g IHg|f IHf g IHg|f IHf|low terms]; cbn [assign].
-    - destruct (Pos.eqb_spec m n) as [->|]; reflexivity.
-    - reflexivity.
-    - rewrite conj_holds, IHf, IHg; reflexivity.
-    - rewrite disj_holds, IHf, IHg; reflexivity.
-    - rewrite neg_holds, IHf; reflexivity.
-    - pose proof (settle_total n terms) as H; destruct (settle n terms) as [sum others]; rewrite least_holds; cbn.
-      rewrite H; apply eq_true_iff_eq; rewrite !Z.leb_le; destruct (v n); lia.
+    revert f others; induction fuel as [|fuel IH]; intros f others H Hall; [discriminate|]; cbn [refute] in H.
+    destruct (existsb wrong (f :: others)) eqn:E.
+    - apply existsb_exists in E as (g & Hg & E); pose proof (proj1 (Forall_forall _ _) Hall g Hg); destruct g as [|[]| | |]; discriminate.
+    - destruct (first_atom _ f) as [a|]; [|destruct (find _ others) as [g|] eqn:Eg; [|discriminate]; apply find_some in Eg as [Hg Eg]].
+      + cbv zeta in H; assert (Ha : refute fuel (assign a (v a) f) (map (assign a (v a)) others) = true).
+        { destruct (refute fuel (assign a true f) _) eqn:Et; [|discriminate]; destruct (v a); assumption. }
+        apply (IH _ _ Ha), (Forall_map (assign a (v a)) _ (f :: others)), (Forall_impl _ (fun g Hg => eq_trans (assign_holds a g) Hg) Hall).
+      + apply (IH _ _ Eg); repeat constructor; exact (proj1 (Forall_forall _ _) Hall g (or_intror Hg)).
   Qed.
-  Lemma assign_all_holds n fs : all fs -> exists gs, assign_all n (v n) fs = Some gs /\ all gs.
+  Lemma contradicts_sound f fs : contradicts f fs = true -> all fs -> holds f = false.
   Proof.
-    induction 1 as [|f fs Hf _ (gs & Hgs & Hall)]; [exists []; split; [reflexivity|constructor]|].
-    rewrite <- (assign_holds n f) in Hf; cbn; rewrite Hgs.
-    destruct (assign n (v n) f) as [|[]| | | |]; try discriminate;
-      eexists; (split; [reflexivity|]); try constructor; assumption.
-  Qed.
-  Theorem refute_sound fuel fs : refute fuel fs = true -> all fs -> False.
-  Proof.
-    revert fs; induction fuel as [|fuel IH]; intros [|f fs] H Hall; try discriminate; cbn [refute] in H.
-    destruct (first_atom f) as [n|].
-    - apply andb_prop in H as [Ht Hf]; destruct (assign_all_holds n _ Hall) as (gs & Hgs & Hg).
-      destruct (v n); rewrite Hgs in *; eapply IH; eauto.
-    - inversion Hall as [|? ? Hf]; subst; destruct f as [|[]| | | |]; discriminate.
+    unfold contradicts; cbv zeta; intros H Hall; apply not_true_is_false; intro Hf; apply (refute_sound _ _ _ H); constructor; [exact Hf|].
+    assert (Hsome : forall p, holds (conjunction (filter p fs)) = true)
+      by (intro p; rewrite conjunction_holds; apply forallb_forall; intros g (Hg & _)%filter_In; exact (proj1 (Forall_forall _ _) Hall g Hg)).
+    apply Forall_app; split; [apply Forall_map, Forall_forall; intros t _; apply Hsome|].
+    repeat constructor; rewrite conjunction_holds; apply forallb_forall, Forall_forall, Hall.
   Qed.
 End Sound.
 
-(** * Rules as formulas: an atom is a signal or a kind of tile at a tap *)
+(** * Rules as formulas *)
 
-Definition number_of (t : tap) : nat :=
-  match t with C => 0 | N U => 1 | N L => 2 | N D => 3 | N R => 4 | N UL => 5 | N UR => 6 | N DL => 7 | N DR => 8 end%nat.
-Definition tap_of (n : nat) : tap := nth n [C; N U; N L; N D; N R; N UL; N UR; N DL; N DR] C.
-Definition atom_of (t : tap) (n : nat) : positive := Pos.of_succ_nat (n * 9 + number_of t).
-Definition seen_atom (t : tap) (g : nat) : positive := atom_of t (g * 2).
-Definition is_atom (t : tap) (k : nat) : positive := atom_of t (1 + k * 2).
-Definition seen (t : tap) (g : nat) : form := Atom (seen_atom t g).
-Definition is (t : tap) (k : nat) : form := Atom (is_atom t k).
+Definition seen (t : tap) (g : nat) : form := Atom (Seen t g).
+Definition is (t : tap) (k : nat) : form := Atom (OfKind t k).
 Fixpoint form_of (e : expr) (see tile : tap -> nat -> form) : form :=
   match e with
   | See g t => see t g
@@ -156,90 +133,26 @@ Fixpoint form_of (e : expr) (see tile : tap -> nat -> form) : form :=
   | Not a => neg (form_of a see tile)
   | Never => Const false
   end.
-
-(** Whether a formula contradicts others. The values of its atoms are distinguished first; then what the others say of one
-    tap is contradictory, of those that it reads, or all of it together. *)
-Fixpoint some_refuted (most : nat) (groups : list (list form)) : bool :=
-  match groups with [] => false | fs :: rest => if refute most fs then true else some_refuted most rest end.
-Definition assign_groups n b (groups : list (list form)) : option (list (list form)) :=
-  fold_right (fun fs found => match assign_all n b fs, found with Some gs, Some found => Some (gs :: found) | _, _ => None end) (Some []) groups.
-Fixpoint refute_goal (most fuel : nat) (goal : form) (groups : list (list form)) : bool :=
-  match fuel, goal with
-  | _, Const b => if b then some_refuted most groups else true
-  | S fuel, _ => match first_atom goal with
-      | Some n => forallb (fun b => match assign_groups n b groups with
-          | Some groups => refute_goal most fuel (assign n b goal) groups
-          | None => true
-          end) [true; false]
-      | None => false
-      end
-  | _, _ => false
-  end.
-Definition contradicts (goal : form) (fs : list form) : bool :=
-  let reads f t := existsb (fun n => ((N.pos n - 1) mod 9 =? t)%N) (atoms f) in
-  refute_goal enough enough goal (map (fun t => filter (fun f => reads f t) fs) (filter (reads goal) [0; 1; 2; 3; 4; 5; 6; 7; 8]%N) ++ [fs]).
-Lemma some_refuted_sound v most groups : some_refuted most groups = true -> Forall (all v) groups -> False.
-Proof.
-  intros H Hall; induction Hall as [|fs groups Hfs _ IH]; [discriminate|]; cbn [some_refuted] in H.
-  destruct (refute most fs) eqn:E; [exact (refute_sound v _ _ E Hfs) | exact (IH H)].
-Qed.
-Lemma assign_groups_hold v n groups : Forall (all v) groups -> exists gs, assign_groups n (v n) groups = Some gs /\ Forall (all v) gs.
-Proof.
-  induction 1 as [|fs rest Hfs _ (gs & E & Hgs)]; [exists []; split; [reflexivity | constructor]|].
-  destruct (assign_all_holds v n fs Hfs) as (gs' & E' & Hgs'); exists (gs' :: gs); cbn; fold (assign_groups n (v n) rest).
-  rewrite E, E'; auto.
-Qed.
-Lemma refute_goal_sound v most fuel goal groups : refute_goal most fuel goal groups = true -> holds v goal = true -> Forall (all v) groups -> False.
-Proof.
-  revert goal groups; induction fuel as [|fuel IH]; intros goal groups H Hg Hall.
-  - destruct goal as [|[]| | | |]; discriminate || exact (some_refuted_sound v _ _ H Hall).
-  - destruct (first_atom goal) as [n|] eqn:E; [|destruct goal as [|[]| | | |]; cbn [refute_goal] in H; rewrite ?E in H;
-      discriminate || exact (some_refuted_sound v _ _ H Hall)].
-    destruct (assign_groups_hold v n groups Hall) as (gs & Eg & Hgs).
-    assert (Hn : refute_goal most fuel (assign n (v n) goal) gs = true).
-    { destruct goal as [| | | | |]; cbn [refute_goal] in H; try discriminate E; rewrite E, forallb_forall in H;
-        specialize (H (v n) ltac:(destruct (v n); cbn; auto)); rewrite Eg in H; exact H. }
-    apply (IH _ _ Hn); [rewrite assign_holds; exact Hg | exact Hgs].
-Qed.
-Lemma contradicts_sound v goal fs : contradicts goal fs = true -> holds v goal = true -> all v fs -> False.
-Proof.
-  unfold contradicts; cbv zeta; set (groups := map _ _ ++ _); intros H Hg Hall; refine (refute_goal_sound v _ _ _ groups H Hg _).
-  apply Forall_app; split; [|repeat constructor; exact Hall].
-  apply Forall_map, Forall_forall; intros t _; apply incl_Forall with (2 := Hall); apply incl_filter.
-Qed.
-
-Section Around.
-  Context (see tile : tap -> nat -> bool).
-  (** The values of atoms around a tile. *)
-  Definition around (p : positive) : bool :=
-    let n := (Pos.to_nat p - 1)%nat in let t := tap_of (n mod 9) in let k := (n / 9)%nat in
-    if Nat.even k then see t (k / 2)%nat else tile t (k / 2)%nat.
-  Lemma around_atom t n : around (atom_of t n) = if Nat.even n then see t (n / 2)%nat else tile t (n / 2)%nat.
-  Proof.
-    unfold around, atom_of; rewrite SuccNat2Pos.id_succ; cbn [Nat.sub]; rewrite Nat.sub_0_r, Nat.add_comm, Nat.mod_add, Nat.div_add by discriminate.
-    destruct t as [|[]]; reflexivity.
-  Qed.
-  Lemma around_seen t g : around (seen_atom t g) = see t g.
-  Proof. unfold seen_atom; rewrite around_atom, Nat.even_mul, orb_true_r, Nat.div_mul by discriminate; reflexivity. Qed.
-  Lemma around_is t k : around (is_atom t k) = tile t k.
-  Proof. unfold is_atom; rewrite around_atom, Nat.even_add, Nat.even_mul, orb_true_r, Nat.div_add by discriminate; reflexivity. Qed.
-  Lemma form_of_holds e fsee ftile :
-    holds around (form_of e fsee ftile) = eval e (fun t g => holds around (fsee t g)) (fun t k => holds around (ftile t k)).
-  Proof. induction e; cbn; rewrite ?conj_holds, ?disj_holds, ?neg_holds; congruence. Qed.
-  Lemma eval_same e see' tile' : (forall t g, see t g = see' t g) -> (forall t k, tile t k = tile' t k) ->
-    eval e see tile = eval e see' tile'.
-  Proof. intros Hs Ht; induction e; cbn; congruence. Qed.
-  Lemma rule_holds e : holds around (form_of e seen is) = eval e see tile.
-  Proof. rewrite form_of_holds; symmetry; apply eval_same; intros; [rewrite <- around_seen | rewrite <- around_is]; reflexivity. Qed.
-End Around.
+(** The values of atoms around a tile. *)
+Definition around (see tile : tap -> nat -> bool) (a : atom) : bool := match a with Seen t g => see t g | OfKind t k => tile t k end.
+Lemma form_of_holds v e fsee ftile :
+  holds v (form_of e fsee ftile) = eval e (fun t g => holds v (fsee t g)) (fun t k => holds v (ftile t k)).
+Proof. induction e; cbn; rewrite ?conj_holds, ?disj_holds, ?neg_holds; congruence. Qed.
+Lemma rule_holds see tile e : holds (around see tile) (form_of e seen is) = eval e see tile.
+Proof. apply form_of_holds. Qed.
+Lemma eval_same e see tile see' tile' : (forall t g, see t g = see' t g) -> (forall t k, tile t k = tile' t k) ->
+  eval e see tile = eval e see' tile'.
+Proof. intros Hs Ht; induction e; cbn; congruence. Qed.
 Definition numbered {A} (xs : list A) : list (nat * A) := combine (seq 0 (length xs)) xs.
-Lemma numbered_in {A} (xs : list A) i x : nth_error xs i = Some x -> In (i, x) (numbered xs).
+Lemma numbered_in {A} (xs : list A) i x : In (i, x) (numbered xs) <-> nth_error xs i = Some x.
 Proof.
-  intro H; assert (Hlt : (i < length xs)%nat) by (apply nth_error_Some; congruence).
-  apply nth_error_In with i; unfold numbered; rewrite nth_error_nth' with (d := (0%nat, x)).
-  - rewrite combine_nth, seq_nth, (nth_error_nth _ _ x H) by (rewrite ?seq_length; trivial); reflexivity.
-  - rewrite combine_length, seq_length, Nat.min_id; exact Hlt.
+  unfold numbered; enough (H : forall k, In (k + i, x)%nat (combine (seq k (length xs)) xs) <-> nth_error xs i = Some x) by apply (H 0%nat).
+  revert i; induction xs as [|y xs IH]; intros [|i] k; cbn; try (split; [intros [] | discriminate]).
+  - split; [intros [[= _ <-]|H%in_combine_l%in_seq]; [reflexivity | lia] | intros [= <-]; left; f_equal; lia].
+  - rewrite <- (IH i (S k)), Nat.add_succ_r; split; [intros [[= E _]|H]; [lia | exact H] | auto].
 Qed.
+Lemma numbered_all {A} (f : nat * A -> bool) xs i x : forallb f (numbered xs) = true -> nth_error xs i = Some x -> f (i, x) = true.
+Proof. rewrite forallb_forall; intros H Hx; apply H, numbered_in, Hx. Qed.
 Lemma anywhere_iff w f : pools w -> anywhere w f = true <-> exists x, f x = true.
 Proof.
   intro Hp; unfold anywhere; destruct (Hp (fun x => if f x then 1 else 0)) as [[y Hy] Hf]; rewrite Hy, Z.ltb_lt; split.

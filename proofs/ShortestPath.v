@@ -1,5 +1,4 @@
 (** The automaton of the canonical shortest path: its rules by hand, and what its signals are after t iterations. *)
-From Coq Require Import Lia.
 Require Import Mazes.
 
 (** * The rules, written by hand, for any order of directions *)

@@ -1,5 +1,5 @@
 (** Worlds of tiles, and automata on them: what a person has to read first. *)
-From Coq Require Export ZArith Bool List.
+From Coq Require Export ZArith Bool List Lia.
 Export ListNotations.
 
 Inductive dir := U | L | D | R | UL | UR | DL | DR.
