@@ -6,18 +6,27 @@ Notation N_TILES := (-2) (only parsing). Notation SPREAD := (-3) (only parsing).
     [for_all], everywhere as soon as its rule is true anywhere. The rounds of a layer begin when those of the layers
     before are over, and its rules may read the stages of these. *)
 Record relation := Relation { layer : nat; for_all : bool; cause : fact }.
-(** An automaton, what is said of it, and the relations in terms of which that is said. A number of the whole map is the
-    stage of a relation at the first tile, perhaps at the first of a kind; no maze has two tiles of a kind in [once]. Of a pooled signal, the number of the map whose
+(** An automaton, what is said of it, and the relations and the game in terms of which that is said. A number of the whole
+    map is the stage of a relation at the first tile, perhaps at the first of a kind; no maze has two tiles of a kind in
+    [once]. Of a pooled signal, the number of the map whose
     relation a tile shows why to come on: it also shows why the signal does. *)
 Record statement := Statement {
   of_rules : automaton;
   relations : list relation;
   of_map : list (nat * option kind);
   once : list kind;
+  begins : list expr;
+  follows : list expr;
   n_kinds : nat;
   said : list (option fact);
   answers : list (nat * (fact * lin));
   witnesses : list (nat * nat) }.
+(** A game: it begins with what tiles show of their kinds, and goes on by rules of what was an iteration before. *)
+Fixpoint played (w : world) (th : statement) (t : nat) : state w :=
+  match t with
+  | O => fun x g => eval (nth g (begins th) Never) (fun _ _ => false) (tile w x)
+  | S t => step w (Automaton (follows th) []) (played w th t)
+  end.
 (** That a number is k, that a place is on the map; and a rule as a fact, by what is seen at each tap. *)
 Definition number_is (k : Z) (v : var) : fact := Both (Below (Lin (- k) [(1, v)])) (Below (Lin k [(-1, v)])).
 Definition on_map (q : spot) : fact := Below (Lin 0 [(-1, (KIND, q))]).
@@ -209,18 +218,29 @@ Section Ghosts.
     else if n =? SPREAD then Z.max (Z.of_nat n_on - 1) 0
     else if n <? 0 then number_of_map (Z.to_nat (-4 - n))
     else number_by m (stage_of (relations th) m) n p.
-  (** Below 0 are the signals that tiles hold, then come the relations. *)
+  (** Below 0 are the signals that tiles hold, and what of a game was, then come the relations. *)
   Definition truth (n : Z) (p : spot) : bool :=
-    if n <? 0 then on_spot m (fun x => run (grid m) (of_rules th) t x (Z.to_nat (-1 - n))) p
+    if n <? 0 then let g := Z.to_nat ((-1 - n) / 100) in let ago := (-1 - n) mod 100 in
+      on_spot m (fun x => if ago =? 0 then run (grid m) (of_rules th) t x g else played (grid m) th (t + 2 - Z.to_nat ago) x g) p
     else on_spot m (fun x => 0 <=? stage_of (relations th) m (Z.to_nat n) x) p.
   Definition true_at (p : spot) (f : fact) : bool := says truth number p f.
 End Ghosts.
+Lemma truth_later th m t n q : timeless (Truth n q) = true -> truth th m (S t) n q = truth th m t (if n <? 0 then n + 1 else n) q.
+Proof.
+  cbn [timeless]; rewrite orb_true_iff, !Z.leb_le; intro H; unfold truth; destruct (Z.ltb_spec n 0) as [Hn|Hn].
+  - assert (Hd : (-1 - (n + 1)) / 100 = (-1 - n) / 100 /\ (-1 - (n + 1)) mod 100 = (-1 - n) mod 100 - 1 /\ n + 1 < 0) by (Z.div_mod_to_equations; lia).
+    destruct Hd as (-> & -> & Hd), H as [H|H]; [lia|]; destruct (Z.ltb_spec (n + 1) 0); [|lia].
+    replace (S t + 2 - Z.to_nat ((-1 - n) mod 100))%nat with (t + 2 - Z.to_nat ((-1 - n) mod 100 - 1))%nat by lia.
+    destruct (Z.eqb_spec ((-1 - n) mod 100) 0), (Z.eqb_spec ((-1 - n) mod 100 - 1) 0); lia || reflexivity.
+  - destruct (Z.ltb_spec n 0); [lia | reflexivity].
+Qed.
 (** What is known of the ghosts from their definitions. *)
 Inductive given := Kinds | Times | Sizes | Range (g : nat) | Few (g : nat) | Alike (i : nat) | Step (g : nat) (bound : lin)
-  | Before (n : nat) | Earlier (g : nat) | Apart (g k n : nat).
+  | Before (n : nat) | Turn (g : nat) (ago : Z) | Earlier (g : nat) | Apart (g k n : nat).
 Definition rule_before (th : statement) (bound : lin) (g : nat) : fact :=
   let r := relation_of (relations th) in
   mapped (fun n q => if in_layer (relations th) (layer (r g)) (Z.to_nat n) then before bound (Z.to_nat n) q else Truth n q) Below (cause (r g)).
+Definition was (g : nat) (ago : Z) (q : spot) : fact := Truth (-1 - (100 * Z.of_nat g + ago)) q.
 Definition outside_or (f : fact) : fact := Either (No inside_at) f.
 (** A tile at which a relation comes on is that of kind k, in the first round, or beside one at which it did a round before:
     then it does not come on at two neighbours at once, if there are not two tiles of that kind. *)
@@ -232,6 +252,13 @@ Definition spreads (g k : nat) : fact := Either (off g (0, 0)) (Either (Both (nu
   (Either (Either (a_round_before g U) (a_round_before g L)) (Either (a_round_before g D) (a_round_before g R)))).
 Definition apart (g : nat) (d : dir) : fact := let there := offset (N d) in
   Either (off g (0, 0)) (Either (off g there) (No (equal 0 (snd (stage_at g (0, 0))) (snd (stage_at g there))))).
+(** What the definition of a game says of a tile in some iteration. *)
+Definition turn (th : statement) (g : nat) (ago : Z) : fact := let here : spot := (0, 0) in
+  if negb ((0 <? ago) && (ago <? 99)) then Always true else
+    let first := Below (Lin (2 - ago) [(1, (TIME, here))]) in same (was g ago here) (Both inside_at (Either
+      (Both first (fact_of (nth g (begins th) Never) (fun _ _ => Always false)))
+      (Both (No first) (fact_of (nth g (follows th) Never)
+        (fun tap h => shift (offset tap) (Both (was h (ago + 1) here) inside_at)))))).
 Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
   let here : spot := (0, 0) in
   match u with
@@ -253,6 +280,7 @@ Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
       (let comes := rule_before th bound g in
         if for_all (relation_of (relations th) g) then Either (No comes) (until bound g here) else same comes (until bound g here)))
   | Before n => nth n known (Always true)
+  | Turn g ago => turn th g ago
   | Earlier _ => Always true
   | Apart g k n => if (if fact_dec (normal (nth n known (Always true))) (normal (spreads g k)) then true else false) && existsb (Nat.eqb k) (once th)
       then Both (apart g D) (apart g R) else Always true
@@ -320,6 +348,13 @@ Section Given.
   Proof.
     unfold Described.true_at, on; cbn; unfold truth.
     destruct (Z.ltb_spec (Z.of_nat h) 0); [lia|]; rewrite Nat2Z.id; reflexivity.
+  Qed.
+  Lemma was_says t p g ago q : 0 <= ago < 100 -> true_at t p (was g ago q) =
+    on_spot (fun x => if ago =? 0 then run w (of_rules th) t x g else played w th (t + 2 - Z.to_nat ago) x g) (plus p q).
+  Proof.
+    intro H; unfold Described.true_at, was; cbn [says]; unfold truth; destruct (Z.ltb_spec (-1 - (100 * Z.of_nat g + ago)) 0); [|lia].
+    replace (-1 - (-1 - (100 * Z.of_nat g + ago))) with (ago + Z.of_nat g * 100) by lia.
+    rewrite Z_mod_plus_full, Z.div_add, Z.mod_small, Z.div_small, Z.add_0_l, Nat2Z.id by lia; reflexivity.
   Qed.
   Lemma before_says t p bound h q b : amount (number t) p bound = Z.of_nat b ->
     true_at t p (before bound h q) = on_spot (fun x => after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q).
@@ -396,10 +431,30 @@ Section Given.
     rewrite (single k Hk z z' Hz Hz'), <- E2 in E1; apply cell_at_some in Ex, Ey; subst p; unfold parity in E1; rewrite Ey, <- E in E1; unfold plus in E1.
     destruct Hd as [->| ->]; cbn [offset fst snd] in E1; rewrite !Z.add_0_r, ?Z.odd_add in E1; cbn [Z.odd] in E1; destruct (Z.odd (stage g x)), (Z.odd (fst _)), (Z.odd (snd _)); discriminate E1.
   Qed.
+  Lemma turn_true t p g ago : true_at t p (turn th g ago) = true.
+  Proof.
+    unfold turn; destruct (_ && _) eqn:E; cbn [negb]; [rewrite andb_true_iff, !Z.ltb_lt in E | reflexivity]; cbv zeta.
+    set (b := nth g (begins th) Never); set (e := nth g (follows th) Never); set (first := Below _); set (sees := fun tap h => shift _ _).
+    unfold Described.true_at; rewrite says_same; change (says (truth th m t) (number t) p) with (true_at t p); apply eqb_true_iff.
+    change (true_at t p (was g ago (0, 0)) = true_at t p inside_at && (true_at t p first && true_at t p (fact_of b (fun _ _ => Always false)) ||
+      negb (true_at t p first) && true_at t p (fact_of e sees))).
+    rewrite was_says, here, inside_says by lia; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [andb] | reflexivity].
+    rewrite !(fact_of_says t p x _ _ Ex); destruct (Z.eqb_spec ago 0); [lia|].
+    replace (true_at t p first) with (Z.of_nat t + 2 - ago <=? 0)
+      by (unfold first, Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; f_equal; change (number t TIME _) with (Z.of_nat t); lia).
+    destruct (Z.leb_spec (Z.of_nat t + 2 - ago) 0); cbn [andb orb negb].
+    + replace (t + 2 - Z.to_nat ago)%nat with 0%nat by lia; cbn [played]; rewrite orb_false_r; reflexivity.
+    + replace (t + 2 - Z.to_nat ago)%nat with (S (t + 2 - Z.to_nat (ago + 1))) by lia; cbn [played]; unfold step, rule, is_pooled.
+      cbn [existsb pooled rules]; fold e; apply eval_same; [intros tap h | reflexivity]; unfold sees, Described.true_at.
+      rewrite shift_says by apply number_below; change (see w (played w th (t + 2 - Z.to_nat (ago + 1))) x tap h =
+        true_at t (plus p (offset tap)) (was h (ago + 1) (0, 0)) && true_at t (plus p (offset tap)) inside_at).
+      apply cell_at_some in Ex; rewrite was_says, inside_says, see_spot, here, Ex by lia; unfold Described.on_spot.
+      destruct (cell_at m _), (Z.eqb_spec (ago + 1) 0); [lia | symmetry; apply andb_true_r | lia | reflexivity].
+  Qed.
   Theorem given_true known t p u :
     Forall (fun f => forall q, true_at t q f = true) known -> true_at t p (given_fact th known u) = true.
   Proof.
-    intro Hknown; destruct u as [| | |g|g|i|g bound|n| |g k n]; cbn [given_fact]; [..|reflexivity|].
+    intro Hknown; destruct u as [| | |g|g|i|g bound|n|g ago| |g k n]; cbn [given_fact]; [..|reflexivity|].
     - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; rewrite here, kind_number; unfold number_on.
       destruct (cell_at m p) as [x|]; cbv beta iota; apply andb_true_iff; rewrite !Z.leb_le; [specialize (known_kinds x)|]; lia.
     - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia.
@@ -457,6 +512,7 @@ Section Given.
         rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer; rewrite Nat.eqb_refl, Epool; reflexivity.
     - destruct (Nat.lt_ge_cases n (length known)) as [H|H]; [|rewrite nth_overflow by exact H; reflexivity].
       rewrite Forall_forall in Hknown; apply Hknown, nth_In, H.
+    - exact (turn_true t p g ago).
     - destruct (fact_dec _ _) as [E|]; [|reflexivity]; destruct (existsb _ _) eqn:Hk; [|reflexivity].
       apply existsb_exists in Hk as (k' & Hk & <-%Nat.eqb_eq); change (true_at t p (apart g D) && true_at t p (apart g R) = true).
       assert (Hs : forall q, true_at t q (spreads g k) = true).
@@ -489,7 +545,7 @@ Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proo
   | (f, pf) :: rest => if proves th known f pf then proven th (known ++ [f]) rest else known
   end.
 Definition said_at (th : statement) (tap : tap) (g : nat) : fact :=
-  match nth g (said th) None with Some f => shift (offset tap) f | None => Truth (-1 - Z.of_nat g) (offset tap) end.
+  match nth g (said th) None with Some f => shift (offset tap) f | None => was g 0 (offset tap) end.
 Definition shown (th : statement) (g : nat) : fact := fact_of (rule (of_rules th) g) (said_at th).
 (** Of each signal: it is off at first and beyond the edge, and the rule gives what is said of it an iteration later; of a
     pooled one, that it says nothing else, and that the tile that shows why a relation comes on shows that it does. *)
@@ -554,7 +610,7 @@ Section Theorems.
     apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor; [change (negb (true_at t p f) = true); rewrite E; reflexivity|].
     apply Forall_map, Forall_forall; intros [u d] Hin; specialize (Hall _ Hin); assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
     { intro v; unfold Described.true_at; rewrite shift_says by (apply number_below); apply given_true; assumption. }
-    destruct u as [| | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h; cbn [used].
+    destruct u as [| | | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h; cbn [used].
     change ((amount (number th m t) p (Lin 1 [stage_at g d]) <=? 0) ||
       ((amount (number th m t) p (Lin 0 [stage_at g (0, 0); (-1, snd (stage_at g d))]) <=? 0) || true_at t p (shift d f)) = true).
     unfold amount; cbn [constant terms sum stage_at snd]; rewrite here; set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
@@ -602,8 +658,7 @@ Section Theorems.
   Proof.
     intro IH; rewrite see_spot; unfold said_at; destruct (nth h (said th) None) as [f|] eqn:E.
     - unfold Described.true_at; rewrite shift_says by (apply number_below); symmetry; exact (IH h f _ E).
-    - unfold Described.true_at; cbn [says]; unfold truth; destruct (Z.ltb_spec (-1 - Z.of_nat h) 0); [|lia].
-      replace (Z.to_nat (-1 - (-1 - Z.of_nat h))) with h by lia; reflexivity.
+    - rewrite was_says by lia; reflexivity.
   Qed.
   Lemma shown_rule t x g : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f) ->
     true_at t (proj1_sig x) (shown th g) = eval (rule (of_rules th) g) (see w (run w (of_rules th) t) x) (tile w x).
@@ -625,7 +680,7 @@ Section Theorems.
       + destruct parts_checked as (_ & Hsaid & _ & Hgrow); destruct (Hsaid g f Hg) as [Ht Hu].
         assert (Hlater : forall y : cell m, true_at t (proj1_sig y) (later f) = true_at (S t) (proj1_sig y) f).
         { intro y; apply later_says; [exact Ht | |].
-          - intros n r Hn; unfold truth; destruct (Z.ltb_spec n 0); [lia | reflexivity].
+          - exact (truth_later th m t).
           - intros n r; unfold number; destruct (Z.eqb_spec n 0) as [->|]; [reflexivity|]; destruct (Z.eqb_spec n (-1)); [lia | reflexivity]. }
         assert (Hsame : is_pooled (of_rules th) g = true -> forall y z : cell m, true_at t (proj1_sig y) (later f) = true_at t (proj1_sig z) (later f)).
         { intros Hp y z; rewrite !Hlater; unfold Described.true_at; rewrite <- !(normal_says _ _ _ f); exact (uniform_says (S t) y z _ (Hu Hp)). }

@@ -15,7 +15,9 @@ Definition offset (t : tap) : spot :=
 Definition var : Type := Z * spot.
 Notation KIND := 0 (only parsing). Notation TIME := (-1) (only parsing).
 Record lin := Lin { constant : Z; terms : list (Z * var) }.
-(** [Below l]: the sum l is at most 0. [Truth n p]: a boolean of the tile at p. *)
+(** [Below l]: the sum l is at most 0. [Truth n p]: a boolean of the tile at p. Below 0 is
+    what changes: where -1 - n is 100 g, signal g; where it is 100 g + 1, what ghost g will be after the next iteration, where
+    it is 100 g + 2, what it is after this one, and so on. *)
 Inductive fact := Truth (n : Z) (p : spot) | Below (l : lin) | Always (b : bool) | Both (f g : fact) | Either (f g : fact)
   | No (f : fact).
 Definition same (f g : fact) : fact := Either (Both f g) (Both (No f) (No g)).
@@ -52,11 +54,11 @@ Definition shift (d : spot) : fact -> fact := mapped (fun n q => Truth n (plus d
   (fun l => Below (Lin (constant l) (map (fun '(z, (n, q)) => (z, (n, if n <? 0 then q else plus d q))) (terms l)))).
 Fixpoint times (ts : list (Z * var)) : Z :=
   match ts with [] => 0 | (z, (n, _)) :: rest => (if n =? TIME then z else 0) + times rest end.
-Definition later : fact -> fact := mapped Truth (fun l => Below (Lin (constant l + times (terms l)) (terms l))).
-(** Of no signal that is held: only then is the fact an iteration later [later]. *)
+Definition later : fact -> fact := mapped (fun n => Truth (if n <? 0 then n + 1 else n)) (fun l => Below (Lin (constant l + times (terms l)) (terms l))).
+(** Of no signal that is held, nor what is after the next iteration: only then is the fact an iteration later [later]. *)
 Fixpoint timeless (f : fact) : bool :=
   match f with
-  | Truth n _ => 0 <=? n
+  | Truth n _ => (0 <=? n) || (2 <=? (-1 - n) mod 100)
   | Below _ | Always _ => true
   | Both f g | Either f g => timeless f && timeless g
   | No f => timeless f
@@ -71,14 +73,13 @@ Proof.
   rewrite IH; f_equal; f_equal; destruct (Z.ltb_spec n 0); [apply H; assumption | rewrite plus_assoc; reflexivity].
 Qed.
 Lemma later_says truth truth' number number' p f : timeless f = true ->
-  (forall n q, 0 <= n -> truth' n q = truth n q) ->
+  (forall n q, timeless (Truth n q) = true -> truth' n q = truth (if n <? 0 then n + 1 else n) q) ->
   (forall n q, number' n q = if n =? TIME then number n q + 1 else number n q) ->
   says truth number p (later f) = says truth' number' p f.
 Proof.
-  intros Hf Ht Hn; unfold later; induction f as [n q|[c ts]| |f IHf g IHg|f IHf g IHg|f IHf]; cbn in *; try apply andb_prop in Hf as [? ?];
-    rewrite ?IHf, ?IHg by assumption; try reflexivity.
-  - symmetry; apply Ht; apply Z.leb_le; assumption.
-  - f_equal; unfold amount; cbn; clear Hf; induction ts as [|[z [n q]] rest IH]; cbn; [lia|]. rewrite Hn; destruct (n =? TIME); lia.
+  intros Hf Ht Hn; unfold later; induction f as [n q|[c ts]| |f IHf g IHg|f IHf g IHg|f IHf]; [symmetry; apply Ht, Hf|..];
+    cbn in *; try apply andb_prop in Hf as [? ?]; rewrite ?IHf, ?IHg by assumption; try reflexivity.
+  f_equal; unfold amount; cbn; clear Hf; induction ts as [|[z [n q]] rest IH]; cbn; [lia|]. rewrite Hn; destruct (n =? TIME); lia.
 Qed.
 
 (** * Normal forms: of two atoms that mean the same, one *)

@@ -24,8 +24,27 @@ Section Joined.
   Lemma given_holds t y : Forall (fun e => Network.says e (run w its_rules t y) (Nat.eqb (kind_of w y)) = true) its_given.
   Proof. rewrite nothing_supposed; constructor. Qed.
 
-  (** The numbers of the network that show an answer, in float32 with sums in any order: 0 or two halves. They show nothing
-      else than what is wanted, and all of it once so many iterations are over as the statement has, [pace] times. *)
+  (** The numbers of the network, in float32 with sums in any order, show signals by 0 or two halves, [pace] iterations for
+      each of the rules. *)
+  Lemma channel_shows round n v x g c : exact_below round -> float_run round w its_network n v -> channel_of g = Some c ->
+    v x c = Network.on (run w the_rules (n / pace) x g).
+  Proof.
+    intros Hround Hrun Ec; rewrite (Followed.network_exact w kinds_known (pooling_is _) given_holds round n v Hround Hrun).
+    rewrite <- (done_the_same the_rules its_rules its_joins pace w the_worlds joins_checked (pooling_is True I)
+      (worlds_hold _ _ _ _ w _ kinds_known (pooling_is _) worlds_closed worlds_start given_holds)).
+    unfold channel_of in Ec; unfold joined; destruct (nth g its_joins []) as [|k [|]]; try discriminate.
+    destruct (nth_error its_parts k) as [[c'|]|] eqn:Ek; try discriminate; injection Ec as ->.
+    exact (Followed.network_does_the_same w kinds_known (pooling_is _) given_holds n x k _ Ek).
+  Qed.
+  (** Of a signal that is one channel they are what is said of the signal. *)
+  Theorem network_signals round n v x g f c : exact_below round -> float_run round w its_network n v ->
+    nth g (said its_statement) None = Some f -> channel_of g = Some c ->
+    v x c = if true_at its_statement m (n / pace) (proj1_sig x) f then 2%Z else 0%Z.
+  Proof.
+    intros Hround Hrun Hf Ec; rewrite (channel_shows round n v x g c Hround Hrun Ec), (signals_are m known_kinds some single _ g f x Hf); reflexivity.
+  Qed.
+  (** Of an answer they show nothing else than what is wanted, and all of it once so many iterations are over as the
+      statement has, [pace] times. *)
   Theorem network_answers g wanted due : In (g, (wanted, due)) (answers its_statement) -> exists c, channel_of g = Some c /\
     forall round n v x, exact_below round -> float_run round w its_network n v ->
     (v x c = 0 \/ v x c = 2)%Z /\
@@ -35,17 +54,11 @@ Section Joined.
   Proof.
     intro Hin; pose proof channels_checked as Hc; rewrite forallb_forall in Hc; specialize (Hc _ Hin); cbn beta iota in Hc.
     destruct (channel_of g) as [c|] eqn:Ec; [|discriminate Hc]; exists c; split; [reflexivity|]; intros round n v x Hround Hrun.
-    assert (Hv : v x c = Network.on (run w the_rules (n / pace) x g)).
-    { rewrite (Followed.network_exact w kinds_known (pooling_is _) given_holds round n v Hround Hrun).
-      rewrite <- (done_the_same the_rules its_rules its_joins pace w the_worlds joins_checked (pooling_is True I)
-        (worlds_hold _ _ _ _ w _ kinds_known (pooling_is _) worlds_closed worlds_start given_holds)).
-      unfold channel_of in Ec; unfold joined; destruct (nth g its_joins []) as [|k [|]]; try discriminate.
-      destruct (nth_error its_parts k) as [[c'|]|] eqn:Ek; try discriminate; injection Ec as ->.
-      exact (Followed.network_does_the_same w kinds_known (pooling_is _) given_holds n x k _ Ek). }
-    rewrite Hv; split; [destruct (run _ _ _ _ _); auto|]; split.
+    rewrite (channel_shows round n v x g c Hround Hrun Ec); split; [destruct (run _ _ _ _ _); auto|]; split.
     - destruct (n / pace) as [|t]; [intro E; discriminate E|]; intro E; exists t; split; [reflexivity|].
       apply (answers_are m known_kinds some single t g wanted due x Hin); destruct (run _ _ _ _ _); [reflexivity | discriminate E].
     - intros t -> Hd; rewrite <- (proj2 (answers_are m known_kinds some single t g wanted due x Hin) Hd); reflexivity.
   Qed.
 End Joined.
+Print Assumptions network_signals.
 Print Assumptions network_answers.

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, Number, Picture, Place, Truth, at_least, implies, moved, shifted
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, Number, Picture, Place, Truth, at_least, implies, moved
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     KEPT,
+    N_ITERATIONS,
     ON_PATH,
     PLACE,
     REACHED,
@@ -30,6 +31,7 @@ from maze_nca_gym.mazes.ghosts import (
     both_of,
     canonical_path,
     distance,
+    evolution,
     has_less,
     is_free,
     peeling,
@@ -54,8 +56,6 @@ SMALL = {
 """Options with which networks learn automata of few signals in seconds."""
 AROUND = tuple(tap for tap in NEIGHBOURHOODS[9] if tap != "C")
 """The eight neighbours, row by row."""
-N_STEPS = 100
-"""Number of iterations for which ghosts that change are computed on real mazes."""
 
 
 def free(see: TileView, tap: str = "C") -> Bits:
@@ -141,7 +141,7 @@ class Living(IntEnum):
 
 
 LIVES = "lives"
-"""Whether a tile lives, 1 or 0, in each generation."""
+"""Whether a tile lives, in each generation."""
 
 
 def _live(see: TileView) -> Bits:
@@ -151,25 +151,10 @@ def _live(see: TileView) -> Bits:
     return (lives & see(Living.BEGUN)) | (see.tile(Tile.WALL) & ~see(Living.BEGUN))
 
 
-def _living_axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-    """Return the game's definition."""
-    before, now = picture.number(LIVES, at, t - 1), picture.number(LIVES, at, t)
-    n_around = sum(picture.number(LIVES, moved(at, tap), t - 1) for tap in AROUND)
-    return {
-        "the walls are the first generation": implies(t == 0, (now == 1) == picture.tile(Tile.WALL, at)),
-        "a tile lives or not": implies(t >= 1, (before == 0) | ((before == 1) & picture.inside(at))),
-        "three neighbours, or two and itself": implies(
-            (t >= 1) & picture.inside(at), (now == 1) == ((n_around == 3) | ((n_around == 2) & (before == 1)))
-        ),
-    }
-
-
-def _living_ghosts(tiles: Tiles) -> Mapping[str, Any]:
-    found = [(tiles == Tile.WALL).astype(np.int64)]
-    for _ in range(N_STEPS):
-        n_around = np.sum([shifted(found[-1], tap) for tap in AROUND], axis=0)
-        found.append(((n_around == 3) | ((n_around == 2) & (found[-1] == 1))).astype(np.int64))
-    return {LIVES: np.stack(found)}
+def _lives(see: Any) -> Truth:
+    """Return where a tile lives next: with three neighbours, or two and itself."""
+    neighbours = [see(LIVES, tap) for tap in AROUND]
+    return ~at_least(4, neighbours) & (at_least(3, neighbours) | (at_least(2, neighbours) & see(LIVES)))
 
 
 LIFE = Automaton(
@@ -184,7 +169,7 @@ LIFE = Automaton(
     neighbourhood=9,
     everywhere=(Living.BEGUN,),
     settles=False,
-    theorem=Ghosts(_living_axioms, _living_ghosts),
+    theorem=evolution(**{LIVES: (lambda see: see.tile(Tile.WALL), _lives)}),
     learning=SMALL,
 )
 """Conway's Game of Life. It begins with the walls alive, and never reads the maze again."""
@@ -298,7 +283,7 @@ def _walking_ghosts(tiles: Tiles) -> Mapping[str, Any]:
     steps = np.array([offsets(side)[0] for side in DIRECTIONS])
     maze, row, col = np.nonzero(tiles == Tile.SOURCE)
     first, heading, walk = np.full(tiles.shape, -1), np.zeros_like(maze), []
-    for n in range(N_STEPS):
+    for n in range(N_ITERATIONS):
         walk.append((places[PLACE][maze, row, col], heading))
         here = (maze, row, col)
         first[here] = np.where((heading >= 0) & (first[here] < 0), n, first[here])

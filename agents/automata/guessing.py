@@ -182,7 +182,10 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     for one, other in permutations(numbers, 2):
         say(f"{one} <= {other}", 4, _no_more, one, other)
     for name, value in held.items():
-        if value.dtype == bool:
+        if value.dtype == bool and value.ndim == 4:
+            for lag in LAGS:
+                say(_ago(name, lag), 2, _was_on, name, lag)
+        elif value.dtype == bool:
             say(name, 1, lambda name, picture, at, t: picture.true(name, at), name)
         elif value.ndim == 3 and is_of_map(value) and name.split()[0] not in (STRIDE, N_TILES, SPREAD):
             say(f"{name} is known", 3, lambda name, picture, at, t: picture.of_map(name) >= 0, name, of_map=True)
@@ -236,6 +239,11 @@ def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture,
     """Return whether a ghost that changes had a value some iterations ago, or if that is None, was the tile's place."""
     found = picture.of_map(name, t - lag) if of_map else picture.number(name, at, t - lag)
     return (t >= lag) & (found == (picture.number(PLACE, at) if value is None else value))
+
+
+def _was_on(name: str, lag: int, picture: Picture, at: Place, t: Number) -> Truth:
+    """Return whether a boolean ghost that changes was on some iterations ago."""
+    return (t >= lag) & picture.true(name, at, t - lag)
 
 
 class Run(NamedTuple):

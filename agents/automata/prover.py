@@ -112,17 +112,20 @@ class _SymbolicPicture:
     def inside(self, at: Place = CENTRE) -> Truth:
         return self.kind(at) >= 0
 
-    def true(self, ghost: str, at: Place = CENTRE) -> Truth:
-        return self._symbol("Bool", ghost, at) & self.inside(at)
+    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
+        return self._value("Bool", ghost, at, when) & self.inside(at)
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
-        return self._symbol("Int", ghost, at) if when is None else self._changing(self.placed(ghost, at), when)
+        return self._value("Int", ghost, at, when)
 
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
-        return self._symbol("Int", ghost) if when is None else self._changing(ghost, when)
+        return self._value("Int", ghost, None, when)
 
-    def _changing(self, name: str, when: Number) -> Number:
-        return self._z3.Function(self._prefix + name, self._z3.IntSort(), self._z3.IntSort())(when)
+    def _value(self, sort: str, ghost: str, at: Place | None, when: Number | None) -> Any:
+        if when is None:
+            return self._symbol(sort, ghost, at)
+        z3, sorts = self._z3, {"Bool": self._z3.BoolSort, "Int": self._z3.IntSort}
+        return z3.Function(self._prefix + self.placed(ghost, at), z3.IntSort(), sorts[sort]())(when)
 
 
 class _See:

@@ -47,7 +47,7 @@ class Picture(Protocol):
     def inside(self, at: Place = CENTRE) -> Truth:
         """Return whether a tile is on the map."""
 
-    def true(self, ghost: str, at: Place = CENTRE) -> Truth:
+    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
         """Return the value of a boolean ghost at a tile; beyond the edge it is false."""
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
@@ -57,11 +57,15 @@ class Picture(Protocol):
         """Return the value of a ghost that has one integer for the whole map."""
 
 
+Fact: TypeAlias = Callable[[Picture, Place], Truth]
+"""A statement about a tile: (picture, at) -> whether it is true."""
+
+
 class Answer(NamedTuple):
     """A task's answer in terms of ghosts: (picture, at) -> whether a tile is part of it, and picture -> the number of
     its moves L, on which bounds of iterations depend."""
 
-    shown: Callable[[Picture, Place], Truth]
+    shown: Fact
     n_moves: Callable[[Picture], Number]
 
 
@@ -79,12 +83,14 @@ class Ghosts:
             ghost of its stage, and (picture, at) -> its rule; or name -> "", and (picture, at) -> a fact about the
             other ghosts. Rules and facts may read the stages of relations before them, and in facts, whether these are
             off. Also numbers of the whole map: name -> a stage, and the kind of tile at the only one of which it is it.
+            And booleans that change: name -> (picture, at) -> whether it is on at first, and (picture, at) -> whether
+            it is on next, by what is on now.
     """
 
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     answers: tuple[Answer, ...] = ()
-    relations: Mapping[str, tuple[str, Callable[[Picture, Place], Truth] | int]] = field(default_factory=dict)
+    relations: Mapping[str, tuple[str | Fact, Fact | int]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Ghosts with {len(self.answers)} answers>"
@@ -170,9 +176,9 @@ class MazePicture:
             self._of_tiles[None, at] = self._there(self._tiles, at, beyond=-1) >= 0
         return self._of_tiles[None, at]
 
-    def true(self, ghost: str, at: Place = CENTRE) -> NDArray[np.bool_]:
+    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.bool_]:
         """Return a boolean ghost at a place, as seen from each tile, (N, H, W) bool."""
-        return self._there(self._ghosts[ghost], at, beyond=False)
+        return self._there(self._value(ghost, when), at, beyond=False)
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer ghost at a place, as seen from each tile, (N, H, W) int64; 0 beyond the edge."""

@@ -7,6 +7,7 @@ A ghost is named, and need not be written: each function here returns `Ghosts`. 
 - `reached`: the same, as the specification of a task whose answer is what can be reached.
 - `fixpoint`: what rules of one's own switch on for good, which is the exact solver of a task too; `inflationary`: the
   same of rules that may ask what is not on yet; `anywhere`: a relation that is on at all tiles if its rule is at one.
+- `evolution`: what changes with each iteration by a rule of what was before, such as a game's generations.
 - `canonical_path`: from a tile to the nearest of some, in an order of directions.
 - `component`: which tiles are joined.
 - `peeling`: in which round a tile is taken away, when dead ends are, and those that are left.
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.facts import (
     CENTRE,
     Answer,
+    Fact,
     Ghosts,
     Look,
     MazePicture,
@@ -59,8 +61,8 @@ N_TILES, SPREAD = "n_tiles", "spread"
 GRID, BIPARTITE = "on a grid, ", "in bipartite worlds, "
 """Prefixes of the names of axioms that are true only of grids, not of all graphs of four doors; or only of worlds in
 which each move leads from one of two halves to the other, as in grids."""
-Fact: TypeAlias = Callable[[Picture, Place], Truth]
-"""A statement about a tile: (picture, at) -> whether it is true."""
+N_ITERATIONS = 100
+"""Number of iterations for which ghosts that change are computed on real mazes."""
 Witness: TypeAlias = tuple[Callable[[Picture], Truth], Fact]
 """A fact of a map, and one of tiles that is true of some tile of it then."""
 _AXIOMS = WeakKeyDictionary[Callable[..., Any], tuple[Witness, ...]]()
@@ -81,7 +83,7 @@ def _known(
     axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]],
     ghosts: Callable[[Tiles], Mapping[str, Any]],
     answers: tuple[Answer, ...] = (),
-    relations: Mapping[str, tuple[str, Fact | int]] | None = None,
+    relations: Mapping[str, tuple[str | Fact, Fact | int]] | None = None,
     witnesses: tuple[Witness, ...] = (),
 ) -> Ghosts:
     _AXIOMS[axioms] = witnesses
@@ -282,7 +284,7 @@ def distance(
             return picture.true(reached_name, at)
         return reduce(or_, (has & picture.true(waits[w - 1], at) for w, has in _by_weight(given, picture, at)))
 
-    defined: dict[str, tuple[str, Fact]] = {reached_name: (distance_name, comes)}
+    defined: dict[str, tuple[str | Fact, Fact | int]] = {reached_name: (distance_name, comes)}
     for before, after in pairwise(waits):
         defined[after] = _stage(after), partial(lambda before, picture, at: picture.true(before, at), before)
     return _known(axioms, ghosts, relations=defined)
@@ -321,17 +323,22 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
 
 
 class _Seen:
-    """What a rule of a fixpoint sees of a picture: relations at places, perhaps only what is on before a stage."""
+    """What a rule sees of a picture: relations at places, perhaps only what is on before a stage, or at a time."""
 
     def __init__(
-        self, picture: Picture, at: Place, below: Number | None = None, of_map: Container[str] = frozenset()
+        self,
+        picture: Picture,
+        at: Place,
+        below: Number | None = None,
+        of_map: Container[str] = frozenset(),
+        when: Number | None = None,
     ) -> None:
-        self._picture, self._at, self._below, self._of_map = picture, at, below, of_map
+        self._picture, self._at, self._below, self._of_map, self._when = picture, at, below, of_map, when
 
     def __call__(self, name: str, tap: str = "C") -> Truth:
         picture, there, of_map = self._picture, moved(self._at, tap), name in self._of_map
         if self._below is None and not of_map:
-            return picture.true(name, there)
+            return picture.true(name, there, self._when)
         stage = picture.of_map(_stage(name)) if of_map else picture.number(_stage(name), there)
         on = picture.inside(there) & (stage >= 0) if of_map else picture.true(name, there)
         return on if self._below is None else on & (stage < self._below)
@@ -458,9 +465,11 @@ class Fixpoint:
             stage = picture.of_map(_stage(name))
             return picture.inside(at) & (stage >= 0) & self.rules[name](_Seen(picture, at, stage, of_map))
 
-        defined: dict[str, tuple[str, Fact]] = {name: (_stage(name), partial(comes, name)) for name in names}
+        defined: dict[str, tuple[str | Fact, Fact | int]] = {
+            name: (_stage(name), partial(comes, name)) for name in names
+        }
         for name in of_map:
-            defined[name] = _stage(name), anywhere(defined[name][1])
+            defined[name] = _stage(name), anywhere(partial(comes, name))
             defined[_reason(name)] = "", partial(shows_why, name)
         return _known(axioms, ghosts, tuple(map(answer, self.answers)), defined, tuple(map(witness, sorted(of_map))))
 
@@ -576,6 +585,52 @@ def _kinds_read(name: str, rule: Callable[..., Truth], names: Sequence[str], lea
             f"the rule of {name} negates a relation: then there may be no least fixed point, but an inflationary one"
         )
     return reader.kinds
+
+
+def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Ghosts:
+    """Return boolean ghosts that change with each iteration: of each, a rule says where it is on at first, and another
+    one where it is next, by what was on before.
+
+    Rules are written like those of `fixpoint`, and may negate what they see. The first reads kinds of tile alone.
+
+    >>> blinks = evolution(blinks=(lambda see: see.tile(Tile.SOURCE), lambda see: ~see("blinks")))
+
+    Args:
+        rules: the two rules of each ghost, by name.
+
+    Raises:
+        ValueError: no rules, or a rule that is not made of what it may see.
+    """
+    if not rules:
+        raise ValueError("evolution needs a first and a next rule of each ghost, got none")
+    for name, (first, then) in rules.items():
+        _kinds_read(f"{name} at first", first, (), least=False)
+        _kinds_read(name, then, [*rules], least=False)
+
+    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
+        found = dict[str, Truth]()
+        for name, (first, then) in rules.items():
+            now, inside = picture.true(name, at, t), picture.inside(at)
+            found |= {
+                f"{name} at first": implies(inside & (t == 0), now == first(_Seen(picture, at))),
+                f"{name} next": implies(inside & (t >= 1), now == then(_Seen(picture, at, when=t - 1))),
+            }
+        return found
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        picture = MazePicture(tiles, {})
+        found = [{name: first(_Seen(picture, CENTRE)) for name, (first, _) in rules.items()}]
+        for _ in range(N_ITERATIONS):
+            see = _Seen(picture.with_ghosts(found[-1]), CENTRE)
+            found.append({name: then(see) for name, (_, then) in rules.items()})
+        return {name: np.stack([each[name] for each in found]) for name in rules}
+
+    def as_fact(rule: Callable[..., Truth]) -> Fact:
+        return lambda picture, at: rule(_Seen(picture, at))
+
+    return _known(
+        axioms, ghosts, relations={name: (as_fact(first), as_fact(then)) for name, (first, then) in rules.items()}
+    )
 
 
 def canonical_path(
@@ -701,7 +756,7 @@ def canonical_path(
         begins = picture.tile(start, at) & picture.true(reached_name, at)
         return reduce(or_, (follows(picture, at, towards) for towards in order), begins)
 
-    relations: dict[str, tuple[str, Fact | int]] = {**flood.relations}
+    relations: dict[str, tuple[str | Fact, Fact | int]] = {**flood.relations}
     if not given:
         relations |= {goes_name[d]: ("", partial(goes, towards=d)) for d in order}
         relations[path_name] = _named(STEP, name), drawn

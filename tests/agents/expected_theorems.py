@@ -65,7 +65,7 @@ def is_at(picture, at, n):
 
 
 def lives(picture, at, generation):
-    return (generation >= 0) & picture.inside(at) & (picture.number(LIVES, at, generation) == 1)
+    return (generation >= 0) & picture.true(LIVES, at, generation)
 
 
 def walks(picture, at, n):

@@ -15,18 +15,22 @@ from copy import copy
 from enum import IntEnum
 from functools import cache, partial, reduce
 from itertools import product
+from operator import or_
 from typing import Any, NamedTuple, cast
 
-from maze_nca_gym.mazes.facts import CENTRE, Picture, Place, moved
+from maze_nca_gym.mazes.facts import CENTRE, Fact, Picture, Place, moved
 from maze_nca_gym.mazes.ghosts import BIPARTITE, N_TILES, SPREAD, anywhere
-from maze_nca_gym.mazes.neighbours import Offset
+from maze_nca_gym.mazes.neighbours import Offset, offsets
 from maze_nca_gym.mazes.small import kinds_once
 
+from ..automaton import NEIGHBOURHOODS
 from ..proof import Proof
 from ..prover import SAID, _See, _SymbolicPicture, fresh_context
-from .coq import printed_automaton, printed_list, printed_name
+from ..rules import Expression, TileKind
+from .coq import printed_automaton, printed_list, printed_name, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
 
+TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
 """The numbers that `proofs/Described.v` gives to numbers of the whole map."""
 
@@ -56,6 +60,22 @@ def _offset(at: Place) -> Offset:
     return at.count("D") - at.count("U"), at.count("R") - at.count("L")
 
 
+class _Rule:
+    """A picture that shows what the rules of a game read, as an expression."""
+
+    def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
+        self._names, self._n_kinds = names, n_kinds
+
+    def tile(self, kind: int, at: Place = CENTRE) -> Expression:
+        return Expression(TileKind(kind), TAP_AT[_offset(at)])
+
+    def inside(self, at: Place = CENTRE) -> Expression:
+        return reduce(or_, (self.tile(kind, at) for kind in range(self._n_kinds)))
+
+    def true(self, ghost: str, at: Place = CENTRE, when: None = None) -> Expression:
+        return Expression(self._names[ghost], TAP_AT[_offset(at)])
+
+
 class _Defined(_SymbolicPicture):
     """A picture of symbols in which booleans that are facts about others are these, and relations of a layer may be
     those that are on before a round."""
@@ -64,10 +84,10 @@ class _Defined(_SymbolicPicture):
     stages: Mapping[str, str] = {}
     bare, bound = False, None
 
-    def true(self, ghost: str, at: Place = CENTRE) -> Any:
+    def true(self, ghost: str, at: Place = CENTRE, when: Any = None) -> Any:
         if ghost in self.facts:
             return self.facts[ghost](self, at)
-        on = super().true(ghost, at)
+        on = super().true(ghost, at, when)
         if ghost in self.stages and self.bound is not None:
             return on.arg(0) & (self.number(self.stages[ghost], at) < self.bound)
         return on.arg(0) if self.bare else on  # relations are off beyond the edge
@@ -91,10 +111,10 @@ class Guide:
         import z3
 
         self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, z3
-        automaton, relations = self.automaton, self.theorem.relations
-        if not relations or self.theorem.signals is None:
+        automaton = self.automaton
+        if not self.theorem.relations or self.theorem.signals is None:
             raise ValueError(
-                "Coq proves automata in terms of relations that are a fixpoint, such as distances; "
+                "Coq proves automata in terms of relations that are a fixpoint, such as distances, or of games; "
                 f"{automaton.name} needs more"
             )
         self.lemmas, self.known = list[str](), list[Hypothesis]()
@@ -105,6 +125,15 @@ class Guide:
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
         self.picture = _Defined(z3, is_grid=True)
         self.t = self.picture.of_map("t")
+        relations, games = dict[str, tuple[str, Fact | int]](), dict[str, tuple[Fact, Fact]]()
+        for name, (of, rule) in self.theorem.relations.items():
+            if isinstance(of, str):
+                relations[name] = of, rule
+            elif callable(rule):
+                games[name] = of, rule
+        self.played = IntEnum("Played", [*games], start=0)  # type: ignore[misc]
+        reads = cast(Any, _Rule(self.played, len(automaton.kinds)))
+        self.games = [(first(reads, CENTRE), then(reads, CENTRE)) for first, then in games.values()]
         rules = {name: rule for name, (_, rule) in relations.items() if callable(rule)}
         # a fact that reads numbers of the map is no relation, but stands for what it says
         facts = {name for name in rules if not relations[name][0]}
@@ -135,7 +164,8 @@ class Guide:
             "kind": 0,
             **{stage: 1 + i for i, stage in enumerate(self.stages.values())},
             **{name: i for i, name in enumerate(self.stages)},
-            **{f"held {signal.name}": -1 - int(signal) for signal in automaton.signals},
+            **{f"held {signal.name}": -1 - 100 * int(signal) for signal in automaton.signals},
+            **{name.name: -1 - 100 * int(name) for name in self.played},
         }
 
     def _layers(self, read: Mapping[str, set[str]]) -> dict[str, int]:
@@ -165,7 +195,13 @@ class Guide:
             return -4 - [*self.of_map].index(name), (0, 0)
         if name not in self.numbers:
             raise ValueError(f"Coq knows no definition of the ghost {name} of {self.automaton.name}")
-        return self.numbers[name], (int(at[0]), int(at[1]))
+        ago = 0
+        if name in self.played.__members__:
+            when = self._sum(symbol.arg(0))
+            ago = 2 - when.pop(None, 0)
+            if when != {(OF_MAP["t"], (0, 0)): 1} or not 0 < ago < 100:
+                raise ValueError(f"Coq knows the ghost {name} at t and up to 97 iterations ago, not at {symbol.arg(0)}")
+        return self.numbers[name] - ago, (int(at[0]), int(at[1]))
 
     def _sum(self, e: Any, factor: int = 1) -> dict[Any, int]:
         """Return the coefficients of an expression of z3, and its constant under None."""
@@ -173,7 +209,7 @@ class Guide:
         if z3.is_int_value(e):
             return {None: factor * e.as_long()}
         kind, children = e.decl().kind(), e.children()
-        if kind == z3.Z3_OP_UNINTERPRETED and not children:
+        if kind == z3.Z3_OP_UNINTERPRETED:
             return {self._variable(e): factor}
         factors = {z3.Z3_OP_ADD: (1,) * len(children), z3.Z3_OP_SUB: (1, *(-1,) * (len(children) - 1))}
         factors[z3.Z3_OP_UMINUS] = (-1,)
@@ -202,7 +238,7 @@ class Guide:
         z3, kind, c = self.z3, e.decl().kind(), e.children()
         if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
             return kind == z3.Z3_OP_TRUE
-        if kind == z3.Z3_OP_UNINTERPRETED and not c:
+        if kind == z3.Z3_OP_UNINTERPRETED:
             return self._variable(e)
         if kind == z3.Z3_OP_NOT:
             return "No", self.fact(c[0])
@@ -275,6 +311,19 @@ class Guide:
                     then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
                     fact = z3.Or(bound < 0, z3.Or(z3.Not(inside), then))
                     yield Hypothesis(f"Step {number} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
+
+    def turns(self, places: Iterable[Place]) -> Iterator[Hypothesis]:
+        """Yield what the definition of a game says of some places in the last iterations."""
+        for at, name, ago in product(places, self.played, (1, 2, 3)):
+            when, (first, then) = self.t + (2 - ago), self.games[name]
+
+            def before(there: Place, when: Any = when) -> Mapping[IntEnum, Any]:
+                return {each: self.picture.true(each.name, there, when - 1) for each in self.played}
+
+            see, begins = _See(self.picture, before, at), when <= 0
+            comes = (begins & first(see)) | (~begins & then(see))
+            on = self.picture.true(name.name, at, when).arg(0)
+            yield Hypothesis(f"Turn {int(name)} {ago}", at, on == (self.picture.inside(at) & comes))
 
     def waited(self, name: str, before: str, at: Place) -> Any:
         """Return, as a z3 boolean, that a relation comes on at a tile a round after another one."""
@@ -454,7 +503,7 @@ class Guide:
             here, earlier = (picture.number(self.stages[each]) for each in (name, before))
             waited = [self.waited(name, before, at) for at in self.places]
             self.learn(f"{name} is a round later", waited, self.definitions([CENTRE], {name: [here, earlier + 1]}))
-        definitions = self.defined()
+        definitions = [*self.defined(), *self.turns(self.places)]
         at_places = [theorem.axioms(picture, at, t) for at in self.places]  # their names may have the place in them
         for names, facts in zip(
             zip(*at_places, strict=True), zip(*(at.values() for at in at_places), strict=True), strict=True
@@ -520,12 +569,17 @@ class Guide:
             f"(* {printed_name(name)} *) ({self.numbers[of]}, {'None' if kind is None else f'Some {int(kind)}'})%nat"
             for name, (of, kind) in self.of_map.items()
         ]
+        begins, follows = (
+            [f"(* {int(name)} {printed_name(name.name)} *) {printed_rule(self.games[name][i])}" for name in self.played]
+            for i in (0, 1)
+        )
         lines, once = ";\n  ", printed_list([str(int(kind)) for kind in sorted(self.once)])
         return (
             f"(** Printed from the theorem of {automaton.name}, from a fresh start; do not edit. *)\n"
             "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
             f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
-            f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {once}%nat {len(automaton.kinds)}\n"
+            f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {once}%nat\n"
+            f"  {printed_list(begins, lines)} {printed_list(follows, lines)} {len(automaton.kinds)}\n"
             f"  {printed_list(values, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
             f"Definition its_lemmas : list (fact * proof) := {printed_list(self.lemmas, lines)}.\n"
             f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
