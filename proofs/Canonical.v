@@ -53,21 +53,6 @@ Section Solutions.
   Lemma first_shortest_unique s a b : first_shortest s a -> first_shortest s b -> a = b.
   Proof. intros [Ha HA] [Hb HB]; apply word_le_antisym; auto. Qed.
 
-  Lemma goes_exists n x : distance (S n) x -> exists d y, goes d x y.
-  Proof.
-    intro Hn; pose proof (fun d g => near_correct o w am same unpooled d g x (S (S n))) as H.
-    assert (Hdec : forall d, d <> Last -> (exists y, leads d x y) \/ ~ exists y, leads d x y).
-    { intros d Hd; destruct (near_of d) as [g|] eqn:Hg; [|destruct d; discriminate || contradiction].
-      specialize (H d g Hg); destruct (run w am _ x g).
-      - left; destruct H as [H _]; destruct (H eq_refl) as (y & _ & ? & _); eauto.
-      - right; intros (y & ?); enough (false = true) by discriminate; apply H; eauto 6. }
-    destruct (Hdec First) as [(y & ?)|HU]; [discriminate | exists First, y; split; [assumption | intros ? ? []] |].
-    destruct (Hdec Second) as [(y & ?)|HL]; [discriminate | exists Second, y; split; [assumption | intros e z [<-|[]] ?; eauto] |].
-    destruct (Hdec Third) as [(y & ?)|HD]; [discriminate | exists Third, y; split; [assumption | intros e z [<-|[<-|[]]] ?; eauto] |].
-    destruct (distance_step o w n x Hn) as (d & y & Hl); destruct d; [exfalso; eauto .. |].
-    exists Last, y; split; [assumption | intros e z [<-|[<-|[<-|[]]]] ?; eauto].
-  Qed.
-
   Lemma canonical_shift d s x k y n : distance n s -> goes d s x -> canonical x k y -> canonical s (S k) y.
   Proof. intros Hn Hg; induction 1; econstructor; eauto using canonical_start, canonical_move. Qed.
 
@@ -79,7 +64,7 @@ Section Solutions.
       exists []; split; [reflexivity|split].
       + split; [split; [exists s; auto | cbn; lia] | cbn; auto].
       + intros k Hk; assert (k = 0) as -> by lia; exists s; eauto using canonical_start, canonical_move.
-    - destruct (goes_exists n s Hn) as (d & x & Hg); pose proof Hg as [[Hx (m & Hm & HS)] Hfirst].
+    - destruct (goes_exists o w am same unpooled n s Hn) as (d & x & Hg); pose proof Hg as [[Hx (m & Hm & HS)] Hfirst].
       assert (m = n) as -> by (enough (S m = S n) by lia; eapply distance_unique; eauto).
       destruct (IH x Hm) as (moves & Hlen & Hmoves & Hk).
       assert (Hw : kind_of w s <> WALL) by (eapply walk_free; apply Hn).

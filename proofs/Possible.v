@@ -30,7 +30,7 @@ Section Proof.
     distance o w (k + S m) s /\ canonical o w s k x /\ distance o w (S m) x /\ goes o w d x y /\ distance o w m y /\
     k + S m + 2 + k <= t.
   Proof.
-    rewrite (enter_correct o w a same unpooled); intros (s & n & k & x & Hs & Hn & Hk & Hg & Hle).
+    rewrite (enter_correct o w a same unpooled); intros (x & (s & n & k & Hs & Hn & Hk & Hle) & Hg).
     destruct (canonical_distance o w s n k x Hn Hk) as (l & -> & Hx), (goes_distance o w _ _ _ _ Hg Hx) as (m & -> & Hm).
     exists s, k, x, m; repeat (split; [assumption|]); assumption.
   Qed.
@@ -54,14 +54,12 @@ Section Proof.
   Qed.
   Lemma nearer_leads d t y : nearer_at t y d = true -> exists z, leads o w d y z.
   Proof.
-    intro H; assert (Hg : forall e g, near_of e = Some g -> after t y g = true -> exists z, leads o w e y z).
-    { intros e g Hg; rewrite (near_correct o w a same unpooled e g y t Hg); intros (z & n & ? & ? & ?); eauto. }
-    destruct d; cbn [nearer] in H; try (eapply Hg; [|exact H]; reflexivity).
-    assert (HF : after t y FLOOD = true) by (destruct (after t y FLOOD); [reflexivity | discriminate]).
-    destruct (proj1 (points_correct o w a same unpooled Last y t HF)) as (z & Hz & _); [|eauto].
-    unfold points; cbn [nearer earlier forallb]; rewrite H; cbn.
-    destruct (after t y NEAR_1), (after t y NEAR_2), (after t y NEAR_3), (after t y FLOOD), (Nat.eqb (kind_of w y) TARGET);
-      cbn in *; congruence.
+    intro H; destruct (near_of d) as [g|] eqn:Hg.
+    - apply (near_correct o w a same unpooled d g y t Hg); destruct d; try discriminate Hg; injection Hg as <-; exact H.
+    - destruct d; try discriminate Hg; enough (Hp : points (fun _ => after t y) (fun _ => Nat.eqb (kind_of w y)) C Last = true)
+        by (apply (points_correct o w a same unpooled) in Hp as (_ & z & Hz & _); eauto).
+      unfold points; rewrite H; cbn in *;
+      destruct (after t y NEAR_1), (after t y NEAR_2), (after t y NEAR_3); cbn in H; rewrite ?andb_false_r in H; discriminate || reflexivity.
   Qed.
   Lemma entered_from_farther d t y : after t y (enter_of d) = true -> nearer_at t y (back o d) = true -> False.
   Proof.

@@ -96,24 +96,14 @@ Section Proof.
 
   Theorem flood_correct t x : after t x FLOOD = true <-> exists n, walk n x /\ n < t.
   Proof.
-    revert x; induction t as [|t IH]; intro x.
-    - cbn; split; [discriminate | intros (n & _ & ?); lia].
-    - rewrite run_next; cbn [by_hand existsb]; unfold see, tile; cbn [at_tap].
-      rewrite orb_true_iff, andb_true_iff, negb_true_iff, !orb_true_iff, Nat.eqb_eq, <- not_true_iff_false, Nat.eqb_eq.
-      assert (Hd : forall d, match nb w (way o d) x with Some y => after t y FLOOD | None => false end = true <->
-        exists y n, nb w (way o d) x = Some y /\ walk n y /\ n < t).
-      { intro d; destruct (nb w (way o d) x) as [y|].
-        - rewrite IH; split; [intros (n & ?); exists y, n; tauto | intros (? & n & [= <-] & ?); eauto].
-        - split; [discriminate | intros (? & ? & ? & _); discriminate]. }
-      rewrite !Hd, IH; clear Hd IH; split.
-      + intros [Ht | [Hw [(n & ? & ?) | H]]].
-        * exists 0; split; [constructor; assumption | lia].
-        * exists n; split; [assumption | lia].
-        * assert (exists d y n, nb w (way o d) x = Some y /\ walk n y /\ n < t) as (d & y & n & ? & ? & ?)
-            by (decompose [or] H; eauto; discriminate).
-          exists (S n); split; [econstructor; eauto | lia].
-      + intros (n & Hn & Hlt); destruct Hn as [x Ht | n d x y Hw Hy Hn]; [tauto | right; split; [assumption|]].
-        right; destruct d; eauto 10 with arith.
+    revert x; induction t as [|t IH]; intro x; [cbn; split; [discriminate | intros (n & _ & ?); lia]|].
+    rewrite run_next; cbn [by_hand]; rewrite orb_true_iff, andb_true_iff, orb_true_iff, negb_true_iff, existsb_exists; unfold see at 1, tile; cbn [at_tap].
+    rewrite Nat.eqb_eq, Nat.eqb_neq, IH; split.
+    - intros [Ht|[Hw [(n & ? & ?)|(d & _ & H)]]]; [exists 0; split; [constructor; assumption | lia] | exists n; auto|].
+      unfold see in H; cbn [at_tap] in H; destruct (nb w (way o d) x) as [y|] eqn:E; [|discriminate].
+      apply IH in H as (n & ? & ?); exists (S n); split; [econstructor; eauto | lia].
+    - intros (n & Hn & Hlt); destruct Hn as [x Ht|n d x y Hw Hy Hn]; [tauto|]; right; split; [assumption|]; right; exists d.
+      split; [destruct d; cbn; tauto|]; unfold see; cbn [at_tap]; rewrite Hy; apply IH; eauto with arith.
   Qed.
 
   Lemma flood_at n x t : distance n x -> after t x FLOOD = (n <? t).
@@ -148,48 +138,45 @@ Section Proof.
     enough (S n <= S m) by lia; apply Hleast; econstructor; eauto.
   Qed.
 
+  Lemma leads_far d x y : leads d x y -> kind_of w x <> TARGET.
+  Proof. intros (_ & n & _ & _ & H) Ht; specialize (H 0 (walk_end _ _ _ Ht)); lia. Qed.
+
   Theorem near_correct d g x t : near_of d = Some g ->
-    (after t x g = true <-> exists y n, leads d x y /\ distance n x /\ n < t).
+    (after t x g = true <-> after t x FLOOD = true /\ exists y, leads d x y).
   Proof.
-    intro Hg; induction t as [|t IH].
-    - cbn; split; [discriminate | intros (? & ? & _ & _ & ?); lia].
-    - replace (after (S t) x g) with (near_rule o (see w (after t) x) (tile w x) g d) by (rewrite run_next; destruct d; try discriminate Hg; injection Hg as <-; reflexivity).
-      unfold near_rule, see, tile; cbn [at_tap].
-      rewrite andb_true_iff, orb_true_iff, andb_true_iff, !negb_true_iff, IH, <- !not_true_iff_false, Nat.eqb_eq; split.
-      + intros [Hw [(y & n & ? & ? & ?) | [Hy Hx]]]; [exists y, n; auto with arith|].
-        destruct (nb w (way o d) x) as [y|] eqn:E; [|discriminate].
-        apply flooded_at in Hy as (m & Hm & ?).
-        destruct (distance_least (S m) x) as (n & ? & Hn); [econstructor; eauto; apply Hm|].
-        rewrite (flood_at n x t Hn), Nat.ltb_lt in Hx.
-        assert (n = S m) as -> by lia; exists y, (S m); split; [split; [|exists m]|]; auto with arith.
-      + intros (y & n & Hl & Hn & Hlt); destruct Hn as [Hwalk Hleast] eqn:?; split; [eauto using walk_free|].
-        destruct (le_lt_dec t n) as [Hle|]; [right | left; exists y, n; auto].
-        destruct Hl as (Hy & m & Hm & HSm); rewrite Hy, (flood_at m y t Hm), (flood_at n x t), !Nat.ltb_lt by assumption.
-        assert (n = S m) as -> by (eapply distance_unique; eauto); lia.
+    intro Hg; induction t as [|t IH]; [cbn; split; [discriminate | intros [[=] _]]|].
+    replace (after (S t) x g) with (near_rule o (see w (after t) x) (tile w x) g d) by (rewrite run_next; destruct d; try discriminate Hg; injection Hg as <-; reflexivity).
+    unfold near_rule, see, tile; cbn [at_tap]; rewrite andb_true_iff, orb_true_iff, andb_true_iff, !negb_true_iff, IH, Nat.eqb_neq, !flooded_at; split.
+    - intros [Hw [[(n & ? & ?) Hl]|[Hy Hx]]]; [split; [exists n|]; auto|].
+      destruct (nb w (way o d) x) as [y|] eqn:E; [|discriminate]; apply flooded_at in Hy as (m & Hm & ?).
+      destruct (distance_least (S m) x) as (n & ? & Hn); [econstructor; eauto; apply Hm|].
+      rewrite (flood_at n x t Hn), Nat.ltb_ge in Hx; assert (n = S m) as -> by lia; split; [exists (S m) | exists y; split; [|exists m]]; auto with arith.
+    - intros [(n & Hn & Hlt) (y & Hl)]; split; [eapply walk_free; apply Hn|]; destruct (le_lt_dec t n); [right | left; eauto].
+      destruct Hl as (-> & m & Hm & HSm); rewrite (flood_at m y t Hm), (flood_at n x t Hn), Nat.ltb_lt, Nat.ltb_ge.
+      pose proof (distance_unique _ _ _ Hn HSm); lia.
   Qed.
 
   (** Where the flood has come, the signals tell which move is the first that leads nearer. *)
-  Lemma points_correct d x t : after t x FLOOD = true ->
-    (points (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C d = true <-> exists y, goes d x y).
+  Notation points_at t x d := (points (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C d).
+  Lemma points_correct d x t : points_at t x d = true <-> after t x FLOOD = true /\ exists y, goes d x y.
   Proof.
-    intro HF; pose proof HF as HF'; apply flooded_at in HF' as (n & Hn & Hlt).
-    assert (Hg : forall d g, near_of d = Some g -> (after t x g = true <-> exists y, leads d x y)).
-    { intros e g Hg; rewrite (near_correct e g x t Hg); split; [intros (y & ? & ? & _); eauto | intros (y & ?); eauto]. }
-    pose proof (Hg First NEAR_1 eq_refl) as HU; pose proof (Hg Second NEAR_2 eq_refl) as HL.
-    pose proof (Hg Third NEAR_3 eq_refl) as HD; clear Hg; unfold points, goes.
-    destruct d; cbn [nearer forallb earlier In]; rewrite ?HF, ?andb_true_iff, ?negb_true_iff, ?orb_false_iff,
-      <- ?not_true_iff_false, ?HU, ?HL, ?HD, ?Nat.eqb_eq; split.
-    - intros [(y & ?) _]; eauto.
-    - intros (y & ? & _); eauto.
-    - intros [(y & ?) [HnU _]]; exists y; split; auto; intros e z [<-|[]] ?; eauto.
-    - intros (y & ? & Hno); repeat split; eauto; intros (z & Hz); revert Hz; apply Hno; tauto.
-    - intros [(y & ?) [HnU [HnL _]]]; exists y; split; auto; intros e z [<-|[<-|[]]] ?; eauto.
-    - intros (y & ? & Hno); repeat split; eauto; intros (z & Hz); revert Hz; apply Hno; tauto.
-    - intros [[[_ Ht] _] [HnU [HnL [HnD _]]]]; destruct n as [|n]; [destruct Hn as [H _]; inversion H; contradiction|].
-      destruct (distance_step n x Hn) as (d & y & Hl); destruct d; [exfalso; eauto .. |].
-      exists y; split; auto; intros e z [<-|[<-|[<-|[]]]] ?; eauto.
-    - intros (y & (Hy & n' & Hn' & HS) & Hno); repeat split; try (intros (z & Hz); revert Hz; apply Hno; tauto).
-      intro Ht; assert (S n' <= 0) by (apply HS; constructor; assumption); lia.
+    assert (Hgoes : (exists y, goes d x y) <-> (exists y, leads d x y) /\ Forall (fun e => ~ exists y, leads e x y) (earlier d))
+      by (rewrite Forall_forall; unfold goes; firstorder).
+    assert (Hsome : after t x FLOOD = true -> kind_of w x = TARGET \/ exists d y, leads d x y).
+    { intros ([|n] & Hn & _)%flooded_at; [left; destruct Hn as [H _]; inversion H; assumption | right; exact (distance_step n x Hn)]. }
+    assert (Hfar : forall d, (exists y, leads d x y) -> kind_of w x <> TARGET) by (intros e (y & Hl); exact (leads_far _ _ _ Hl)).
+    pose proof (near_correct First _ x t eq_refl) as HU; pose proof (near_correct Second _ x t eq_refl) as HL.
+    pose proof (near_correct Third _ x t eq_refl) as HD; unfold points; rewrite Hgoes; destruct d; cbn [nearer forallb earlier];
+      rewrite ?Forall_cons_iff, Forall_nil_iff, ?andb_true_iff, ?negb_true_iff, ?orb_false_iff, <- ?not_true_iff_false, ?HU, ?HL, ?HD, ?Nat.eqb_eq; try tauto.
+    split; [|specialize (Hfar Last); tauto]; intros H; destruct Hsome as [|([] & Hl)]; tauto.
+  Qed.
+  Lemma goes_exists n x : distance (S n) x -> exists d y, goes d x y.
+  Proof.
+    intro Hn; destruct (distance_step n x Hn) as (e & z & Hl); set (t := S (S n)).
+    enough (exists d, points_at t x d = true) as (d & H) by (apply points_correct in H as [_ H]; eauto).
+    assert (HF : after t x FLOOD = true) by (apply flooded_at; eauto); clearbody t; apply leads_far, Nat.eqb_neq in Hl.
+    unfold points; destruct (after t x NEAR_1) eqn:E1; [exists First | destruct (after t x NEAR_2) eqn:E2; [exists Second |
+      destruct (after t x NEAR_3) eqn:E3; [exists Third | exists Last]]]; cbn; rewrite ?E1, ?E2, ?E3, ?HF, ?Hl; reflexivity.
   Qed.
 
   (** The canonical path from a source at distance n is at distance n - k after k moves. *)
@@ -216,86 +203,52 @@ Section Proof.
     apply IH in Hc as <-; eapply goes_unique; eauto.
   Qed.
 
+  (** The path from some source has come to x, within t iterations. *)
+  Definition reached (t : nat) (x : node) : Prop := exists s n k,
+    kind_of w s = SOURCE /\ distance n s /\ canonical s k x /\ n + 2 + k <= t.
+  Notation on_path_at t x := (on_path (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C).
+
   (** What the rule of ENTER reads at the tile before. *)
-  Lemma enter_step d y t : after (S t) y (enter_of d) = true <-> exists x, nb w (way o d) x = Some y /\
-    on_path (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C = true /\
-    points (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C d = true.
+  Lemma enter_step d y t : after (S t) y (enter_of d) = true <->
+    exists x, on_path_at t x = true /\ after t x FLOOD = true /\ goes d x y.
   Proof.
-    assert (after (S t) y (enter_of d) = enter_rule o (see w (after t) y) (tile w y) d) as ->
-      by (rewrite run_next; destruct d; reflexivity).
-    unfold enter_rule; rewrite andb_true_iff; destruct (nb w (way o (back o d)) y) as [x|] eqn:E.
-    - replace (on_path (see w (after t) y) (tile w y) (N (way o (back o d))))
-        with (on_path (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C)
-        by (unfold on_path, see, tile; cbn [at_tap]; rewrite E; reflexivity).
-      replace (points (see w (after t) y) (tile w y) (N (way o (back o d))) d)
-        with (points (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C d)
-        by (unfold points, nearer, see, tile; cbn [at_tap]; rewrite E; reflexivity).
-      split; [intro; exists x; split; [|assumption]|].
-      + apply way_forth; assumption.
-      + intros (x' & Hx' & H); apply way_back in Hx'; rewrite E in Hx'; injection Hx' as <-; exact H.
-    - split; [|intros (x & Hx & _); apply way_back in Hx; congruence].
-      unfold on_path, see, tile; cbn [at_tap]; rewrite E; intros [[=] _].
+    assert (after (S t) y (enter_of d) = match nb w (way o (back o d)) y with Some x => on_path_at t x && points_at t x d | None => false end) as ->.
+    { rewrite run_next; transitivity (enter_rule o (see w (after t) y) (tile w y) d); [destruct d; reflexivity|].
+      unfold enter_rule, points, nearer, on_path, see, tile; cbn [at_tap]; destruct (nb w _ y); reflexivity. }
+    destruct (nb w (way o (back o d)) y) as [x|] eqn:E; [apply way_forth in E as E'|].
+    - rewrite andb_true_iff, points_correct; split.
+      + intros (Hon & HF & z & Hz); exists x; assert (z = y) as -> by (destruct Hz as [[? _] _]; congruence); auto.
+      + intros (x' & Hon & HF & Hg); pose proof (way_back _ _ _ (proj1 (proj1 Hg))); assert (x' = x) as -> by congruence; eauto.
+    - split; [discriminate | intros (x & _ & _ & [[Hx _] _]); apply way_back in Hx; congruence].
   Qed.
 
-  (** [comes t x]: the path from some source has come to x by a move, within t iterations. *)
-  Definition enters (d : place) (t : nat) (y : node) : Prop := exists s n k x,
-    kind_of w s = SOURCE /\ distance n s /\ canonical s k x /\ goes d x y /\ n + 2 + k <= t.
-
-  Lemma on_path_read t x : (forall d, after t x (enter_of d) = true <-> enters d t x) ->
-    (on_path (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C = true <->
-      kind_of w x = SOURCE \/ exists d, enters d t x).
+  Lemma reached_next t x : (forall d, after t x (enter_of d) = true <-> exists z, reached t z /\ goes d z x) ->
+    on_path_at t x = true /\ after t x FLOOD = true <-> reached (S t) x.
   Proof.
-    intro H; pose proof (H First) as HU; pose proof (H Second) as HL; pose proof (H Third) as HD; pose proof (H Last) as HR.
-    cbn in HU, HL, HD, HR; unfold on_path; rewrite !orb_true_iff, HU, HL, HD, HR, Nat.eqb_eq; split.
-    - intros [[[[]|]|]|]; eauto.
-    - intros [|[[] ?]]; tauto.
+    intro H; assert (on_path_at t x = true <-> kind_of w x = SOURCE \/ exists d z, reached t z /\ goes d z x) as ->.
+    { setoid_rewrite <- H; unfold on_path; rewrite !orb_true_iff, Nat.eqb_eq; split.
+      - intros [[[[]|]|]|]; [right; exists First | right; exists Second | right; exists Third | right; exists Last | left]; assumption.
+      - intros [|[[] ?]]; cbn [enter_of] in *; tauto. }
+    rewrite flooded_at; split.
+    - intros [[Hs|(d & z & (s & n & k & Hs & Hn & Hk & Hle) & Hg)] (m & Hm & Hlt)].
+      + exists x, m, 0; repeat (split; [eauto using canonical_start|]); lia.
+      + exists s, n, (S k); repeat (split; [eauto using canonical_move|]); lia.
+    - intros (s & n & k & Hs & Hn & Hk & Hle); destruct (canonical_distance s n k x Hn Hk) as (m & -> & Hm).
+      split; [|exists m; split; [assumption | lia]]; inversion Hk as [n' Hn'|k' e z ? Hk' Hg']; subst; [auto | right].
+      exists e, z; split; [|assumption]; exists s, (S k' + m), k'; repeat (split; [assumption|]); lia.
   Qed.
 
-  Lemma points_flooded t x d :
-    points (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C d = true -> after t x FLOOD = true.
-  Proof.
-    intro H; destruct (after t x FLOOD) eqn:E; [reflexivity|]; exfalso.
-    assert (Hg : forall d g, near_of d = Some g -> after t x g = false).
-    { intros e g Hg; apply not_true_iff_false; rewrite (near_correct e g x t Hg); intros (y & n & _ & ? & ?).
-      enough (after t x FLOOD = true) by congruence; apply flooded_at; eauto. }
-    unfold points in H; apply andb_true_iff in H as [H _].
-    destruct d; cbn [nearer] in H; rewrite ?E, ?(Hg First NEAR_1), ?(Hg Second NEAR_2), ?(Hg Third NEAR_3) in H by reflexivity; discriminate.
-  Qed.
-
-  Theorem enter_correct d t y : after t y (enter_of d) = true <-> enters d t y.
+  Theorem enter_correct d t y : after t y (enter_of d) = true <-> exists x, reached t x /\ goes d x y.
   Proof.
     revert d y; induction t as [|t IH]; intros d y.
-    - destruct d; cbn; (split; [discriminate | intros (s & n & k & x & _ & _ & _ & _ & ?); lia]).
-    - rewrite enter_step; split.
-      + intros (x & Hy & Hon & Hp); apply on_path_read in Hon; [|intro; apply IH].
-        pose proof (points_flooded _ _ _ Hp) as HF; apply (points_correct d x t HF) in Hp as (z & Hz).
-        assert (z = y) as -> by (destruct Hz as [[? _] _]; congruence).
-        destruct Hon as [Hs | (e & s & n & k & x' & Hs & Hn & Hk & Hg & Hle)].
-        * apply flooded_at in HF as (n & Hn & ?); exists x, n, 0, x; repeat (split; [eauto using canonical_start, canonical_move|]); lia.
-        * exists s, n, (S k), x; repeat (split; [eauto using canonical_start, canonical_move|]); lia.
-      + intros (s & n & k & x & Hs & Hn & Hk & Hg & Hle); exists x.
-        destruct (canonical_distance s n k x Hn Hk) as (m & -> & Hm).
-        split; [apply Hg|split].
-        * apply on_path_read; [intro; apply IH|]; inversion Hk as [n' Hn'|k' e x' ? Hk' Hg']; subst; [left; assumption|right].
-          exists e, s, (S k' + m), k', x'; repeat (split; [assumption|]); lia.
-        * apply points_correct; [apply flooded_at; exists m; split; [assumption|lia] | eauto].
+    - destruct d; cbn; (split; [discriminate | intros (x & (s & n & k & _ & _ & _ & ?) & _); lia]).
+    - rewrite enter_step; setoid_rewrite <- (reached_next t) at 1; [|intro; apply IH]; firstorder.
   Qed.
 
   (** What PATH shows after t iterations: of each canonical path to which the flood has come, the first tiles. *)
-  Theorem path_correct t x : after t x PATH = true <-> exists s n k,
-    kind_of w s = SOURCE /\ distance n s /\ canonical s k x /\ n + 2 + k <= t.
+  Theorem path_correct t x : after t x PATH = true <-> reached t x.
   Proof.
     destruct t as [|t]; [cbn; split; [discriminate | intros (? & ? & ? & _ & _ & _ & ?); lia]|].
-    assert (after (S t) x PATH = true <-> after t x FLOOD = true /\
-      on_path (fun _ => after t x) (fun _ => Nat.eqb (kind_of w x)) C = true) as ->
-      by (rewrite run_next; apply andb_true_iff).
-    rewrite on_path_read, flooded_at by (intro; apply enter_correct); split.
-    - intros [(m & Hm & Hlt) [Hs | (d & s & n & k & x' & Hs & Hn & Hk & Hg & Hle)]].
-      + exists x, m, 0; repeat (split; [eauto using canonical_start, canonical_move|]); lia.
-      + exists s, n, (S k); repeat (split; [eauto using canonical_start, canonical_move|]); lia.
-    - intros (s & n & k & Hs & Hn & Hk & Hle); destruct (canonical_distance s n k x Hn Hk) as (m & -> & Hm).
-      split; [exists m; split; [assumption|lia]|].
-      inversion Hk as [n' Hn'|k' e x' ? Hk' Hg']; subst; [left; assumption | right].
-      exists e, s, (S k' + m), k', x'; repeat (split; [assumption|]); lia.
+    rewrite run_next, <- reached_next by (intro; apply enter_correct); cbn [by_hand]; rewrite andb_true_iff; apply and_comm.
   Qed.
 End Proof.
