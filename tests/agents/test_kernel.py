@@ -43,7 +43,8 @@ from maze_nca_gym.agents.automata.proof import Proof, _as_theorem
 from maze_nca_gym.agents.automata.rules import expression_of, threshold
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
-from maze_nca_gym.mazes.facts import Ghosts
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture
+from maze_nca_gym.mazes.ghosts import DISTANCE, has_less
 
 REACHABLE = AUTOMATA["reachable"]
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="there is no coqc, of Debian's package coq")
@@ -377,15 +378,49 @@ def test_the_kernel_checks_a_canonical_path_and_refuses_what_was_changed(joined,
         assert not any(compile_files(folder, ("Lemmas", "Proven"))[0].values())
 
 
+FLOOD = distance(2)
+
+
+def is_below(picture, at):
+    return has_less(picture, DISTANCE, at, "U")
+
+
+def axioms_of_below(picture, at, t):
+    return {**FLOOD.axioms(picture, at, t), "what is below": picture.true("below", at) == is_below(picture, at)}
+
+
+BELOW = Automaton(
+    name="below",
+    task="shortest-path",
+    signals=Late,
+    rules={
+        Late.PATH: lambda see: see(Late.OUT),
+        Late.FLOOD: lambda see: see.tile(2) | ((see(Late.FLOOD) | around(see, Late.FLOOD)) & ~see.tile(1)),
+        Late.OUT: lambda see: see(Late.OUT) | (see(Late.FLOOD, "U") & ~see(Late.FLOOD) & ~see.tile(1)),
+    },
+    theorem=Theorem(
+        axioms_of_below,
+        lambda tiles: {
+            **FLOOD.ghosts(tiles),
+            "below": is_below(MazePicture(tiles, FLOOD.ghosts(tiles)), CENTRE),
+        },
+        relations={**FLOOD.relations, "below": ("", is_below)},
+    ),
+)
+"""One whose author states it in terms of a fact about distances."""
+
+
 @needs_coq
 @pytest.mark.slow  # of one automaton and one order all is tried above
-@pytest.mark.parametrize("name", ["shortest-path-DLRU", "shortest-path-healing"])
-def test_the_kernel_checks_other_orders_and_healing_from_a_fresh_start(joined, tmp_path, capsys, name):
+@pytest.mark.parametrize("automaton", ["shortest-path-DLRU", "shortest-path-healing", BELOW], ids=str)
+def test_the_kernel_checks_other_orders_healing_from_a_fresh_start_and_facts_of_ones_own(
+    joined, tmp_path, capsys, automaton
+):
     folder = shutil.copytree(joined, tmp_path / "path")
-    write_proof(tmp_path / "printed", prove(name))
+    write_proof(tmp_path / "printed", prove(automaton))
     shutil.copy(tmp_path / "printed/Lemmas.v", folder)
     said = "fresh start on a maze that stays, and has none of the 14" in capsys.readouterr().out
-    assert said == ("heal" in name)
+    assert said == (automaton == "shortest-path-healing")
     assert not any(compile_files(folder, ("Lemmas", "Proven"))[0].values())
 
 
