@@ -287,6 +287,13 @@ Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
   end.
 
 (** * They are true of every maze *)
+(** What facts mean, joined by booleans, and sums. *)
+Ltac meant := unfold outside_or; repeat match goal with
+  | |- context [true_at ?th ?m ?t ?p (Either ?f ?g)] => change (true_at th m t p (Either f g)) with (true_at th m t p f || true_at th m t p g)
+  | |- context [true_at ?th ?m ?t ?p (Both ?f ?g)] => change (true_at th m t p (Both f g)) with (true_at th m t p f && true_at th m t p g)
+  | |- context [true_at ?th ?m ?t ?p (No ?f)] => change (true_at th m t p (No f)) with (negb (true_at th m t p f))
+  | |- context [true_at ?th ?m ?t ?p (Below ?l)] => change (true_at th m t p (Below l)) with (amount (number th m t) p l <=? 0) end;
+  unfold amount; cbn [constant terms sum stage_at of_map_at fst snd].
 Section Given.
   Context (th : statement) (m : maze).
   Notation rs := (relations th).
@@ -326,8 +333,7 @@ Section Given.
   Qed.
   Lemma number_is_says t p k n q : true_at t p (number_is k (n, q)) = (number t n (plus p q) =? k).
   Proof.
-    unfold Described.true_at, number_is; cbn [says]; unfold amount; cbn [constant terms sum]; generalize (number t n (plus p q)); intro z.
-    destruct (Z.eqb_spec z k); apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le; split; try discriminate; lia.
+    unfold number_is; meant; apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le, Z.eqb_eq; lia.
   Qed.
   Lemma kind_is t p x k tap : cell_at m p = Some x -> true_at t p (number_is (Z.of_nat k) (KIND, offset tap)) = tile w x tap k.
   Proof.
@@ -341,8 +347,7 @@ Section Given.
   Qed.
   Lemma inside_says t p : true_at t p inside_at = match cell_at m p with Some _ => true | None => false end.
   Proof.
-    unfold Described.true_at, inside_at; cbn [says]; unfold amount; cbn [constant terms sum]; rewrite here, kind_number.
-    unfold number_on; destruct (cell_at m p); [apply negb_true_iff, Z.leb_gt; lia | reflexivity].
+    unfold inside_at; meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p); [apply negb_true_iff, Z.leb_gt; lia | reflexivity].
   Qed.
   Lemma on_says t p h q : true_at t p (on h q) = on_spot (fun x => 0 <=? stage h x) (plus p q).
   Proof.
@@ -359,10 +364,7 @@ Section Given.
   Lemma before_says t p bound h q b : amount (number t) p bound = Z.of_nat b ->
     true_at t p (before bound h q) = on_spot (fun x => after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q).
   Proof.
-    intro Hb; change (true_at t p (on h q) && (amount (number t) p (Lin (constant (over bound)) (stage_at h q :: terms (over bound))) <=? 0) =
-      on_spot (fun x => after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q)).
-    rewrite on_says; pose proof (over_amount (number t) p bound) as E; unfold amount in *; cbn [constant terms sum stage_at] in *.
-    rewrite stage_number; unfold Described.on_spot, number_on; destruct (cell_at m (plus p q)) as [x|]; [|reflexivity].
+    intro Hb; pose proof (over_amount (number t) p bound) as E; unfold before; meant; unfold amount in *; rewrite on_says, stage_number; unfold Described.on_spot, number_on; destruct (cell_at m (plus p q)) as [x|]; [|reflexivity].
     rewrite (stage_of_spec rs m is_layered); f_equal; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia.
   Qed.
   Lemma until_before bound h q : until bound h q = before (Lin (constant bound + 1) (terms bound)) h q.
@@ -385,20 +387,13 @@ Section Given.
       + intros n q [->|[Hn Hl]]; [reflexivity|]; rewrite number_from by lia; unfold number_by; rewrite stage_before by exact Hl; reflexivity.
   Qed.
   Lemma off_says t p g q : true_at t p (off g q) = (number_on m (stage g) (plus p q) <? 0).
-  Proof.
-    unfold Described.true_at, off; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; rewrite stage_number; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia.
-  Qed.
+  Proof. unfold off; meant; rewrite stage_number; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia. Qed.
   Lemma equal_says t p z u v : true_at t p (equal z u v) = (number t (fst u) (plus p (snd u)) + z =? number t (fst v) (plus p (snd v))).
-  Proof.
-    unfold Described.true_at, equal; cbn [says]; unfold amount; cbn [constant terms sum]; destruct u, v; cbn [fst snd].
-    apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le, Z.eqb_eq; lia.
-  Qed.
+  Proof. unfold equal; meant; destruct u, v; cbn [fst snd]; apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le, Z.eqb_eq; lia. Qed.
   Lemma round_before_says t p g d : true_at t p (a_round_before g d) = true -> exists y, cell_at m (plus p (offset (N d))) = Some y /\
     0 <= stage g y /\ stage g y + 1 = number_on m (stage g) p.
   Proof.
-    change (negb (true_at t p (off g (offset (N d)))) && true_at t p (equal 1 (Z.of_nat g + 1, offset (N d)) (Z.of_nat g + 1, (0, 0))) = true -> exists y,
-      cell_at m (plus p (offset (N d))) = Some y /\ 0 <= stage g y /\ stage g y + 1 = number_on m (stage g) p).
-    rewrite off_says, equal_says; cbn [fst snd]; rewrite here, !stage_number, andb_true_iff, negb_true_iff, Z.ltb_ge, Z.eqb_eq.
+    unfold a_round_before; meant; rewrite off_says, equal_says; cbn [fst snd stage_at]; rewrite here, !stage_number, andb_true_iff, negb_true_iff, Z.ltb_ge, Z.eqb_eq.
     unfold number_on at 1 2; destruct (cell_at m (plus p (offset (N d)))) as [y|]; [eauto | lia].
   Qed.
   (** The parity of a stage and of the place where it is. *)
@@ -407,13 +402,10 @@ Section Given.
     exists z : cell m, kind_at m (proj1_sig z) = k /\ stage g z = 0 /\ parity g x = parity g z.
   Proof.
     intros H x; remember (Z.to_nat (stage g x)) as n eqn:En; revert x En; induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros x -> Hx.
-    specialize (H (proj1_sig x)); assert (Ex : cell_at m (proj1_sig x) = Some x) by (apply cell_at_some; reflexivity).
+    generalize (H (proj1_sig x)); assert (Ex : cell_at m (proj1_sig x) = Some x) by (apply cell_at_some; reflexivity).
     assert (En : number_on m (stage g) (proj1_sig x) = stage g x) by (unfold number_on; rewrite Ex; reflexivity).
-    change (true_at t (proj1_sig x) (off g (0, 0)) || (true_at t (proj1_sig x) (number_is (Z.of_nat k) (KIND, (0, 0))) &&
-      true_at t (proj1_sig x) (number_is 0 (Z.of_nat g + 1, (0, 0))) || (true_at t (proj1_sig x) (a_round_before g U) || true_at t (proj1_sig x) (a_round_before g L) ||
-      (true_at t (proj1_sig x) (a_round_before g D) || true_at t (proj1_sig x) (a_round_before g R)))) = true) in H.
-    rewrite off_says, !number_is_says, here, kind_number, stage_number, En in H; unfold number_on in H; rewrite Ex, !orb_true_iff, andb_true_iff, Z.ltb_lt, !Z.eqb_eq in H.
-    destruct H as [H|[[Hk H0]|H]]; [lia | exists x; repeat split; lia|].
+    unfold spreads; meant; rewrite off_says, !number_is_says, here, kind_number, stage_number, En; unfold number_on at 1; rewrite Ex, !orb_true_iff, andb_true_iff, Z.ltb_lt, !Z.eqb_eq.
+    clear H; intros [H|[[Hk H0]|H]]; [lia | exists x; repeat split; lia|].
     assert (Hy : exists d y, In d [U; L; D; R] /\ cell_at m (plus (proj1_sig x) (offset (N d))) = Some y /\ 0 <= stage g y /\ stage g y + 1 = stage g x).
     { rewrite <- En; destruct H as [[H|H]|[H|H]]; apply round_before_says in H as (y & Hy); eexists; exists y; (split; [|exact Hy]); cbn; auto. }
     destruct Hy as (d & y & Hd & Ey & Hy & Es); destruct (IH (Z.to_nat (stage g y)) ltac:(lia) y eq_refl Hy) as (z & Hk & Hz & E); exists z; split; [exact Hk|]; split; [exact Hz|].
@@ -422,9 +414,7 @@ Section Given.
   Qed.
   Lemma apart_true t g k d p : (forall q, true_at t q (spreads g k) = true) -> In k (once th) -> d = D \/ d = R -> true_at t p (apart g d) = true.
   Proof.
-    intros Hs Hk Hd; change (true_at t p (off g (0, 0)) || (true_at t p (off g (offset (N d))) ||
-      negb (true_at t p (equal 0 (Z.of_nat g + 1, (0, 0)) (Z.of_nat g + 1, offset (N d))))) = true).
-    rewrite !off_says, equal_says; cbn [fst snd]; rewrite here, !stage_number; unfold number_on.
+    intros Hs Hk Hd; unfold apart; cbv zeta; meant; rewrite !off_says, equal_says; cbn [fst snd]; rewrite here, !stage_number; unfold number_on.
     destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity]; destruct (cell_at m (plus p (offset (N d)))) as [y|] eqn:Ey; [|apply orb_true_iff; right; reflexivity].
     destruct (Z.ltb_spec (stage g x) 0) as [|Hx]; [reflexivity|]; destruct (Z.ltb_spec (stage g y) 0) as [|Hy]; [reflexivity|]; cbn [orb]; apply negb_true_iff, Z.eqb_neq; intro E.
     destruct (parity_spreads t g k Hs x Hx) as (z & Hz & _ & E1), (parity_spreads t g k Hs y Hy) as (z' & Hz' & _ & E2).
@@ -436,8 +426,7 @@ Section Given.
     unfold turn; destruct (_ && _) eqn:E; cbn [negb]; [rewrite andb_true_iff, !Z.ltb_lt in E | reflexivity]; cbv zeta.
     set (b := nth g (begins th) Never); set (e := nth g (follows th) Never); set (first := Below _); set (sees := fun tap h => shift _ _).
     unfold Described.true_at; rewrite says_same; change (says (truth th m t) (number t) p) with (true_at t p); apply eqb_true_iff.
-    change (true_at t p (was g ago (0, 0)) = true_at t p inside_at && (true_at t p first && true_at t p (fact_of b (fun _ _ => Always false)) ||
-      negb (true_at t p first) && true_at t p (fact_of e sees))).
+    meant.
     rewrite was_says, here, inside_says by lia; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [andb] | reflexivity].
     rewrite !(fact_of_says t p x _ _ Ex); destruct (Z.eqb_spec ago 0); [lia|].
     replace (true_at t p first) with (Z.of_nat t + 2 - ago <=? 0)
@@ -454,71 +443,50 @@ Section Given.
   Theorem given_true known t p u :
     Forall (fun f => forall q, true_at t q f = true) known -> true_at t p (given_fact th known u) = true.
   Proof.
-    intro Hknown; destruct u as [| | |g|g|i|g bound|n|g ago| |g k n]; cbn [given_fact]; [..|reflexivity|].
-    - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; rewrite here, kind_number; unfold number_on.
-      destruct (cell_at m p) as [x|]; cbv beta iota; apply andb_true_iff; rewrite !Z.leb_le; [specialize (known_kinds x)|]; lia.
-    - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia.
-    - unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; unfold Described.number; cbn [Z.eqb Pos.eqb].
-      assert (Hn : (n_on th m <= length (cells m))%nat) by apply filter_length_le.
-      assert (Hs : (0 < length (cells m))%nat) by (destruct (cells m); [contradiction | cbn; lia]).
+    intro Hknown; assert (Hn : forall n q, true_at t q (nth n known (Always true)) = true).
+    { intros n q; destruct (nth_in_or_default n known (Always true)) as [H| ->]; [rewrite Forall_forall in Hknown; exact (Hknown _ H q) | reflexivity]. }
+    destruct u as [| | |g|g|i|g bound|n|g ago| |g k n]; cbn [given_fact]; cbv zeta; [..|reflexivity|].
+    - meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p) as [x|]; apply andb_true_iff; rewrite !Z.leb_le; [specialize (known_kinds x)|]; lia.
+    - meant; change (number t TIME _) with (Z.of_nat t); apply Z.leb_le; lia.
+    - meant; change (number t SPREAD _) with (Z.max (Z.of_nat (n_on th m) - 1) 0); change (number t N_TILES _) with (Z.of_nat (length (cells m))).
+      assert (H : (n_on th m <= length (cells m))%nat) by apply filter_length_le; destruct (cells m); [contradiction|]; cbn [length] in *.
       apply andb_true_iff; rewrite !Z.leb_le; lia.
-    - change (true_at t p (on g (0, 0)) && true_at t p inside_at && (amount (number t) p (Lin 0 [(-1, (Z.of_nat g + 1, (0, 0)))]) <=? 0) ||
-        (negb (true_at t p (on g (0, 0))) && true_at t p (number_is (-1) (Z.of_nat g + 1, (0, 0)))) = true).
-      rewrite number_is_says, inside_says, on_says; unfold amount; cbn [constant terms sum]; rewrite here, stage_number.
-      unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
-      destruct (stage_of_range rs m g x) as [E|E]; [|rewrite E; reflexivity].
-      rewrite (proj2 (Z.leb_le _ _) E); apply orb_true_iff; left; apply Z.leb_le; lia.
-    - match goal with |- true_at t p (Either (No ?f) ?g) = true => change (negb (true_at t p f) || true_at t p g = true) end.
-      rewrite on_says, here; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity].
+    - meant; rewrite number_is_says, inside_says, on_says, here, stage_number; unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
+      destruct (stage_of_range rs m g x) as [E|E]; rewrite ?E; [rewrite (proj2 (Z.leb_le _ _) E); apply orb_true_iff; left; apply Z.leb_le; lia | reflexivity].
+    - meant; rewrite on_says, here; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity].
       destruct (Z.leb_spec 0 (stage g x)) as [E|E]; [cbn [negb orb] | reflexivity].
       destruct (stage_of_few rs m is_layered g x E) as [Hf Ho]; set (names := layer_names _ _) in *.
-      assert (Hs : number_on m (stage g) p = stage g x) by (unfold number_on; rewrite Ex; reflexivity).
-      assert (Hall : true_at t p (Below (Lin 1 [stage_at g (0, 0); (- Z.of_nat (length names), (N_TILES, (0, 0)))])) = true).
-      { unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; rewrite here, stage_number, Hs.
-        unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia. }
-      destruct names as [|[|] []]; try exact Hall; specialize (Ho 0%nat eq_refl); fold (n_on th m) in Ho.
-      unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at]; rewrite here, stage_number, Hs.
-      unfold Described.number; cbn [Z.eqb Pos.eqb]; apply Z.leb_le; lia.
+      assert (Hs : number_on m (stage g) p = stage g x) by (unfold number_on; rewrite Ex; reflexivity); apply Z.leb_le.
+      destruct names as [|[|] []]; try specialize (Ho 0%nat eq_refl); try fold (n_on th m) in Ho; cbn [constant terms sum stage_at]; rewrite here, stage_number, Hs;
+        change (number t N_TILES _) with (Z.of_nat (length (cells m))); change (number t SPREAD _) with (Z.max (Z.of_nat (n_on th m) - 1) 0); lia.
     - destruct (nth_error (of_map th) i) as [[h k]|] eqn:Ei; [|reflexivity].
       destruct (match k with None => _ | _ => _ end) eqn:Hu; [|reflexivity].
-      match goal with |- true_at t p (outside_or (Either ?f ?g)) = true => change (negb (true_at t p inside_at) || (true_at t p f || true_at t p g) = true) end.
-      rewrite inside_says; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity]; apply orb_true_iff.
+      meant; rewrite inside_says; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity]; apply orb_true_iff.
       match goal with |- ?b = true \/ _ => assert (Hk : b = negb (of_kind m k x)) end.
-      { destruct k as [k|]; [|reflexivity]; transitivity (negb (true_at t p (number_is (Z.of_nat k) (KIND, offset C)))); [reflexivity|].
-        rewrite (kind_is t p x k C Ex); reflexivity. }
-      rewrite Hk; destruct (of_kind m k x) eqn:Ek; [right | left; reflexivity].
-      unfold Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum stage_at of_map_at snd]; rewrite !here, !stage_number, !map_number.
+      { destruct k as [k|]; [|reflexivity]; meant; exact (f_equal negb (kind_is t p x k C Ex)). }
+      rewrite Hk; destruct (of_kind m k x) eqn:Ek; [right | left; reflexivity]; rewrite !here, !stage_number, !map_number.
       assert (E : number_of_map th m i = stage h x).
       { unfold number_of_map; rewrite Ei; destruct (find (of_kind m k) (cells m)) as [y|] eqn:Ef.
         - apply find_some in Ef as [_ Ef]; destruct k as [k|]; [|apply (stage_of_same rs m h y x), Hu].
           apply existsb_exists in Hu as (k' & Hin & <-%Nat.eqb_eq); rewrite (single k Hin y x) by (apply Nat.eqb_eq; assumption); reflexivity.
         - rewrite (find_none _ _ Ef x (cells_all m x)) in Ek; discriminate. }
       unfold number_on; rewrite Ex, E; apply andb_true_iff; rewrite !Z.leb_le; lia.
-    - rewrite until_before.
-      match goal with |- true_at t p (Either ?b (outside_or ?f)) = true =>
-        change (true_at t p b || (negb (true_at t p inside_at) || true_at t p f) = true) end.
-      destruct (true_at t p (Below _)) eqn:Eb; [reflexivity | cbn [orb]]; rewrite inside_says.
-      destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity]; cbv zeta.
-      assert (Hb : amount (number t) p bound = Z.of_nat (Z.to_nat (amount (number t) p bound))).
-      { unfold Described.true_at in Eb; cbn [says] in Eb; unfold amount in *; cbn [constant terms] in Eb; apply Z.leb_gt in Eb; lia. }
-      pose proof (rule_before_says t p x g bound _ Hb Ex) as E; cbv zeta in E; set (b := Z.to_nat _) in *.
+    - rewrite until_before; meant; fold (amount (number t) p bound); rewrite inside_says.
+      destruct (Z.leb_spec (constant bound + 1 + Facts.sum (number t) p (terms bound)) 0) as [|Hb]; [reflexivity|]; cbn [orb].
+      destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity].
+      assert (Eb : amount (number t) p bound = Z.of_nat (Z.to_nat (amount (number t) p bound))) by (unfold amount; lia).
+      pose proof (rule_before_says t p x g bound _ Eb Ex) as E; cbv zeta in E; set (b := Z.to_nat _) in *.
       assert (Hu : true_at t p (before (Lin (constant bound + 1) (terms bound)) g (0, 0)) = after (layer_round rs m (layer (relation_of rs g))) (S b) x g).
       { rewrite (before_says t p _ g (0, 0) (S b)) by (unfold amount in *; cbn [constant terms]; lia).
         rewrite here; unfold Described.on_spot; rewrite Ex; reflexivity. }
-      destruct (for_all (relation_of rs g)) eqn:Epool.
-      + match goal with |- true_at t p (Either (No ?f) ?g) = true => change (negb (true_at t p f) || true_at t p g = true) end.
-        rewrite E, Hu; destruct (causes _ _ _ _ _ _) eqn:Ee; [|reflexivity]; apply round_in; split; [apply Nat.eqb_refl | eauto].
-      + unfold Described.true_at at 1; rewrite says_same; apply eqb_true_iff; change (says (truth th m t) (number t) p) with (true_at t p).
-        rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer; rewrite Nat.eqb_refl, Epool; reflexivity.
-    - destruct (Nat.lt_ge_cases n (length known)) as [H|H]; [|rewrite nth_overflow by exact H; reflexivity].
-      rewrite Forall_forall in Hknown; apply Hknown, nth_In, H.
+      destruct (for_all (relation_of rs g)) eqn:Epool; [meant; rewrite E, Hu; destruct (causes _ _ _ _ _ _) eqn:Ee; [|reflexivity]; apply round_in; split; [apply Nat.eqb_refl | eauto]|].
+      unfold Described.true_at at 1; rewrite says_same; apply eqb_true_iff; change (says (truth th m t) (number t) p) with (true_at t p).
+      rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer; rewrite Nat.eqb_refl, Epool; reflexivity.
+    - apply Hn.
     - exact (turn_true t p g ago).
     - destruct (fact_dec _ _) as [E|]; [|reflexivity]; destruct (existsb _ _) eqn:Hk; [|reflexivity].
-      apply existsb_exists in Hk as (k' & Hk & <-%Nat.eqb_eq); change (true_at t p (apart g D) && true_at t p (apart g R) = true).
-      assert (Hs : forall q, true_at t q (spreads g k) = true).
-      { intro q; unfold Described.true_at; rewrite <- normal_says, <- E, normal_says; destruct (Nat.lt_ge_cases n (length known)) as [H|H];
-          [rewrite Forall_forall in Hknown; apply Hknown, nth_In, H | rewrite nth_overflow by exact H; reflexivity]. }
-      rewrite !(apart_true t g k) by auto; reflexivity.
+      apply existsb_exists in Hk as (k' & Hk & <-%Nat.eqb_eq); cbn [andb]; meant.
+      rewrite !(apart_true t g k) by (auto; intro q; unfold Described.true_at; rewrite <- normal_says, <- E, normal_says; apply Hn); reflexivity.
   Qed.
 End Given.
 Lemma said_in (s : list (option fact)) g f : nth g s None = Some f -> In (g, Some f) (numbered s).
@@ -611,9 +579,7 @@ Section Theorems.
     apply Forall_map, Forall_forall; intros [u d] Hin; specialize (Hall _ Hin); assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
     { intro v; unfold Described.true_at; rewrite shift_says by (apply number_below); apply given_true; assumption. }
     destruct u as [| | | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h; cbn [used].
-    change ((amount (number th m t) p (Lin 1 [stage_at g d]) <=? 0) ||
-      ((amount (number th m t) p (Lin 0 [stage_at g (0, 0); (-1, snd (stage_at g d))]) <=? 0) || true_at t p (shift d f)) = true).
-    unfold amount; cbn [constant terms sum stage_at snd]; rewrite here; set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
+    change (true_at t p (earlier g d f) = true); unfold earlier; meant; rewrite here; set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
     destruct (Z.leb_spec (1 + (1 * b + 0)) 0) as [|H1]; [reflexivity|]; destruct (Z.leb_spec (0 + (1 * a + (-1 * b + 0))) 0) as [|H2]; [reflexivity|].
     unfold Described.true_at; rewrite shift_says by (apply number_below); refine (IH _ _ (plus p d) eq_refl); fold b; lia.
   Qed.
@@ -631,15 +597,9 @@ Section Theorems.
   Qed.
   (** What claims say of a tile. *)
   Lemma implied t p x f g : cell_at m p = Some x -> true_at t p (outside_or (Either (No f) g)) = true -> true_at t p f = true -> true_at t p g = true.
-  Proof.
-    intros Hx H Hf; change (negb (true_at t p inside_at) || (negb (true_at t p f) || true_at t p g) = true) in H.
-    rewrite inside_says, Hx, Hf in H; exact H.
-  Qed.
+  Proof. intro Hx; meant; rewrite inside_says, Hx; intros H Hf; rewrite Hf in H; exact H. Qed.
   Lemma alike t p x f g : cell_at m p = Some x -> true_at t p (outside_or (same f g)) = true -> true_at t p f = true_at t p g.
-  Proof.
-    intros Hx H; change (negb (true_at t p inside_at) || true_at t p (same f g) = true) in H; rewrite inside_says, Hx in H.
-    unfold Described.true_at in H; rewrite says_same in H; apply eqb_prop, H.
-  Qed.
+  Proof. intro Hx; unfold same; meant; rewrite inside_says, Hx; destruct (true_at t p f), (true_at t p g); cbn; congruence. Qed.
   Lemma uniform_says t (x y : cell m) f : uniform f = true -> true_at t (proj1_sig x) f = true_at t (proj1_sig y) f.
   Proof.
     assert (Hx : forall z : cell m, cell_at m (proj1_sig z) = Some z) by (intro; apply cell_at_some; reflexivity).
@@ -692,11 +652,8 @@ Section Theorems.
           -- intro Hx; pose proof (fun y => implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
              destruct (find _ (witnesses th)) as [[k i]|]; [|discriminate (H x Hx)]; set (h := fst (nth i (of_map th) (O, None))) in *; set (z := number_of_map th m i).
              assert (Hboth : forall y : cell m, 0 <= z /\ (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h) = true -> true_at t (proj1_sig y) (shown th g) = true)).
-             { intro y; specialize (H y ltac:(rewrite (Hsame y x); exact Hx)).
-               change ((amount (number th m t) (proj1_sig y) (Lin 0 [(-1, snd (of_map_at i))]) <=? 0) &&
-                 (negb (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h)) || true_at t (proj1_sig y) (shown th g)) = true) in H.
-               unfold amount in H; cbn [constant terms sum of_map_at snd] in H; rewrite map_number, andb_true_iff, Z.leb_le in H; destruct H as [Hz H]; split; [fold z in Hz; lia|].
-               intro Hr; rewrite Hr in H; exact H. }
+             { intro y; generalize (H y ltac:(rewrite (Hsame y x); exact Hx)); meant; rewrite map_number, andb_true_iff, Z.leb_le; fold z.
+               intros [Hz Hr]; split; [lia | intro E; rewrite E in Hr; exact Hr]. }
              destruct (Hboth x) as [Hz _]; assert (Hy : exists y : cell m, causes (relations th) m (stages_before (relations th) m (layer (relation_of (relations th) h)))
                (after (layer_round (relations th) m (layer (relation_of (relations th) h))) (Z.to_nat z)) y h = true).
              { unfold z, number_of_map in *; unfold h; destruct (nth_error (of_map th) i) as [[h' k']|] eqn:Ei; [|lia]; rewrite (nth_error_nth _ _ _ Ei); cbn [fst].
