@@ -21,6 +21,9 @@ Record statement := Statement {
   said : list (option fact);
   answers : list (nat * (fact * lin));
   witnesses : list (nat * nat) }.
+(** The mazes that it is about: of kinds that it knows, with a tile at least, and with no two tiles of a kind in [once]. *)
+Definition about (th : statement) (m : maze) : Prop := (forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) /\ cells m <> [] /\
+  forall k, In k (once th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y.
 (** A game: it begins with what tiles show of their kinds, and goes on by rules of what was an iteration before. *)
 Fixpoint played (w : world) (th : statement) (t : nat) : state w :=
   match t with
@@ -297,9 +300,7 @@ Ltac meant := unfold outside_or; repeat match goal with
 Section Given.
   Context (th : statement) (m : maze).
   Notation rs := (relations th).
-  Hypotheses (is_layered : layered rs = true)
-    (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> [])
-    (single : forall k, In k (once th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
+  Hypotheses (is_layered : layered rs = true) (is_about : about th m).
   Notation w := (grid m).
   Notation number := (number th m). Notation true_at := (true_at th m).
   Notation stage := (stage_of rs m).
@@ -418,7 +419,7 @@ Section Given.
     destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity]; destruct (cell_at m (plus p (offset (N d)))) as [y|] eqn:Ey; [|apply orb_true_iff; right; reflexivity].
     destruct (Z.ltb_spec (stage g x) 0) as [|Hx]; [reflexivity|]; destruct (Z.ltb_spec (stage g y) 0) as [|Hy]; [reflexivity|]; cbn [orb]; apply negb_true_iff, Z.eqb_neq; intro E.
     destruct (parity_spreads t g k Hs x Hx) as (z & Hz & _ & E1), (parity_spreads t g k Hs y Hy) as (z' & Hz' & _ & E2).
-    rewrite (single k Hk z z' Hz Hz'), <- E2 in E1; apply cell_at_some in Ex, Ey; subst p; unfold parity in E1; rewrite Ey, <- E in E1; unfold plus in E1.
+    rewrite (proj2 (proj2 is_about) k Hk z z' Hz Hz'), <- E2 in E1; apply cell_at_some in Ex, Ey; subst p; unfold parity in E1; rewrite Ey, <- E in E1; unfold plus in E1.
     destruct Hd as [->| ->]; cbn [offset fst snd] in E1; rewrite !Z.add_0_r, ?Z.odd_add in E1; cbn [Z.odd] in E1; destruct (Z.odd (stage g x)), (Z.odd (fst _)), (Z.odd (snd _)); discriminate E1.
   Qed.
   Lemma turn_true t p g ago : true_at t p (turn th g ago) = true.
@@ -446,10 +447,10 @@ Section Given.
     intro Hknown; assert (Hn : forall n q, true_at t q (nth n known (Always true)) = true).
     { intros n q; destruct (nth_in_or_default n known (Always true)) as [H| ->]; [rewrite Forall_forall in Hknown; exact (Hknown _ H q) | reflexivity]. }
     destruct u as [| | |g|g|i|g bound|n|g ago| |g k n]; cbn [given_fact]; cbv zeta; [..|reflexivity|].
-    - meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p) as [x|]; apply andb_true_iff; rewrite !Z.leb_le; [specialize (known_kinds x)|]; lia.
+    - meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p) as [x|]; apply andb_true_iff; rewrite !Z.leb_le; [pose proof (proj1 is_about x)|]; lia.
     - meant; change (number t TIME _) with (Z.of_nat t); apply Z.leb_le; lia.
     - meant; change (number t SPREAD _) with (Z.max (Z.of_nat (n_on th m) - 1) 0); change (number t N_TILES _) with (Z.of_nat (length (cells m))).
-      assert (H : (n_on th m <= length (cells m))%nat) by apply filter_length_le; destruct (cells m); [contradiction|]; cbn [length] in *.
+      assert (H : (n_on th m <= length (cells m))%nat) by apply filter_length_le; pose proof (proj1 (proj2 is_about)); destruct (cells m); [contradiction|]; cbn [length] in *.
       apply andb_true_iff; rewrite !Z.leb_le; lia.
     - meant; rewrite number_is_says, inside_says, on_says, here, stage_number; unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
       destruct (stage_of_range rs m g x) as [E|E]; rewrite ?E; [rewrite (proj2 (Z.leb_le _ _) E); apply orb_true_iff; left; apply Z.leb_le; lia | reflexivity].
@@ -468,7 +469,7 @@ Section Given.
       assert (E : number_of_map th m i = stage h x).
       { unfold number_of_map; rewrite Ei; destruct (find (of_kind m k) (cells m)) as [y|] eqn:Ef.
         - apply find_some in Ef as [_ Ef]; destruct k as [k|]; [|apply (stage_of_same rs m h y x), Hu].
-          apply existsb_exists in Hu as (k' & Hin & <-%Nat.eqb_eq); rewrite (single k Hin y x) by (apply Nat.eqb_eq; assumption); reflexivity.
+          apply existsb_exists in Hu as (k' & Hin & <-%Nat.eqb_eq); rewrite (proj2 (proj2 is_about) k Hin y x) by (apply Nat.eqb_eq; assumption); reflexivity.
         - rewrite (find_none _ _ Ef x (cells_all m x)) in Ek; discriminate. }
       unfold number_on; rewrite Ex, E; apply andb_true_iff; rewrite !Z.leb_le; lia.
     - rewrite until_before; meant; fold (amount (number t) p bound); rewrite inside_says.
@@ -553,10 +554,9 @@ Section Theorems.
   Context (th : statement) (lemmas : list (fact * proof)) (proofs : list proof).
   Hypothesis is_checked : checked th lemmas proofs = true.
   Context (m : maze).
-  Hypotheses (known_kinds : forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) (some : cells m <> [])
-    (single : forall k, In k (once th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
+  Hypothesis is_about : about th m.
   Notation w := (grid m). Notation true_at := (true_at th m).
-  Notation pooling := (grid_pools m some).
+  Notation pooling := (grid_pools m (proj1 (proj2 is_about))).
   Lemma parts_checked : (length proofs = length (claims th) /\ forall f pf, In (f, pf) (combine (claims th) proofs) -> proves th (proven th [] lemmas) f pf = true) /\
     (forall g f, nth g (said th) None = Some f -> timeless f = true /\ (is_pooled (of_rules th) g = true -> uniform (normal f) = true)) /\
     (forall g a, In (g, a) (answers th) -> is_pooled (of_rules th) g = false) /\

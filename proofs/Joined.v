@@ -15,12 +15,10 @@ Lemma nothing_supposed : its_given = []. Proof. reflexivity. Qed.
 
 Section Joined.
   Context (m : maze).
-  Hypotheses (known_kinds : forall x : cell m, kind_at m (proj1_sig x) < n_kinds its_statement) (some : cells m <> [])
-    (single : forall k, In k (once its_statement) -> forall x y : cell m,
-      kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
+  Hypothesis is_about : about its_statement m.
   Notation w := (grid m).
-  Lemma kinds_known x : kind_of w x < kinds its_network. Proof. rewrite <- same_kinds; apply known_kinds. Qed.
-  Lemma pooling_is (P : Prop) : P -> pools w. Proof. intros _; exact (grid_pools m some). Qed.
+  Lemma kinds_known x : kind_of w x < kinds its_network. Proof. rewrite <- same_kinds; apply is_about. Qed.
+  Lemma pooling_is (P : Prop) : P -> pools w. Proof. intros _; exact (grid_pools m (proj1 (proj2 is_about))). Qed.
   Lemma given_holds t y : Forall (fun e => Network.says e (run w its_rules t y) (Nat.eqb (kind_of w y)) = true) its_given.
   Proof. rewrite nothing_supposed; constructor. Qed.
 
@@ -41,7 +39,7 @@ Section Joined.
     nth g (said its_statement) None = Some f -> channel_of g = Some c ->
     v x c = if true_at its_statement m (n / pace) (proj1_sig x) f then 2%Z else 0%Z.
   Proof.
-    intros Hround Hrun Hf Ec; rewrite (channel_shows round n v x g c Hround Hrun Ec), (signals_are m known_kinds some single _ g f x Hf); reflexivity.
+    intros Hround Hrun Hf Ec; rewrite (channel_shows round n v x g c Hround Hrun Ec), (signals_are m is_about _ g f x Hf); reflexivity.
   Qed.
   (** Of an answer they show nothing else than what is wanted, and all of it once so many iterations are over as the
       statement has, [pace] times. *)
@@ -56,8 +54,8 @@ Section Joined.
     destruct (channel_of g) as [c|] eqn:Ec; [|discriminate Hc]; exists c; split; [reflexivity|]; intros round n v x Hround Hrun.
     rewrite (channel_shows round n v x g c Hround Hrun Ec); split; [destruct (run _ _ _ _ _); auto|]; split.
     - destruct (n / pace) as [|t]; [intro E; discriminate E|]; intro E; exists t; split; [reflexivity|].
-      apply (answers_are m known_kinds some single t g wanted due x Hin); destruct (run _ _ _ _ _); [reflexivity | discriminate E].
-    - intros t -> Hd; rewrite <- (proj2 (answers_are m known_kinds some single t g wanted due x Hin) Hd); reflexivity.
+      apply (answers_are m is_about t g wanted due x Hin); destruct (run _ _ _ _ _); [reflexivity | discriminate E].
+    - intros t -> Hd; rewrite <- (proj2 (answers_are m is_about t g wanted due x Hin) Hd); reflexivity.
   Qed.
 End Joined.
 Print Assumptions network_signals.

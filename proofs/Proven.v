@@ -4,23 +4,20 @@ Lemma lemmas_checked : checked its_statement its_lemmas its_proofs = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 Section Proven.
   Context (m : maze).
-  (** Tiles are of the task's kinds, and those that are meant to occur once at most do so. *)
-  Hypotheses (known_kinds : forall x : cell m, kind_at m (proj1_sig x) < n_kinds its_statement) (some : cells m <> [])
-    (single : forall k, In k (once its_statement) -> forall x y : cell m,
-      kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y).
+  Hypothesis is_about : about its_statement m.
   Notation after_t t x g := (run (grid m) (of_rules its_statement) t x g).
   Notation its_relations := (relations its_statement).
   Notation its_round g := (layer_round its_relations m (layer (relation_of its_relations g))).
   (** After t iterations each signal is what is said of it, and so what the statement does not speak of aside. *)
   Theorem signals_are t g f x : nth g (said its_statement) None = Some f ->
     after_t t x g = true_at its_statement m t (proj1_sig x) f.
-  Proof. exact (described its_statement its_lemmas its_proofs lemmas_checked m known_kinds some single t g f x). Qed.
+  Proof. exact (described its_statement its_lemmas its_proofs lemmas_checked m is_about t g f x). Qed.
   (** An answer never shows more than is wanted, and all of it once as many iterations are over as the statement has. *)
   Theorem answers_are t g wanted due x : In (g, (wanted, due)) (answers its_statement) ->
     (after_t (S t) x g = true -> true_at its_statement m t (proj1_sig x) wanted = true) /\
     ((amount (number its_statement m t) (proj1_sig x) due <= Z.of_nat (S t))%Z ->
       after_t (S t) x g = true_at its_statement m t (proj1_sig x) wanted).
-  Proof. exact (answered its_statement its_lemmas its_proofs lemmas_checked m known_kinds some single t g wanted due x). Qed.
+  Proof. exact (answered its_statement its_lemmas its_proofs lemmas_checked m is_about t g wanted due x). Qed.
   (** The relations in terms of which this is said are the least that the rules of their layer are satisfied by, if these
       negate none of that layer. *)
   Theorem relations_are_least x g : negates_nothing its_relations (layer (relation_of its_relations g)) = true ->
