@@ -82,7 +82,7 @@ Proof.
   f_equal; unfold amount; cbn; clear Hf; induction ts as [|[z [n q]] rest IH]; cbn; [lia|]. rewrite Hn; destruct (n =? TIME); lia.
 Qed.
 
-(** * Normal forms: of two atoms that mean the same, one *)
+(** * Normal forms: of two atoms that mean the same, one; no disjunctions, and nothing is negated twice *)
 Definition compare_vars (u v : var) : comparison :=
   match fst u ?= fst v with
   | Eq => match fst (snd u) ?= fst (snd v) with Eq => snd (snd u) ?= snd (snd v) | c => c end
@@ -100,12 +100,22 @@ Fixpoint insert (z : Z) (v : var) (ts : list (Z * var)) : list (Z * var) :=
 Definition sorted (ts : list (Z * var)) : list (Z * var) := fold_right (fun '(z, v) => insert z v) [] ts.
 (** One that the negation of l <= 0 is: 1 - l <= 0. *)
 Definition over (l : lin) : lin := Lin (1 - constant l) (map (fun '(z, v) => (- z, v)) (terms l)).
+Definition no (f : fact) : fact := match f with No f => f | _ => No f end.
+Definition always (b : bool) : fact := if b then Always true else No (Always true).
 Definition below (l : lin) : fact :=
   match sorted (terms l) with
-  | [] => Always (constant l <=? 0)
+  | [] => always (constant l <=? 0)
   | (z, v) :: rest => let l := Lin (constant l) ((z, v) :: rest) in if 0 <? z then Below l else No (Below (over l))
   end.
-Definition normal : fact -> fact := mapped Truth below.
+Fixpoint normal (f : fact) : fact :=
+  match f with
+  | Truth _ _ => f
+  | Below l => below l
+  | Always b => always b
+  | Both f g => Both (normal f) (normal g)
+  | Either f g => no (Both (no (normal f)) (no (normal g)))
+  | No f => no (normal f)
+  end.
 Section Normal.
   Variables (truth : Z -> spot -> bool) (number : Z -> spot -> Z) (p : spot).
   Notation sum := (sum number p). Notation amount := (amount number p). Notation says := (says truth number p).
@@ -138,17 +148,21 @@ Section Normal.
   Lemma below_says l : says (below l) = (amount l <=? 0).
   Proof.
     destruct l as [c ts]; unfold below, amount; cbn [constant terms]; rewrite <- (sorted_sum ts).
-    destruct (sorted ts) as [|[z v] rest]; [cbn; rewrite Z.add_0_r; reflexivity|].
+    destruct (sorted ts) as [|[z v] rest]; [cbn; rewrite Z.add_0_r; destruct (c <=? 0); reflexivity|].
     destruct (0 <? z); cbn [says Facts.says]; [reflexivity|]. rewrite over_amount; unfold amount; cbn [constant terms].
     generalize (c + sum ((z, v) :: rest)); intro a; destruct (Z.leb_spec (1 - a) 0), (Z.leb_spec a 0); cbn; lia.
   Qed.
+  Lemma no_says f : says (no f) = negb (says f).
+  Proof. destruct f; cbn; rewrite ?negb_involutive; reflexivity. Qed.
   Lemma normal_says f : says (normal f) = says f.
-  Proof. unfold normal; induction f; cbn [mapped]; rewrite ?below_says; cbn; congruence. Qed.
+  Proof.
+    induction f as [| |[]|f IHf g IHg|f IHf g IHg|f IHf]; cbn [normal]; rewrite ?below_says, ?no_says; try (cbn; congruence).
+    cbn [says Facts.says]; rewrite !no_says, IHf, IHg, negb_andb, !negb_involutive; reflexivity.
+  Qed.
 End Normal.
 
 (** * The checker: facts are made of nodes, and clauses follow one from another until none is left that could be true *)
-(** A literal: n is the atom or node of number n, -n its contrary. The first atom is always true. *)
-Definition lit (v : positive -> bool) (z : Z) : bool := match z with Zpos n => v n | Zneg n => negb (v n) | Z0 => false end.
+(** Literals: n is the atom or node of number n, -n its contrary. The first atom is always true. *)
 Definition clause : Type := list Z.
 (** Atoms; nodes, each the conjunction of two literals before it; which literal each fact is; linear facts that with these
     factors add up to more than 0, by their literals; and clauses, the last of them empty, each with the numbers of those from
@@ -157,39 +171,37 @@ Record refutation := Refutation { atoms : list fact; nodes : list (Z * Z); roots
   cuts : list (clause * list positive) }.
 Definition fact_dec (f g : fact) : {f = g} + {f <> g}.
 Proof. repeat decide equality. Defined.
-Definition atom (table : list fact) (n : positive) : fact := nth (Pos.to_nat n - 1) table (Always false).
-(** Whether a literal is a fact. *)
-Fixpoint means (table : list fact) (its_nodes : PositiveMap.t (Z * Z)) (f : fact) (z : Z) : bool :=
-  let node n := PositiveMap.find n its_nodes in
-  match f, z with
-  | (Truth _ _ | Below _), Zpos n => if fact_dec f (atom table n) then true else false
-  | Always b, _ => z =? (if b then 1 else -1)
-  | Both f g, Zpos n => match node n with Some (a, b) => means table its_nodes f a && means table its_nodes g b | None => false end
-  | Either f g, Zneg n => match node n with Some (a, b) => means table its_nodes f (- a) && means table its_nodes g (- b) | None => false end
-  | No f, _ => means table its_nodes f (- z)
-  | _, _ => false
-  end.
-Fixpoint all_mean table its_nodes (fs : list fact) (zs : list Z) : bool :=
-  match fs, zs with
-  | [], [] => true
-  | f :: fs, z :: zs => means table its_nodes f z && all_mean table its_nodes fs zs
-  | _, _ => false
-  end.
-Fixpoint well_formed (n : positive) (ns : list (Z * Z)) : bool :=
-  let before z := negb (z =? 0) && (Z.abs z <? Zpos n) in
-  match ns with [] => true | (a, b) :: rest => before a && before b && well_formed (Pos.succ n) rest end.
-Fixpoint meanings (n : positive) (ns : list (Z * Z)) : list clause :=
-  match ns with [] => [] | (a, b) :: rest => [Zneg n; a] :: [Zneg n; b] :: [Zpos n; - a; - b] :: meanings (Pos.succ n) rest end.
+(** Items by their numbers. *)
 Fixpoint listed {A} (n : positive) (l : list A) (m : PositiveMap.t A) : PositiveMap.t A :=
   match l with [] => m | x :: rest => listed (Pos.succ n) rest (PositiveMap.add n x m) end.
-Definition line_of (table : list fact) (z : Z) : lin :=
-  match atom table (Z.to_pos (Z.abs z)) with Below l => if 0 <? z then l else over l | _ => Lin 0 [] end.
+Definition entry (table : PositiveMap.t fact) (n : positive) : fact :=
+  match PositiveMap.find n table with Some f => f | None => Always false end.
+Definition literal (table : PositiveMap.t fact) (z : Z) : fact :=
+  match z with Zpos n => entry table n | Zneg n => No (entry table n) | Z0 => Always false end.
+Fixpoint with_nodes (n : positive) (ns : list (Z * Z)) (table : PositiveMap.t fact) : PositiveMap.t fact :=
+  match ns with
+  | [] => table
+  | (a, b) :: rest => with_nodes (Pos.succ n) rest (PositiveMap.add n (Both (literal table a) (literal table b)) table)
+  end.
+(** The sum that a fact says is at most 0. *)
+Definition line_of (f : fact) : lin := match f with Below l => l | No (Below l) => over l | _ => Lin 0 [] end.
 Definition scaled (z : Z) (l : lin) : lin := Lin (z * constant l) (map (fun '(y, v) => (z * y, v)) (terms l)).
-Definition total (table : list fact) (c : list (Z * Z)) : lin :=
-  fold_right (fun '(z, n) s => let l := scaled z (line_of table n) in Lin (constant l + constant s) (terms l ++ terms s)) (Lin 0 []) c.
-Definition absurd (table : list fact) (c : list (Z * Z)) : bool :=
+Definition total (table : PositiveMap.t fact) (c : list (Z * Z)) : lin :=
+  fold_right (fun '(z, n) s => let l := scaled z (line_of (literal table n)) in Lin (constant l + constant s) (terms l ++ terms s)) (Lin 0 []) c.
+Definition absurd (table : PositiveMap.t fact) (c : list (Z * Z)) : bool :=
   forallb (fun '(z, _) => 0 <=? z) c && (0 <? constant (total table c)) &&
   match sorted (terms (total table c)) with [] => true | _ => false end.
+(** The clauses to begin with, each if it is what the table says. *)
+Fixpoint meanings (table : PositiveMap.t fact) (n : positive) (ns : list (Z * Z)) : list clause :=
+  match ns with
+  | [] => []
+  | (a, b) :: rest => (if fact_dec (entry table n) (Both (literal table a) (literal table b))
+      then if a * b =? 0 then [] else [[Zneg n; a]; [Zneg n; b]; [Zpos n; - a; - b]] else []) ++ meanings table (Pos.succ n) rest
+  end.
+Definition clauses (table : PositiveMap.t fact) (r : refutation) (n : positive) (fs : list fact) : list clause :=
+  (if fact_dec (entry table 1) (Always true) then [[1]] else []) ++ meanings table n (nodes r) ++
+  flat_map (fun '(f, z) => if fact_dec (normal f) (literal table z) then [[z]] else []) (combine fs (roots r)) ++
+  flat_map (fun c => if absurd table c then [map (fun '(_, z) => - z) c] else []) (claims r).
 Definition assign (z : Z) (m : PositiveMap.t bool) : PositiveMap.t bool :=
   match z with Zpos n => PositiveMap.add n true m | Zneg n => PositiveMap.add n false m | Z0 => m end.
 Definition not_false (m : PositiveMap.t bool) (z : Z) : bool :=
@@ -213,155 +225,94 @@ Fixpoint learnt (n : positive) (known : PositiveMap.t clause) (cs : list (clause
       match c with [] => true | _ => learnt (Pos.succ n) (PositiveMap.add n c known) rest end
   end.
 Definition impossible (r : refutation) (fs : list fact) : bool :=
-  let table := Always true :: atoms r in let n := Pos.of_succ_nat (length table) in
-  let given := [1] :: meanings n (nodes r) ++ map (fun z => [z]) (roots r) ++ map (map (fun '(_, z) => - z)) (claims r) in
-  well_formed n (nodes r) && forallb (absurd table) (claims r) &&
-  all_mean table (listed n (nodes r) (PositiveMap.empty (Z * Z))) (map normal fs) (roots r) &&
+  let n := Pos.of_succ_nat (S (length (atoms r))) in
+  let given := clauses (with_nodes n (nodes r) (listed 1 (Always true :: atoms r) (PositiveMap.empty fact))) r n fs in
   learnt (Pos.of_succ_nat (length given)) (listed 1 given (PositiveMap.empty clause)) (cuts r).
 Section Checker.
-  Variables (truth : Z -> spot -> bool) (number : Z -> spot -> Z) (p : spot).
+  Variables (truth : Z -> spot -> bool) (number : Z -> spot -> Z) (p : spot) (table : PositiveMap.t fact).
   Notation says := (says truth number p). Notation amount := (amount number p).
-  Lemma lit_opp v z : z <> 0 -> lit v (- z) = negb (lit v z).
+  Notation lit z := (says (literal table z)).
+  Definition holds (c : clause) : Prop := existsb (fun z => lit z) c = true.
+  Lemma lit_opp z : z <> 0 -> lit (- z) = negb (lit z).
   Proof. destruct z; cbn; [contradiction | | rewrite negb_involutive]; reflexivity. Qed.
-  (** The values of nodes, from those of atoms. *)
-  Fixpoint extended (v : positive -> bool) (n : positive) (ns : list (Z * Z)) : positive -> bool :=
-    match ns with
-    | [] => v
-    | (a, b) :: rest => extended (fun m => if Pos.eqb m n then lit v a && lit v b else v m) (Pos.succ n) rest
-    end.
-  Lemma extended_below v n ns m : (m < n)%positive -> extended v n ns m = v m.
+  Lemma meanings_hold n ns : Forall holds (meanings table n ns).
   Proof.
-    revert v n; induction ns as [|[a b] rest IH]; intros v n H; [reflexivity|]; cbn; rewrite IH by lia.
-    destruct (Pos.eqb_spec m n); [lia | reflexivity].
+    revert n; induction ns as [|[a b] rest IH]; intro n; cbn [meanings]; [constructor|]; apply Forall_app; split; [|apply IH].
+    destruct (fact_dec _ _) as [E|]; [destruct (Z.eqb_spec (a * b) 0) as [|Hab]|]; repeat constructor; unfold holds;
+      cbn [existsb literal says Facts.says]; rewrite E; cbn [says Facts.says]; rewrite ?lit_opp by (intros ->; lia);
+      destruct (lit a), (lit b); reflexivity.
   Qed.
-  Lemma lit_below v v' n z : (forall m, (m < n)%positive -> v m = v' m) -> Z.abs z < Zpos n -> lit v z = lit v' z.
-  Proof. intros H Hz; destruct z as [|m|m]; cbn; [reflexivity | apply H; lia | f_equal; apply H; lia]. Qed.
-  (** What is true of each item of a list with its number. *)
-  Fixpoint each {A} (P : positive -> A -> Prop) (n : positive) (l : list A) : Prop :=
-    match l with [] => True | x :: rest => P n x /\ each P (Pos.succ n) rest end.
-  Lemma listed_each {A} (P : positive -> A -> Prop) n l m : each P n l -> (forall k x, PositiveMap.find k m = Some x -> P k x) ->
-    forall k x, PositiveMap.find k (listed n l m) = Some x -> P k x.
+  Lemma line_of_says f : says f = true -> amount (line_of f) <= 0.
   Proof.
-    revert n m; induction l as [|x rest IH]; intros n m Hl Hm; [exact Hm|]; destruct Hl as [Hx Hl]; apply (IH _ _ Hl); intros k y.
-    destruct (Pos.eq_dec k n) as [->|Hne]; [rewrite PositiveMap.gss; intros [= <-]; exact Hx | rewrite PositiveMap.gso by exact Hne; apply Hm].
+    destruct f as [|l| | | |[|l| | | |]]; cbn [says Facts.says line_of]; try (intros _; reflexivity).
+    - apply Z.leb_le.
+    - rewrite negb_true_iff, over_amount, Z.leb_gt; lia.
   Qed.
-  Definition is_node v n (ab : Z * Z) : Prop := v n = lit v (fst ab) && lit v (snd ab) /\ fst ab <> 0 /\ snd ab <> 0.
-  Lemma extended_each v n ns : well_formed n ns = true -> each (is_node (extended v n ns)) n ns.
+  Lemma sum_app ts us : sum number p (ts ++ us) = sum number p ts + sum number p us.
+  Proof. induction ts as [|[z [n q]] rest IH]; cbn; lia. Qed.
+  Lemma scaled_amount z l : amount (scaled z l) = z * amount l.
+  Proof. destruct l as [c ts]; unfold scaled, Facts.amount; cbn; induction ts as [|[y [n q]] rest IH]; cbn in *; nia. Qed.
+  Lemma absurd_holds c : absurd table c = true -> holds (map (fun '(_, z) => - z) c).
   Proof.
-    revert v n; induction ns as [|[a b] rest IH]; intros v n H; [exact I|]; cbn [well_formed] in H.
-    rewrite !andb_true_iff, !negb_true_iff, !Z.eqb_neq, !Z.ltb_lt in H; destruct H as [[[Ha Ha'] [Hb Hb']] H].
-    split; [|exact (IH _ _ H)]; split; [|auto]; cbn [fst snd extended]; rewrite extended_below, Pos.eqb_refl by lia.
-    f_equal; apply (lit_below _ _ n); try assumption; intros m Hm; rewrite extended_below by lia;
-      destruct (Pos.eqb_spec m n); lia || reflexivity.
+    unfold absurd; rewrite !andb_true_iff, forallb_forall; intros [[Hz Hc] Hs]; unfold holds.
+    apply not_false_is_true; intro H; assert (Ha : amount (total table c) <= 0).
+    { clear Hc Hs; induction c as [|[z n] rest IH]; [reflexivity|]; cbn [map existsb] in H; apply orb_false_elim in H as [Hn H].
+      assert (Hr : amount (total table rest) <= 0) by (apply IH; [intros x Hx; apply Hz; right; exact Hx | exact H]).
+      assert (Hb : amount (line_of (literal table n)) <= 0) by (destruct (Z.eq_dec n 0) as [->|Hne]; [reflexivity|];
+        apply line_of_says; rewrite lit_opp in Hn by exact Hne; apply negb_false_iff, Hn).
+      assert (0 <= z) by (apply Z.leb_le; apply (Hz (z, n)); left; reflexivity).
+      cbn [total fold_right]; fold (total table rest); pose proof (scaled_amount z (line_of (literal table n))) as E.
+      unfold Facts.amount in *; cbn [constant terms] in *; rewrite sum_app; nia. }
+    apply Z.ltb_lt in Hc; unfold Facts.amount in Ha; rewrite <- sorted_sum in Ha; destruct (sorted (terms (total table c))); [cbn in Ha; lia | discriminate].
   Qed.
-  Definition holds v (c : clause) : Prop := existsb (lit v) c = true.
-  Lemma meanings_hold v n ns : each (is_node v) n ns -> Forall (holds v) (meanings n ns).
+  Lemma clauses_hold r n fs : Forall (fun f => says f = true) fs -> Forall holds (clauses table r n fs).
   Proof.
-    revert n; induction ns as [|[a b] rest IH]; intros n H; [constructor|]; destruct H as [(E & Ha & Hb) H]; cbn [fst snd] in *.
-    repeat constructor; [..| exact (IH _ H)]; unfold holds; cbn; rewrite E, ?lit_opp by assumption; destruct (lit v a), (lit v b); reflexivity.
+    intro Hall; rewrite Forall_forall in Hall; repeat (apply Forall_app; split); [| apply meanings_hold | |]; apply Forall_forall.
+    - intros c H; destruct (fact_dec _ _) as [E|]; [destruct H as [<-|[]] | destruct H]; unfold holds; cbn; rewrite E; reflexivity.
+    - intros c ((f & z) & Hin & H)%in_flat_map; apply in_combine_l in Hin; destruct (fact_dec _ _) as [E|]; [destruct H as [<-|[]] | destruct H].
+      unfold holds; cbn [existsb]; rewrite <- E, normal_says, Hall by exact Hin; reflexivity.
+    - intros c (l & _ & H)%in_flat_map; destruct (absurd table l) eqn:E; [destruct H as [<-|[]]; exact (absurd_holds l E) | destruct H].
   Qed.
-  Section Table.
-    Variables (table : list fact) (v : positive -> bool) (its_nodes : PositiveMap.t (Z * Z)).
-    Hypotheses (first : v 1%positive = true) (of_atoms : forall n, (Pos.to_nat n <= length table)%nat -> v n = says (atom table n))
-      (of_nodes : forall n ab, PositiveMap.find n its_nodes = Some ab -> is_node v n ab).
-    Lemma atom_beyond n : (length table < Pos.to_nat n)%nat -> atom table n = Always false.
-    Proof. intro H; unfold atom; apply nth_overflow; lia. Qed.
-    Lemma means_says f z : means table its_nodes f z = true -> z <> 0 /\ lit v z = says f.
-    Proof.
-      assert (Hatom : forall n g, g <> Always false -> (if fact_dec g (atom table n) then true else false) = true -> v n = says g).
-      { intros n g Hg H; destruct (fact_dec g (atom table n)) as [->|]; [apply of_atoms | discriminate].
-        destruct (Nat.le_gt_cases (Pos.to_nat n) (length table)) as [|Hn]; [assumption | contradiction (Hg (atom_beyond n Hn))]. }
-      revert z; induction f as [n q|l|b|f IHf g IHg|f IHf g IHg|f IHf]; intros z H; cbn [means] in H.
-      - destruct z; try discriminate; split; [discriminate | refine (Hatom _ _ _ H); discriminate].
-      - destruct z; try discriminate; split; [discriminate | refine (Hatom _ _ _ H); discriminate].
-      - apply Z.eqb_eq in H; subst z; destruct b; (split; [discriminate|]); cbn; rewrite first; reflexivity.
-      - destruct z as [|n|]; try discriminate; destruct (PositiveMap.find n its_nodes) as [[a b]|] eqn:E; [|discriminate].
-        apply andb_prop in H as [[_ Hf]%IHf [_ Hg]%IHg]; destruct (of_nodes _ _ E) as (En & _); split; [discriminate|].
-        cbn in *; rewrite En, Hf, Hg; reflexivity.
-      - destruct z as [| |n]; try discriminate; destruct (PositiveMap.find n its_nodes) as [[a b]|] eqn:E; [|discriminate].
-        apply andb_prop in H as [[_ Hf]%IHf [_ Hg]%IHg]; destruct (of_nodes _ _ E) as (En & Ha & Hb); split; [discriminate|].
-        cbn in *; rewrite En, <- Hf, <- Hg, !lit_opp by assumption; destruct (lit v a), (lit v b); reflexivity.
-      - apply IHf in H as [Hz H]; assert (z <> 0) by lia; split; [assumption|]; cbn; rewrite <- H, lit_opp, negb_involutive by assumption; reflexivity.
-    Qed.
-    Lemma all_mean_says fs zs : all_mean table its_nodes fs zs = true -> Forall (fun f => says f = true) fs ->
-      Forall (holds v) (map (fun z => [z]) zs).
-    Proof.
-      revert zs; induction fs as [|f fs IH]; intros [|z zs] H Hall; try discriminate; [constructor|]; cbn in H.
-      apply andb_prop in H as [[_ Hf]%means_says H]; inversion Hall; subst; constructor; [|apply IH; assumption].
-      unfold holds; cbn; rewrite Hf, orb_false_r; assumption.
-    Qed.
-    Lemma line_of_says z : atom table 1 = Always true -> lit v (- z) = false -> amount (line_of table z) <= 0.
-    Proof.
-      intros H1 Hz; unfold line_of; destruct (Z.eq_dec z 0) as [->|Hne]; [cbn; rewrite H1; cbn; lia|].
-      rewrite lit_opp in Hz by exact Hne; apply negb_false_iff in Hz; set (n := Z.to_pos (Z.abs z)).
-      destruct (Nat.le_gt_cases (Pos.to_nat n) (length table)) as [Hn|Hn]; [|rewrite atom_beyond by exact Hn; cbn; lia].
-      apply of_atoms in Hn; destruct (atom table n) as [|l| | | |]; try (cbn; lia); cbn [says Facts.says] in Hn.
-      destruct z as [|m|m]; [contradiction | |]; cbn in n; subst n; cbn in Hz; cbn [Z.ltb Z.compare].
-      - rewrite Hn in Hz; apply Z.leb_le, Hz.
-      - rewrite Hn in Hz; apply negb_true_iff, Z.leb_gt in Hz; rewrite over_amount; lia.
-    Qed.
-    Lemma sum_app ts us : sum number p (ts ++ us) = sum number p ts + sum number p us.
-    Proof. induction ts as [|[z [n q]] rest IH]; cbn; lia. Qed.
-    Lemma scaled_amount z l : amount (scaled z l) = z * amount l.
-    Proof. destruct l as [c ts]; unfold scaled, Facts.amount; cbn; induction ts as [|[y [n q]] rest IH]; cbn in *; nia. Qed.
-    Lemma absurd_holds c : atom table 1 = Always true -> absurd table c = true -> holds v (map (fun '(_, z) => - z) c).
-    Proof.
-      unfold absurd; rewrite !andb_true_iff, forallb_forall; intros H1 [[Hz Hc] Hs]; unfold holds.
-      apply not_false_is_true; intro H; assert (Ha : amount (total table c) <= 0).
-      { clear Hc Hs; induction c as [|[z n] rest IH]; [reflexivity|]; cbn [map existsb] in H; apply orb_false_elim in H as [Hn H].
-        assert (Hr : amount (total table rest) <= 0) by (apply IH; [intros x Hx; apply Hz; right; exact Hx | exact H]).
-        pose proof (line_of_says n H1 Hn) as Hb; assert (0 <= z) by (apply Z.leb_le; apply (Hz (z, n)); left; reflexivity).
-        cbn [total fold_right]; fold (total table rest); pose proof (scaled_amount z (line_of table n)) as E.
-        unfold Facts.amount in *; cbn [constant terms] in *; rewrite sum_app; nia. }
-      apply Z.ltb_lt in Hc; unfold Facts.amount in Ha; rewrite <- sorted_sum in Ha; destruct (sorted (terms (total table c))); [cbn in Ha; lia | discriminate].
-    Qed.
-  End Table.
-  Definition agrees v (m : PositiveMap.t bool) : Prop := forall n b, PositiveMap.find n m = Some b -> v n = b.
-  Lemma agrees_assign v z m : agrees v m -> lit v z = true -> agrees v (assign z m).
+  (** What is true of each item of a map with its number. *)
+  Definition each {A} (P : positive -> A -> Prop) (m : PositiveMap.t A) : Prop := forall n x, PositiveMap.find n m = Some x -> P n x.
+  Lemma each_empty {A} (P : positive -> A -> Prop) : each P (PositiveMap.empty A).
+  Proof. intros n x; rewrite PositiveMap.gempty; discriminate. Qed.
+  Lemma each_add {A} (P : positive -> A -> Prop) n x m : P n x -> each P m -> each P (PositiveMap.add n x m).
   Proof.
-    intros H Hz; destruct z as [|n|n]; cbn in *; [exact H | |]; intros k b; (destruct (Pos.eq_dec k n) as [->|Hne];
-      [rewrite PositiveMap.gss; intros [= <-] | rewrite PositiveMap.gso by exact Hne; apply H]); [exact Hz | apply negb_true_iff, Hz].
+    intros Hx Hm k y; destruct (Pos.eq_dec k n) as [->|Hne]; [rewrite PositiveMap.gss; intros [= <-]; exact Hx|].
+    rewrite PositiveMap.gso by exact Hne; apply Hm.
   Qed.
-  Lemma agrees_not_false v m z : agrees v m -> lit v z = true -> not_false m z = true.
+  Lemma each_listed {A} (P : A -> Prop) n l m : Forall P l -> each (fun _ => P) m -> each (fun _ => P) (listed n l m).
+  Proof. intro H; revert n m; induction H; intros n m Hm; cbn; auto using each_add. Qed.
+  Definition agrees : PositiveMap.t bool -> Prop := each (fun n b => says (entry table n) = b).
+  Lemma agrees_assign z m : agrees m -> lit z = true -> agrees (assign z m).
+  Proof. intros Hm Hz; destruct z; [exact Hm | |]; apply each_add; [exact Hz | exact Hm | apply negb_true_iff, Hz | exact Hm]. Qed.
+  Lemma agrees_not_false m z : agrees m -> lit z = true -> not_false m z = true.
   Proof.
-    intros H Hz; destruct z as [|n|n]; cbn in *; [discriminate Hz | |]; destruct (PositiveMap.find n m) as [[]|] eqn:E; try reflexivity;
-      rewrite (H _ _ E) in Hz; discriminate.
+    intros Hm Hz; destruct z as [|n|n]; cbn in *; [discriminate Hz | |]; destruct (PositiveMap.find n m) as [[]|] eqn:E; try reflexivity;
+      apply Hm in E; rewrite E in Hz; discriminate.
   Qed.
-  Lemma contradict_sound v m cs : agrees v m -> Forall (holds v) cs -> contradict m cs = true -> False.
+  Lemma contradict_sound m cs : agrees m -> Forall holds cs -> contradict m cs = true -> False.
   Proof.
     intros Hm Hall; revert m Hm; induction Hall as [|c cs Hc _ IH]; intros m Hm H; [discriminate|]; cbn in H.
     apply existsb_exists in Hc as (z & Hin & Hz); assert (Hf : In z (filter (not_false m) c))
-      by (apply filter_In; split; [exact Hin | exact (agrees_not_false _ _ _ Hm Hz)]).
+      by (apply filter_In; split; [exact Hin | exact (agrees_not_false _ _ Hm Hz)]).
     destruct (filter (not_false m) c) as [|y [|]]; [destruct Hf | | discriminate].
-    destruct Hf as [->|[]]; exact (IH _ (agrees_assign _ _ _ Hm Hz) H).
+    destruct Hf as [->|[]]; exact (IH _ (agrees_assign _ _ Hm Hz) H).
   Qed.
-  Lemma learnt_sound v n known cs : (forall k c, PositiveMap.find k known = Some c -> holds v c) -> learnt n known cs = true -> False.
+  Lemma learnt_sound n known cs : each (fun _ => holds) known -> learnt n known cs = true -> False.
   Proof.
     revert n known; induction cs as [|[c uses] rest IH]; intros n known Hk H; [discriminate|]; cbn [learnt] in H.
-    apply andb_prop in H as [Hs H]; assert (Hc : holds v c).
-    { unfold holds; apply not_false_is_true; intro E; refine (contradict_sound v _ _ _ _ Hs).
-      - clear Hs H; induction c as [|z c IHc]; cbn; [intros ? ?; rewrite PositiveMap.gempty; discriminate|].
-        cbn in E; apply orb_false_elim in E as [Ez E]; destruct (Z.eq_dec z 0) as [->|Hne]; [exact (IHc E)|].
-        apply agrees_assign; [exact (IHc E) | rewrite lit_opp, Ez by exact Hne; reflexivity].
+    apply andb_prop in H as [Hs H]; assert (Hc : holds c).
+    { unfold holds; apply not_false_is_true; intro E; refine (contradict_sound _ _ _ _ Hs).
+      - clear Hs H; induction c as [|z c IHc]; cbn; [apply each_empty|]; cbn in E; apply orb_false_elim in E as [Ez E].
+        destruct (Z.eq_dec z 0) as [->|Hne]; [exact (IHc E)|]; apply agrees_assign; [exact (IHc E) | rewrite lit_opp, Ez by exact Hne; reflexivity].
       - apply Forall_forall; intros d (k & _ & Hd)%in_flat_map; destruct (PositiveMap.find k known) eqn:Ek; [|destruct Hd].
         destruct Hd as [<-|[]]; exact (Hk _ _ Ek). }
-    destruct c; [discriminate Hc|]; refine (IH _ _ _ H); intros k d.
-    destruct (Pos.eq_dec k n) as [->|Hne]; [rewrite PositiveMap.gss; intros [= <-]; exact Hc | rewrite PositiveMap.gso by exact Hne; apply Hk].
-  Qed.
-  Lemma Forall_each {A} (P : A -> Prop) n l : Forall P l -> each (fun _ => P) n l.
-  Proof. intro H; revert n; induction H; intro n; cbn; auto. Qed.
-  Lemma impossible_sound r fs : impossible r fs = true -> Forall (fun f => says f = true) fs -> False.
-  Proof.
-    unfold impossible; rewrite !andb_true_iff, forallb_forall; set (table := Always true :: atoms r); set (n := Pos.of_succ_nat (length table)).
-    set (v := extended (fun k => says (atom table k)) n (nodes r)); intros [[[Hw Hc] Hm] H] Hall.
-    assert (Hn : Pos.to_nat n = S (length table)) by apply SuccNat2Pos.id_succ.
-    assert (Hv : forall k, (Pos.to_nat k <= length table)%nat -> v k = says (atom table k)) by (intros k Hk; apply extended_below; lia).
-    assert (H1 : v 1%positive = true) by (rewrite Hv by (cbn; lia); reflexivity).
-    pose proof (extended_each (fun k => says (atom table k)) n (nodes r) Hw) as He; fold v in He.
-    refine (learnt_sound v _ _ _ _ H); apply listed_each; [apply Forall_each|intros k c; rewrite PositiveMap.gempty; discriminate].
-    constructor; [unfold holds; cbn; rewrite H1; reflexivity|]; apply Forall_app; split; [exact (meanings_hold _ _ _ He)|]; apply Forall_app; split.
-    - refine (all_mean_says table v _ H1 Hv _ _ _ Hm _); [|apply Forall_map, (Forall_impl _ (fun f Hf => eq_trans (normal_says _ _ _ f) Hf) Hall)].
-      apply listed_each; [exact He | intros k c; rewrite PositiveMap.gempty; discriminate].
-    - apply Forall_map, Forall_forall; intros c Hin; apply (absurd_holds table v Hv c); [reflexivity | exact (Hc c Hin)].
+    destruct c; [discriminate Hc | exact (IH _ _ (each_add _ _ _ _ Hc Hk) H)].
   Qed.
 End Checker.
+Lemma impossible_sound truth number p r fs : impossible r fs = true -> Forall (fun f => says truth number p f = true) fs -> False.
+Proof.
+  intros H Hall; refine (learnt_sound truth number p _ _ _ _ (each_listed _ _ _ _ (clauses_hold _ _ _ _ _ _ _ Hall) (each_empty _)) H).
+Qed.
