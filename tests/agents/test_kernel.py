@@ -334,8 +334,13 @@ def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_thei
         nearer = [to for to in "DRUL" if 0 <= far[BESIDE[to]] < far["(0, 0)"]]
         for to in "DRUL":
             assert evaluated(guide.rule(f"goes_{to}"), true) == (nearer[:1] == [to])
-    own = {"on": ("when", lambda picture, at: picture.number("when", at) < 3)}
-    refused("reads the stages that it decides", Guide, Proof(LATE, replace(theorem, relations=own), ()))
+    for own in (lambda picture, at: picture.number("when", at) < 3, lambda picture, at: ~picture.true("on", at)):
+        relations = {"on": ("when", own)}
+        refused(
+            "reads stages that it decides, or negates", Guide, Proof(LATE, replace(theorem, relations=relations), ())
+        )
+    dry = {**theorem.relations, "dry": ("since", lambda picture, at: picture.inside(at) & ~picture.true("reached", at))}
+    assert Guide(Proof(LATE, replace(theorem, relations=dry), ())).layers["dry"] == 1
 
 
 @needs_coq

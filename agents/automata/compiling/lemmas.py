@@ -118,10 +118,8 @@ class Guide:
                 f"{automaton.name} needs more"
             )
         self.lemmas, self.known = list[str](), list[Hypothesis]()
-        self.missing, self.later = (
-            list[ValueError](),
-            dict[str, Sequence[Any]](),
-        )  # axioms that do not follow, or not yet
+        # axioms that do not follow, or not yet
+        self.missing, self.later = list[ValueError](), dict[str, Sequence[Any]]()
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
         self.picture = _Defined(z3, is_grid=True)
         self.t = self.picture.of_map("t")
@@ -137,16 +135,14 @@ class Guide:
         rules = {name: rule for name, (_, rule) in relations.items() if callable(rule)}
         # a fact that reads numbers of the map is no relation, but stands for what it says
         facts = {name for name in rules if not relations[name][0]}
-        bare, read = self.picture.seen(bare=True), dict[str, set[tuple[str, Place | None]]]()
-        for name, rule in rules.items():
+        bare, of_map = self.picture.seen(bare=True), set[str]()
+        for name in facts:
             seen = bare.seen(made={})
-            rule(seen, CENTRE)
-            read[name] = {*seen.made}
-        of_map = {name for name in facts if any(at is None for _, at in read[name])}
+            rules[name](seen, CENTRE)
+            of_map |= {name for _, at in seen.made if at is None}
         self.picture.facts = {name: rules.pop(name) for name in of_map}
         self.rules, self.facts = rules, facts - of_map
         self.stages = {name: relations[name][0] or f"{name} stage" for name in rules}
-        self.layers = self._layers({name: {ghost for ghost, _ in read[name]} for name in rules})
         self.pooled = [name for name, rule in rules.items() if isinstance(rule, anywhere)]
         # numbers of the map: the stage of a relation that is the same everywhere, or at the only tile of a kind
         staged = {stage: name for name, stage in self.stages.items()}
@@ -167,25 +163,40 @@ class Guide:
             **{f"held {signal.name}": -1 - 100 * int(signal) for signal in automaton.signals},
             **{name.name: -1 - 100 * int(name) for name in self.played},
         }
+        self.layers = self._layers()
 
-    def _layers(self, read: Mapping[str, set[str]]) -> dict[str, int]:
-        """Return the layer of each relation, after those of what it reads: at once if it reads whether they are on, or
-        in a later one if it reads their stages or is no more than a fact.
+    def _layers(self) -> dict[str, int]:
+        """Return the layer of each relation, after those of what it reads: at once if it reads that they are on, or in
+        a later one if it reads their stages, or that they are off and does not stay on, or is no more than a fact.
 
         Raises:
-            ValueError: a rule reads the stages of its own layer.
+            ValueError: a rule reads the stages of its own layer, or that what it decides is off.
         """
-        layers = dict.fromkeys(read, 0)
-        for _ in range(len(read) + 1):
+        layers, names = dict.fromkeys(self.rules, 0), [*self.rules]
+        bare = self.picture.seen(bare=True)
+        facts = [self.fact(self.z3.And(rule(bare, CENTRE))) for rule in self.rules.values()]
+        for _ in range(len(names) + 1):
             before = dict(layers)
-            for name, seen in read.items():
-                for other, stage in self.stages.items():
-                    if stage in seen or other in seen:
-                        later = stage in seen or name in self.facts
-                        layers[name] = max(layers[name], before[other] + later)
+            for i, (name, fact) in enumerate(zip(names, facts, strict=True)):
+                stays = not isinstance(fact, bool) and fact[:2] == ("Either", (i, (0, 0)))
+                for other, how in self._read(fact):
+                    later = name in self.facts or how == "stage" or (how == "off" and not stays)
+                    layers[name] = max(layers[name], before[names[other]] + later)
             if layers == before:
                 return layers
-        raise ValueError(f"{self.automaton.name}: a rule of {', '.join(read)} reads the stages that it decides")
+        raise ValueError(
+            f"{self.automaton.name}: a rule of {', '.join(names)} reads stages that it decides, or negates"
+        )
+
+    def _read(self, f: Any, on: bool = True) -> Iterator[tuple[int, str]]:
+        """Yield which relations a fact reads, by number, and what of them: "stage", "on" or "off"."""
+        if isinstance(f, Linear):
+            yield from ((n - 1, "stage") for _, (n, _) in f.terms if n > 0)
+        elif not isinstance(f, bool) and isinstance(f[0], int):
+            yield f[0], "on" if on else "off"
+        elif not isinstance(f, bool):
+            for part in f[1:]:
+                yield from self._read(part, on != (f[0] == "No"))
 
     # z3 to Coq
 
