@@ -24,6 +24,25 @@ Record statement := Statement {
 (** The mazes that it is about: of kinds that it knows, with a tile at least, and with no two tiles of a kind in [once]. *)
 Definition about (th : statement) (m : maze) : Prop := (forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) /\ cells m <> [] /\
   forall k, In k (once th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y.
+Lemma or_each_nth see tile es fs k : eval (nth k (or_each es fs) Never) see tile = eval (nth k es Never) see tile || eval (nth k fs Never) see tile.
+Proof. revert fs k; induction es as [|e es IH]; intros [|f fs] [|k]; cbn; rewrite ?orb_false_r; auto. Qed.
+(** [at_least] means what it says. *)
+Lemma at_least_counts see tile n es : (0 < n)%nat ->
+  eval (at_least n es) see tile = (n <=? length (filter (fun e => eval e see tile) es))%nat.
+Proof.
+  intro Hn; unfold at_least; enough (H : forall es found m, (forall k, eval (nth k found Never) see tile = (k <? m)%nat) -> forall k,
+    eval (nth k (fold_left (fun found e => or_each found (e :: map (fun f => And f e) found)) es found) Never) see tile =
+      (k <? m + length (filter (fun e => eval e see tile) es))%nat).
+  { rewrite (H es [] 0%nat) by (intros []; reflexivity); destruct n; [lia|]; cbn [Nat.sub]; rewrite Nat.sub_0_r; reflexivity. }
+  clear; induction es as [|e es IH]; intros found m H k; cbn [fold_left filter]; [rewrite Nat.add_0_r; apply H|].
+  rewrite (IH _ (m + if eval e see tile then 1 else 0)%nat); [destruct (eval e see tile); cbn [length]; f_equal; lia|]; clear k; intro k.
+  rewrite or_each_nth, H; destruct k as [|k]; cbn [nth].
+  - destruct (eval e see tile), m; reflexivity.
+  - assert (E : eval (nth k (map (fun f => And f e) found) Never) see tile = eval (nth k found Never) see tile && eval e see tile).
+    { destruct (Nat.lt_ge_cases k (length found)); [|rewrite !nth_overflow by (rewrite ?map_length; assumption); reflexivity].
+      rewrite (nth_indep _ _ (And Never e)) by (rewrite map_length; assumption); rewrite (map_nth (fun f => And f e) found Never k); reflexivity. }
+    rewrite E, H; clear E; apply eq_true_iff_eq; rewrite orb_true_iff, andb_true_iff, !Nat.ltb_lt; destruct (eval e see tile); intuition (lia || discriminate).
+Qed.
 (** A game: it begins with what tiles show of their kinds, and goes on by rules of what was an iteration before. *)
 Fixpoint played (w : world) (th : statement) (t : nat) : state w :=
   match t with

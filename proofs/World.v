@@ -37,6 +37,12 @@ Fixpoint eval (e : expr) (see : tap -> nat -> bool) (tile : tap -> kind -> bool)
   | Never => false
   end.
 
+(** At least n of some rules: item k says that more than k of those so far are true. *)
+Fixpoint or_each (es fs : list expr) : list expr :=
+  match es, fs with e :: es, f :: fs => Or e f :: or_each es fs | [], _ => fs | _, [] => es end.
+Definition at_least (n : nat) (es : list expr) : expr :=
+  nth (n - 1) (fold_left (fun found e => or_each found (e :: map (fun f => And f e) found)) es []) Never.
+
 (** The rule of each signal, by its number. One that is [pooled] is on everywhere if its rule is on anywhere. *)
 Record automaton := Automaton { rules : list expr; pooled : list nat }.
 Definition rule (a : automaton) (g : nat) : expr := nth g (rules a) Never.

@@ -601,8 +601,10 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
     Raises:
         ValueError: no rules, or a rule that is not made of what it may see.
     """
-    if not rules:
-        raise ValueError("evolution needs a first and a next rule of each ghost, got none")
+    if not rules or not all(
+        isinstance(both, tuple) and [*map(callable, both)] == [True, True] for both in rules.values()
+    ):
+        raise ValueError(f"evolution needs a first and a next rule of each ghost, got {rules or 'none'}")
     for name, (first, then) in rules.items():
         _kinds_read(f"{name} at first", first, (), least=False)
         _kinds_read(name, then, [*rules], least=False)

@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 from enum import IntEnum
+from functools import reduce
+from operator import or_
 
 import networkx as nx
 import numpy as np
@@ -27,6 +29,7 @@ from maze_nca_gym.mazes.ghosts import (
     canonical_path,
     component,
     distance,
+    evolution,
     peeling,
     places,
 )
@@ -62,6 +65,23 @@ HEAVY = {int(Tile.EMPTY): 3}
 def test_the_axioms_of_the_library_are_true_of_real_mazes(ghosts):
     for tiles in mazes_to_try(TASK):
         assert broken_axioms(ghosts, tiles) == {}
+
+
+def test_what_changes_begins_as_one_rule_says_and_goes_on_as_another_does():
+    def wave(see):
+        return ~see("there") & reduce(or_, (see("there", tap) for tap in AROUND))
+
+    there, still = ((lambda see: see.tile(Tile.SOURCE), rule) for rule in (wave, lambda see: see("there")))
+    for tiles in MAZES[:5]:
+        assert broken_axioms(evolution(there=there), tiles[None], 6) == {}
+        wrong = replace(evolution(there=there), axioms=evolution(there=still).axioms)
+        assert broken_axioms(wrong, tiles[None], 6) == {"there next": 0}
+    refused("evolution needs a first and a next rule of each ghost, got none", evolution)
+    refused("evolution needs a first and a next rule of each ghost, got {'there'", evolution, there=wave)
+    refused(
+        "the rule of there at first must be made of what it sees .*: it reads 'there'", evolution, there=still[::-1]
+    )
+    refused("the rule of there must be made of what it sees", evolution, there=(still[0], lambda see: 1))
 
 
 def test_ghosts_are_what_other_solvers_find():

@@ -9,6 +9,8 @@ from itertools import compress, product
 
 import numpy as np
 
+from maze_nca_gym.mazes.facts import at_least
+
 from ...policies.learned.nca import NCA
 from ..automaton import Automaton
 from ..rules import Expression, TileKind, expression_of
@@ -43,7 +45,11 @@ def printed_rule(rule: Expression) -> str:
     if rule.seen is not None:
         what = "Is" if isinstance(rule.seen, TileKind) else "See"
         return f"({what} {int(rule.seen)} {printed_tap(rule.tap)})"
-    names = {operator.and_: "And", operator.or_: "Or", operator.invert: "Not"}
+    names, leaves = {operator.and_: "And", operator.or_: "Or", operator.invert: "Not"}, rule.leaves
+    may_count = rule.join is operator.or_ and any(part is leaves[-1] for part in rule.parts[-1].parts)
+    for number in range(2, len(leaves)) if may_count else ():
+        if _same(rule, at_least(number, leaves), {}):
+            return f"(at_least {number} {printed_list([*map(printed_rule, leaves)])})"
     if rule.join in names:
         return f"({names[rule.join]} {' '.join(map(printed_rule, rule.parts))})"
     if len(rule.parts) > MOST_JOINED:
@@ -53,6 +59,18 @@ def printed_rule(rule: Expression) -> str:
     return _decided(
         [printed_rule(part) for part in rule.parts], [bool(rule.join(*map(np.bool_, each))) for each in values]
     )
+
+
+def _same(rule: Expression, other: Expression, known: dict[tuple[int, int], bool]) -> bool:
+    """Return whether two rules are joined in the same way of the same leaves; `known` says so of parts by their ids."""
+    if rule.seen is not None or other.seen is not None:
+        return rule is other
+    pair = id(rule), id(other)
+    if pair not in known:
+        parts = zip(rule.parts, other.parts, strict=False)
+        alike = rule.join is other.join and len(rule.parts) == len(other.parts)
+        known[pair] = alike and all(_same(one, two, known) for one, two in parts)
+    return known[pair]
 
 
 def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
