@@ -1,6 +1,6 @@
 (** What is checked of each order of directions: its rules are those by hand, and its network follows them. *)
 From Coq Require Import Btauto Permutation.
-Require Import Mazes Refute Network Floats ShortestPath Canonical Healing Possible Package.
+Require Import Mazes Refute Network Floats ShortestPath Canonical Worlds Healing Changes Possible Package.
 Local Open Scope Z_scope.
 
 (** * Orders of directions, as lists *)
@@ -31,3 +31,9 @@ Ltac check_entry :=
 Lemma package_checked : Forall checked package.
 Proof. unfold package; repeat (apply Forall_cons; [check_entry|]); apply Forall_nil. Qed.
 
+(** What is checked of the network that learned the rules that heal. *)
+Lemma healing_checked : let n := Network.kinds healing_network in
+  closed n healing_taps healing_ULDR [] healing_worlds = true /\ starts n healing_worlds = true /\
+  follows healing_network healing_parts healing_ULDR (map (fun '(h, _) => world_facts n healing_taps healing_ULDR [] h) healing_worlds) = true /\
+  forallb (fun '(h, _) => same_of_all n h) healing_worlds = true.
+Proof. do 3 (split; [vm_cast_no_check (eq_refl true)|]); vm_cast_no_check (eq_refl true). Qed.

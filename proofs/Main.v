@@ -1,6 +1,6 @@
 (** The theorems: the package's own rules and networks, as printed, on every maze, in every order of directions. *)
 From Coq Require Import Permutation.
-Require Import Mazes Refute Network Floats ShortestPath Canonical Healing Possible Package Checked.
+Require Import Mazes Refute Network Floats ShortestPath Canonical Worlds Healing Changes Possible Package Checked.
 Local Open Scope Z_scope.
 
 (** All 24 orders are in it. *)
@@ -96,6 +96,27 @@ Section Theorems.
   Qed.
 End Theorems.
 
+(** The network that learned the rules that heal: its first channel is 0 or 1, two halves, and does the same. *)
+Theorem network_heals (m : maze) (s : cell m) : kind_at m (proj1_sig s) = SOURCE -> (forall x : cell m, kind_at m (proj1_sig x) = SOURCE -> x = s) ->
+  exists o, is_order o [U; L; D; R] /\ forall kinds T F, (forall t (x y : cell m), kinds t x = TARGET -> kinds t y = TARGET -> x = y) ->
+    (forall t x, T <= t -> kinds t x = kind_at m (proj1_sig x))%nat -> (forall x moves, shortest o (grid m) x moves -> length moves <= F)%nat ->
+    (forall t x, kinds t x < 4)%nat -> let shown t x := net_through (grid m) kinds healing_network t x 0%nat in
+    solved_from o (grid m) s (T + max 9 (F + 4))%nat (fun L => T + (2 * L + 9))%nat (fun t x => shown t x =? 2) /\
+    forall t x, shown t x = 0 \/ shown t x = 2.
+Proof.
+  intros Hs Hone; assert (Hin : exists e, In e package /\ directions e = [U; L; D; R] /\ its_healing e = healing_ULDR)
+    by (eexists; split; [left; reflexivity | split; reflexivity]).
+  destruct Hin as (e & Hin & Hd & Hr), (healing_heals e Hin m s Hs Hone) as (o & Ho & _ & H); rewrite Hd in Ho; rewrite Hr in H.
+  exists o; split; [exact Ho|]; intros kinds T F H1 H2 H3 Hk; specialize (H kinds T F H1 H2 H3); destruct healing_checked as (Hc & Hb & Hf & Ha).
+  assert (Hp : pools (grid m)) by (apply grid_pools; intro E; pose proof (cells_all m s) as Hin'; rewrite E in Hin'; exact Hin').
+  assert (E : forall t x, net_through (grid m) kinds healing_network t x 0%nat = on (run_through (grid m) kinds healing_ULDR t x PATH)).
+  { intros t x; exact (proj1 (follows_through (grid m) healing_network healing_parts healing_ULDR healing_taps healing_worlds kinds Hk Hp Hc Hb Hf Ha t) x PATH _ eq_refl). }
+  split; [|intros t x; rewrite E; destruct (run_through _ _ _ _ _); auto].
+  assert (E' : forall t x, (net_through (grid m) kinds healing_network t x 0%nat =? 2) = run_through (grid m) kinds healing_ULDR t x PATH)
+    by (intros t x; rewrite E; destruct (run_through _ _ _ _ _); reflexivity).
+  unfold solved_from in *; setoid_rewrite E'; exact H.
+Qed.
+
 (** The bound is tight: on a corridor of three moves, 7 iterations do not show the target, 8 do. *)
 Definition corridor : maze := Maze 1 4 (fun p => match snd p with 0 => SOURCE | 3 => TARGET | _ => EMPTY end).
 Definition drawn (a : automaton) (m : maze) (t : nat) : list bool := map (fun x => run (grid m) a t x PATH) (cells m).
@@ -108,4 +129,5 @@ Print Assumptions rules_solve.
 Print Assumptions network_solves.
 Print Assumptions network_exact.
 Print Assumptions healing_heals.
+Print Assumptions network_heals.
 Print Assumptions tight.

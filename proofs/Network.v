@@ -111,8 +111,6 @@ Section Proof.
   Context (w : world) (n : network) (parts : list part) (a : automaton) (worlds : list (list form)).
   Hypothesis (checked : follows n parts a worlds = true) (pooling_is : pooled a <> [] -> pools w).
   Definition patch (s : state w) (x : node w) := around (see w s x) (tile w x).
-  (** At any time, what holds around every tile is what one of the worlds says. *)
-  Hypothesis known : forall t, exists facts, In facts worlds /\ forall x, all (patch (run w a t) x) facts.
 
   Section Step.
     Context (v : net_state w) (s : state w) (agrees : forall x, agree parts (v x) (s x)) (x : node w).
@@ -162,9 +160,9 @@ Section Proof.
     Qed.
   End Step.
 
-  Lemma follows_part facts g p x t v : In facts worlds -> (forall x, all (patch (run w a t) x) facts) ->
-    (forall x, agree parts (v x) (run w a t x)) -> nth_error parts g = Some p ->
-    shows p (fun c => Z.max 0 (net_sum w n v x c)) (eval (rule a g) (see w (run w a t) x) (tile w x)).
+  Lemma follows_part facts g p x s v : In facts worlds -> (forall x, all (patch s x) facts) ->
+    (forall x, agree parts (v x) (s x)) -> nth_error parts g = Some p ->
+    shows p (fun c => Z.max 0 (net_sum w n v x c)) (eval (rule a g) (see w s x) (tile w x)).
   Proof.
     intros Hin Hfacts Hagree Hp; pose proof checked as H; unfold follows in H; apply andb_prop in H as [_ H].
     rewrite forallb_forall in H; apply H in Hin; apply (numbered_all _ _ _ _ Hin) in Hp; rewrite <- rule_holds.
@@ -182,18 +180,22 @@ Section Proof.
     rewrite Hx, Hy; pose proof (Hf y); pose proof (Hg x); rewrite Hx, Hy in *; destruct (f x), (f y); cbn in *; lia.
   Qed.
 
-  (** The network does what the automaton does, on this world, at every iteration. *)
-  Theorem network_follows t x : agree parts (net_run w n t x) (run w a t x).
+  (** What holds around every tile is what one of the worlds says. *)
+  Definition known (s : state w) : Prop := exists facts, In facts worlds /\ forall x, all (patch s x) facts.
+  Lemma network_step v s : known s -> (forall x, agree parts (v x) (s x)) ->
+    forall x, agree parts (net_step w n (net_sum w n v) x) (step w a s x).
   Proof.
-    revert x; induction t as [|t IH]; intros x g p Hp; [destruct p; reflexivity|].
-    destruct (known t) as (facts & Hin & Hfacts); pose proof (fun y => follows_part facts g p y t _ Hin Hfacts IH Hp) as H.
+    intros (facts & Hin & Hfacts) Hv x g p Hp; pose proof (fun y => follows_part facts g p y s _ Hin Hfacts Hv Hp) as H.
     pose proof checked as Hc; unfold follows, pools_right in Hc; apply andb_prop in Hc as [Hc _]; apply (numbered_all _ _ _ _ Hc) in Hp as Hg.
-    cbn [net_run run]; unfold net_step, step; destruct p as [c|low high]; cbn [shows] in *.
+    unfold net_step, step; destruct p as [c|low high]; cbn [shows] in *.
     - rewrite andb_true_iff, eqb_true_iff, negb_true_iff in Hg; destruct Hg as [-> ->]; destruct (is_pooled a g) eqn:Eg; [|apply H].
       assert (Hw : pools w) by (apply pooling_is; intro E; unfold is_pooled in Eg; rewrite E in Eg; discriminate).
       rewrite <- (highest_on _ Hw); apply (highest_same _ _ Hw); exact H.
     - rewrite negb_true_iff, !orb_false_iff in Hg; destruct Hg as [[[[-> ->] ->] ->] ->]; apply H.
   Qed.
+  (** The network does what the automaton does, on this world, at every iteration. *)
+  Theorem network_follows t x : (forall t, known (run w a t)) -> agree parts (net_run w n t x) (run w a t x).
+  Proof. intro H; revert x; induction t as [|t IH]; [intros x g p _; destruct p; reflexivity | exact (network_step _ _ (H t) IH)]. Qed.
 End Proof.
 
 (** * Facts about every tile that follow from facts about one *)

@@ -54,41 +54,40 @@ Section Checks.
     match ws with (h, _) :: _ => forallb (fun k => says (in_world h) off (Nat.eqb k)) (seq 0 n_kinds) | [] => false end.
 
   Context (w : world) (ws : list (holding * list nat)).
-  Notation after := (run w a).
   Hypotheses (known_kinds : forall x, kind_of w x < n_kinds) (pooling_is : pooled a <> [] -> pools w).
   Hypotheses (is_closed : closed ws = true) (starts_in : starts ws = true).
-  Notation said t x e := (says e (after t x) (Nat.eqb (kind_of w x)) = true).
-  Hypothesis supposed : forall t y, Forall (fun e => said t y e) given.
+  Notation said s x e := (says e (s x) (Nat.eqb (kind_of w x)) = true).
+  Definition supposed (s : state w) : Prop := forall y, Forall (fun e => said s y e) given.
 
-  Lemma world_facts_hold t h : (forall x, said t x (in_world h)) -> forall x, all (patch w (after t) x) (world_facts h).
+  Lemma world_facts_hold s h : supposed s -> (forall x, said s x (in_world h)) -> forall x, all (patch w s x) (world_facts h).
   Proof.
-    intros H x; constructor; [rewrite form_of_holds; exact (H x)|]; apply facts_hold.
-    - intro y; constructor; [apply orb_true_iff; left; apply H | apply supposed].
+    intros Hs H x; constructor; [rewrite form_of_holds; exact (H x)|]; apply facts_hold.
+    - intro y; constructor; [apply orb_true_iff; left; apply H | apply Hs].
     - apply andb_true_iff; split; [|exact (proj2 (andb_prop _ _ is_closed))]; apply orb_true_iff; right; apply every_says.
       intros e [(k & <- & _)%in_map_iff|(k & <- & _)%in_map_iff]%in_app_or; reflexivity.
   Qed.
 
-  Notation goes_on t g := (anywhere w (fun y => eval (rule a g) (see w (after t) y) (tile w y))).
-  Lemma later_says on t x e : (forall g, is_pooled a g = true -> listed g on = goes_on t g) ->
-    holds (patch w (after t) x) (later on e) = says e (after (S t) x) (Nat.eqb (kind_of w x)).
+  Notation goes_on s g := (anywhere w (fun y => eval (rule a g) (see w s y) (tile w y))).
+  Lemma later_says on s x e : (forall g, is_pooled a g = true -> listed g on = goes_on s g) ->
+    holds (patch w s x) (later on e) = says e (step w a s x) (Nat.eqb (kind_of w x)).
   Proof.
     intro Hon; unfold later; rewrite form_of_holds; apply eval_same; [intros _ g | reflexivity].
-    cbn [run]; unfold step; destruct (is_pooled a g) eqn:E; [apply (Hon g E) | apply rule_holds].
+    unfold step; destruct (is_pooled a g) eqn:E; [apply (Hon g E) | apply rule_holds].
   Qed.
 
-  Lemma leads_to_in on t h next : leads_to on h next = true -> (forall g, is_pooled a g = true -> listed g on = goes_on t g) ->
-    (forall x, said t x (in_world h)) -> forall x, said (S t) x (in_world next).
+  Lemma leads_to_in on s h next : supposed s -> supposed (step w a s) -> leads_to on h next = true ->
+    (forall g, is_pooled a g = true -> listed g on = goes_on s g) -> (forall x, said s x (in_world h)) -> forall x, said (step w a s) x (in_world next).
   Proof.
-    intros H Hon Hin x; unfold leads_to in H; rewrite forallb_forall in H; set (facts := unpooled_here on ++ _) in H.
+    intros Hs Hs' H Hon Hin x; unfold leads_to in H; rewrite forallb_forall in H; set (facts := unpooled_here on ++ _) in H.
     pose proof (proj1 (some_says _ _ _) (Hin x)) as (e & ((k & cs) & <- & Hk)%in_map_iff & He); specialize (H _ Hk); cbn beta iota in H.
-    apply andb_prop in He as [He _]; change (holds (patch w (after t) x) (is C k) = true) in He.
-    assert (Hall : all (patch w (after t) x) facts).
-    { apply Forall_app; split; [|apply Forall_app; split; [|apply world_facts_hold, Hin]]; apply Forall_map, Forall_forall.
+    apply andb_prop in He as [He _]; change (holds (patch w s x) (is C k) = true) in He.
+    assert (Hall : all (patch w s x) facts).
+    { apply Forall_app; split; [|apply Forall_app; split; [|apply world_facts_hold; assumption]]; apply Forall_map, Forall_forall.
       - intros g (Hg & Hoff)%filter_In; apply negb_true_iff in Hoff; rewrite neg_holds; unfold patch; rewrite rule_holds.
         rewrite Hon in Hoff by (apply existsb_exists; exists g; split; [exact Hg | apply Nat.eqb_refl]).
-        apply negb_true_iff, not_true_is_false; intro Hx; enough (goes_on t g = true) by congruence.
+        apply negb_true_iff, not_true_is_false; intro Hx; enough (goes_on s g = true) by congruence.
         apply anywhere_iff; [apply pooling_is; intro E; rewrite E in Hg; destruct Hg | eauto].
-      - intros e' He'; rewrite later_says by exact Hon; exact (proj1 (Forall_forall _ _) (supposed (S t) x) e' He'). }
+      - intros e' He'; rewrite later_says by exact Hon; exact (proj1 (Forall_forall _ _) (Hs' x) e' He'). }
     destruct (find _ next) as [[l cs']|] eqn:E; [|rewrite (contradicts_sound _ _ _ H Hall) in He; discriminate].
     apply find_some in E as [Hl ->%Nat.eqb_eq]; apply some_says; eexists; split; [apply in_map_iff; exists (k, cs'); auto|].
     apply andb_true_iff; split; [exact He|]; apply every_says; intros e (c & <- & Hc)%in_map_iff.
@@ -96,26 +95,31 @@ Section Checks.
     rewrite conj_holds, He, neg_holds, later_says in Hn by exact Hon; apply negb_false_iff, Hn.
   Qed.
 
-  Lemma in_some_world t : exists h p, In (h, p) ws /\ forall x, said t x (in_world h).
+  Definition in_some_world (s : state w) : Prop := exists h p, In (h, p) ws /\ forall x, said s x (in_world h).
+  Lemma first_world : in_some_world (fun _ => off).
   Proof.
-    induction t as [|t (h & nexts & Hin & H)].
-    - unfold starts in starts_in; destruct ws as [|[h p] rest]; [discriminate|]; exists h, p; split; [left; reflexivity|].
-      intro x; rewrite forallb_forall in starts_in; apply starts_in, in_seq; pose proof (known_kinds x); lia.
-    - pose proof is_closed as Hc; unfold closed in Hc; apply andb_prop in Hc as [Hc _]; rewrite forallb_forall in Hc; specialize (Hc _ Hin).
-      pose proof (chosen (fun g => goes_on t g) (pooled a)) as Hchoice; set (on := filter _ _) in Hchoice.
-      apply In_nth_error in Hchoice as (i & Hi); apply (numbered_all _ _ _ _ Hc) in Hi.
-      destruct (nth_error ws (nth i nexts (length ws))) as [[next p]|] eqn:E; [|discriminate]; exists next, p; split; [eapply nth_error_In; eauto|].
-      refine (leads_to_in on t h next Hi _ H); intros g Hg; apply existsb_exists in Hg as (g' & Hg & <-%Nat.eqb_eq).
-      apply eq_true_iff_eq; unfold listed; rewrite existsb_exists; split.
-      + intros (g' & (_ & Hon)%filter_In & ->%Nat.eqb_eq); exact Hon.
-      + intro Hon; exists g; split; [apply filter_In; auto | apply Nat.eqb_refl].
+    unfold in_some_world, starts in *; destruct ws as [|[h p] rest]; [discriminate|]; exists h, p; split; [left; reflexivity|].
+    intro x; rewrite forallb_forall in starts_in; apply starts_in, in_seq; pose proof (known_kinds x); lia.
+  Qed.
+  Lemma next_world s : supposed s -> supposed (step w a s) -> in_some_world s -> in_some_world (step w a s).
+  Proof.
+    intros Hs Hs' (h & nexts & Hin & H).
+    pose proof is_closed as Hc; unfold closed in Hc; apply andb_prop in Hc as [Hc _]; rewrite forallb_forall in Hc; specialize (Hc _ Hin).
+    pose proof (chosen (fun g => goes_on s g) (pooled a)) as Hchoice; set (on := filter _ _) in Hchoice.
+    apply In_nth_error in Hchoice as (i & Hi); apply (numbered_all _ _ _ _ Hc) in Hi.
+    destruct (nth_error ws (nth i nexts (length ws))) as [[next p]|] eqn:E; [|discriminate]; exists next, p; split; [eapply nth_error_In; eauto|].
+    refine (leads_to_in on s h next Hs Hs' Hi _ H); intros g Hg; apply existsb_exists in Hg as (g' & Hg & <-%Nat.eqb_eq).
+    apply eq_true_iff_eq; unfold listed; rewrite existsb_exists; split.
+    + intros (g' & (_ & Hon)%filter_In & ->%Nat.eqb_eq); exact Hon.
+    + intro Hon; exists g; split; [apply filter_In; auto | apply Nat.eqb_refl].
+  Qed.
+  Lemma world_known s : supposed s -> in_some_world s -> known w (map (fun '(h, _) => world_facts h) ws) s.
+  Proof.
+    intros Hs (h & p & Hin & H); exists (world_facts h); split; [|apply world_facts_hold; assumption].
+    apply in_map_iff; exists (h, p); auto.
   Qed.
 
   (** At any time the facts of one of the worlds hold around every tile: what [network_follows] needs. *)
-  Theorem worlds_hold t : exists facts, In facts (map (fun '(h, _) => world_facts h) ws) /\
-    forall x, all (patch w (after t) x) facts.
-  Proof.
-    destruct (in_some_world t) as (h & p & Hin & H); exists (world_facts h); split; [|apply world_facts_hold, H].
-    apply in_map_iff; exists (h, p); auto.
-  Qed.
+  Theorem worlds_hold : (forall t, supposed (run w a t)) -> forall t, known w (map (fun '(h, _) => world_facts h) ws) (run w a t).
+  Proof. intros Hs t; apply world_known; [apply Hs|]; induction t as [|t IH]; [exact first_world | exact (next_world _ (Hs t) (Hs (S t)) IH)]. Qed.
 End Checks.

@@ -205,8 +205,8 @@ def package(once) -> Path:
 @needs_coq
 @pytest.mark.slow
 def test_all_theorems_stand_on_no_axiom(package):
-    names = ("every_order", "rules_solve", "network_solves", "network_exact", "healing_heals", "tight")
-    assert json.loads((package / "found.json").read_text()) == [True, [f"Main.{name}" for name in names]]
+    proven = "every_order", "rules_solve", "network_solves", "network_exact", "healing_heals", "network_heals", "tight"
+    assert json.loads((package / "found.json").read_text()) == [True, [f"Main.{name}" for name in proven]]
 
 
 @needs_coq
@@ -218,8 +218,9 @@ def test_all_theorems_stand_on_no_axiom(package):
         ("Healing", "2 * L + 9", "2 * L + 8", (), "Healing"),
         ("Healing", "F + 4", "F + 3", (), "Healing"),
         ("Package", "(And (See 12 C) (Not (Is 1 C)))", "(See 12 C)", ("Package",), "Checked"),
+        ("Package", "Network 4 ([(-6); ", "Network 4 ([(-4); ", ("Package",), "Checked"),
     ],
-    ids=["bound", "bound after a reset", "bound without one", "rule that heals"],
+    ids=["bound", "bound after a reset", "bound without one", "rule that heals", "bias of a network that heals"],
 )
 def test_the_kernel_refuses_another_bound_or_rule(package, tmp_path, changes, old, new, then, refuses):
     folder = shutil.copytree(package, tmp_path / "changed")
@@ -233,7 +234,7 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
     texts = {path.name: path.read_text(encoding="utf-8") for path in kernel.THEORY.glob("*.v")}
     assert not [name for name, text in texts.items() if re.search(r"\b(Admitted|admit|Axiom|Parameter)\b", text)]
     lines = [line.strip() for text in texts.values() for line in text.splitlines()]
-    assert sum(bool(line) and not re.fullmatch(r"\(\*.*\*\)", line) for line in lines) < 3_085
+    assert sum(bool(line) and not re.fullmatch(r"\(\*.*\*\)", line) for line in lines) < 3_155
 
 
 def test_the_printed_rules_of_a_theorem_are_those_of_the_automaton_and_of_its_ghosts(joined):

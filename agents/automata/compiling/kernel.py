@@ -36,10 +36,12 @@ THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
 """The folder of the theory: in a clone it is proofs, from which installations copy it."""
 GENERAL = ("World", "Refute", "Network", "Floats")
 """The files of the theory about any automaton and any network."""
-SHORTEST_PATH = ("Mazes", "ShortestPath", "Canonical", "Healing", "Possible", "Checked", "Main")
+SHORTEST_PATH = (
+    *("Mazes", "ShortestPath", "Canonical", "Worlds", "Healing", "Changes", "Possible", "Checked", "Main"),
+)
 """The files about the canonical shortest path, also in mazes that change; they need the printed file Package."""
-LEARNED = "nca-shortest-path-hinted"
-"""The policy that learned the same rules, whose weights are checked too."""
+LEARNED, HEALER = "nca-shortest-path-hinted", "nca-shortest-path-healing-hinted"
+"""The policies that learned the same rules, and those that heal, whose weights are checked too."""
 FOLLOWED = ("Worlds", "Followed")
 """The files about a network and its automaton, which need the printed file Printed."""
 PROVEN = ("World", "Mazes", "Refute", "Facts", "Fixpoints", "Described", "Proven")
@@ -161,16 +163,17 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
 
 def package_file() -> str:
     """Return the text of the Coq file Package: for every order of directions, the rules of the canonical shortest path,
-    those that heal, and the network compiled from the former; and the network that learned these."""
+    those that heal, and the network compiled from the former; and the networks that learned both."""
     from ...policies.learned.nca import NCA
     from ...policies.registry import load
     from ..healing import HEALING
     from ..shortest_path import SHORTEST_PATH as AUTOMATON
-    from .coq import printed_automaton, printed_list, printed_network
+    from .coq import printed_automaton, printed_list, printed_network, printed_tap, printed_worlds
     from .exact import compile_weights
 
-    learned = load(LEARNED)
+    learned, healer = load(LEARNED), load(HEALER)
     assert isinstance(learned, NCA)
+    assert isinstance(healer, NCA)
     orders = ["".join(order) for order in permutations(USUAL_ORDER)]
     ordered = [AUTOMATON.ordered(order) for order in orders]
     models = [*((each, compile_weights(each)[0]) for each in ordered), (AUTOMATON, learned)]
@@ -180,11 +183,15 @@ def package_file() -> str:
         network, parts = printed_network(model, automaton)
         rules = printed_automaton(automaton)
         entries.append(f"Entry {printed_list(order)} ({rules})\n  ({network})\n  {parts} healing_{order}")
-    healing = [f"Definition healing_{each} := {printed_automaton(HEALING.ordered(each))}.\n" for each in orders]
+    healing = {f"healing_{each}": printed_automaton(HEALING.ordered(each)) for each in orders}
+    healing["healing_network"], healing["healing_parts"] = printed_network(healer, HEALING)
+    healing["healing_taps"] = printed_list([*map(printed_tap, HEALING.taps)])
+    healing["healing_worlds : list (holding * list nat)"] = printed_worlds(HEALING)
+    defined = "".join(f"Definition {name} := {text}.\n" for name, text in healing.items())
     return (
-        "(** Printed from the package's own rules and networks. *)\nRequire Import World Network.\n"
+        "(** Printed from the package's own rules and networks. *)\nRequire Import World Network Worlds.\n"
         "Record entry := Entry {\n  directions : list dir; its_rules : automaton; its_network : network; "
-        f"its_parts : list part; its_healing : automaton }}.\n{''.join(healing)}"
+        f"its_parts : list part; its_healing : automaton }}.\n{defined}"
         f"Definition package : list entry := {printed_list(entries, ';' + chr(10))}.\n"
     )
 
