@@ -23,9 +23,7 @@ Lemma sum_size l : Z.abs (sum l) <= size l.
 Proof. unfold size, sum; induction l as [|z l IH]; cbn [map fold_right]; lia. Qed.
 Lemma size_in z l : In z l -> Z.abs z <= size l.
 Proof.
-  unfold size, sum; induction l as [|y l IH]; [intros [] | intros [->|H]]; cbn [map fold_right].
-  - pose proof (sum_size l); unfold size, sum in *; lia.
-  - specialize (IH H); lia.
+  induction l as [|y l IH]; [intros [] | intros [->|H]; [pose proof (sum_size l) | specialize (IH H)]]; unfold size, sum in *; cbn [map fold_right]; lia.
 Qed.
 Lemma adds_exact round l s : exact_below round -> adds round l s -> size l <= 2 ^ 24 -> s = sum l.
 Proof.
@@ -104,17 +102,20 @@ Section Proof.
     - destruct (i <? kinds n)%nat; [lia|]; pose proof (bounded 0 x (i - kinds n)); lia.
   Qed.
 
-  (** The sizes of all terms of a sum together. *)
-  Lemma terms_small t x c zeros :
-    size (nth c (biases n) 0 :: map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c) ++ repeat 0 zeros) <= 2 ^ 24.
+  Notation exact t x c zeros :=
+    (nth c (biases n) 0 :: map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c) ++ repeat 0 zeros).
+  Lemma exact_sum t x c zeros : sum (exact t x c zeros) = net_sum w n (net_run w n t) x c.
   Proof.
-    destruct (small_at c) as [_ H]; unfold total_size in H; unfold size; cbn [map]; rewrite map_app; unfold sum at 1; cbn [fold_right].
-    fold (sum (map Z.abs (map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c)) ++ map Z.abs (repeat 0 zeros))).
-    rewrite sum_app; assert (Hz : sum (map Z.abs (repeat 0 zeros)) = 0) by (unfold sum; induction zeros; cbn [repeat map fold_right]; lia).
-    rewrite Hz; enough (sum (map Z.abs (map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c))) <=
-      sum (map (fun '(W z i _) => Z.abs z * (if (i <? kinds n)%nat then 2 else most n parts (i - kinds n))) (weights_of n c))) by lia.
-    clear H Hz; induction (weights_of n c) as [|[z i p] ws IH]; unfold sum in *; cbn [map fold_right]; [lia|].
-    pose proof (value_bounded t x i p); rewrite Z.abs_mul; nia.
+    unfold net_sum, sum; cbn [fold_right]; f_equal; induction (weights_of n c) as [|[z i p] ws IH]; cbn [map app fold_right dot];
+      [induction zeros; cbn [repeat fold_right]; lia | rewrite IH; reflexivity].
+  Qed.
+  (** The sizes of all terms of a sum together. *)
+  Lemma exact_small t x c zeros : size (exact t x c zeros) <= 2 ^ 24.
+  Proof.
+    destruct (small_at c) as [_ H]; apply Z.le_trans with (2 := H); unfold size, total_size, sum; cbn [map fold_right]; apply Z.add_le_mono_l.
+    clear H; induction (weights_of n c) as [|[z i p] ws IH]; cbn [map app fold_right].
+    - induction zeros; cbn [repeat map fold_right]; lia.
+    - pose proof (value_bounded t x i p); rewrite Z.abs_mul; nia.
   Qed.
 
   (** However sums are ordered and rounded, the network's numbers are those of exact arithmetic. *)
@@ -122,17 +123,10 @@ Section Proof.
   Proof.
     intro Hr; induction 1 as [v Hv|t v v' sums zeros Hrun IH Hsums Hv']; [exact Hv|].
     assert (Hs : forall x c, sums x c = net_sum w n (net_run w n t) x c).
-    { intros x c; specialize (Hsums x c); pose proof (terms_small t x c zeros) as Hsmall.
-      assert (E : terms round w n v x c zeros =
-        nth c (biases n) 0 :: map (fun '(W z i p) => z * value w n (net_run w n t) x i p) (weights_of n c) ++ repeat 0 zeros).
-      { unfold terms; do 2 f_equal; apply map_ext_in; intros [z i p] Hin.
-        replace (value w n v x i p) with (value w n (net_run w n t) x i p) by (unfold value; destruct (at_tap w p x); [rewrite IH|]; reflexivity).
-        apply Hr; apply Z.le_trans with (2 := Hsmall); apply size_in; right; apply in_or_app; left.
-        apply in_map_iff; exists (W z i p); split; [reflexivity | exact Hin]. }
-      rewrite E in Hsums; rewrite (adds_exact round _ _ Hr Hsums Hsmall); unfold sum; cbn [fold_right]; unfold net_sum; f_equal.
-      clear; induction (weights_of n c) as [|[z i p] ws IH]; cbn [map app fold_right dot].
-      - induction zeros; cbn [repeat fold_right]; lia.
-      - rewrite IH; reflexivity. }
+    { intros x c; rewrite <- (exact_sum t x c zeros); pose proof (exact_small t x c zeros) as Hsmall; apply (adds_exact round); [exact Hr | | exact Hsmall].
+      replace (exact t x c zeros) with (terms round w n v x c zeros); [apply Hsums|]; unfold terms; do 2 f_equal; apply map_ext_in; intros [z i p] Hin.
+      replace (value w n v x i p) with (value w n (net_run w n t) x i p) by (unfold value; destruct (at_tap w p x); [rewrite IH|]; reflexivity).
+      apply Hr, Z.le_trans with (2 := Hsmall), size_in; right; apply in_or_app; left; apply in_map_iff; exists (W z i p); auto. }
     intros x c; rewrite Hv'; cbn [net_run]; unfold net_step.
     destruct (is_maximum n c) eqn:E; [|destruct (is_largest n c); [|rewrite Hs; reflexivity]].
     - apply (highest_same w _ _ (maxima_pool c E)); intro y; rewrite Hs; reflexivity.
