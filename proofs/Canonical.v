@@ -68,23 +68,18 @@ Section Solutions.
       assert (m = n) as -> by (enough (S m = S n) by lia; eapply distance_unique; eauto).
       destruct (IH x Hm) as (moves & Hlen & Hmoves & Hk).
       assert (Hw : kind_of w s <> WALL) by (eapply walk_free; apply Hn).
-      assert (Hs : solution s (d :: moves)).
-      { destruct Hmoves as [[(z & Hz & Ht) _] _]; exists z; rewrite follow_move; eauto. }
+      assert (Hs : solution s (d :: moves)) by (destruct Hmoves as [[(z & Hz & Ht) _] _]; exists z; rewrite follow_move; eauto).
       exists (d :: moves); split; [cbn; auto|split; [split|]].
       + apply shortest_distance; cbn; rewrite Hlen; auto.
       + intros others Ho; apply shortest_distance in Ho as [(z & Hz & Ht) Ho].
         assert (Hlo : length others = S n) by (eapply distance_unique; eauto).
-        destruct others as [|e others]; [discriminate|]; injection Hlo as Hlo.
-        apply follow_move in Hz as (_ & y & Hy & Hz).
+        destruct others as [|e others]; [discriminate|]; injection Hlo as Hlo; apply follow_move in Hz as (_ & y & Hy & Hz).
         assert (Hso : solution y others) by (exists z; auto).
-        assert (Hyn : distance n y).
-        { split; [rewrite <- Hlo; apply solution_walk; assumption | intros m Hm'].
-          enough (S n <= S m) by lia; apply Hn; econstructor; eauto. }
-        assert (He : leads e s y) by (split; [|exists n]; auto).
+        assert (He : leads e s y) by (apply (walk_leads o w n); [assumption | assumption | rewrite <- Hlo; apply solution_walk, Hso]).
         assert (Hno : ~ In e (earlier d)) by (intro Hin; exact (Hfirst e y Hin He)).
         assert (Hde : In d (earlier e) \/ d = e) by (clear - Hno; destruct d, e; cbn in *; tauto).
         destruct Hde as [|<-]; cbn; [tauto|right; split; [reflexivity|]].
-        assert (x = y) as <- by congruence; apply Hmoves; apply shortest_distance; rewrite Hlo; auto.
+        assert (x = y) as <- by congruence; apply Hmoves, shortest_distance; rewrite Hlo; auto.
       + intros [|k] Hle.
         * exists s; eauto using canonical_start, canonical_move.
         * destruct (Hk k) as (y & Hy & Hc); [lia|]; exists y; cbn [firstn]; rewrite follow_move; split; [eauto|].

@@ -16,10 +16,7 @@ Proof.
   assert (Hin : forall d, In d l -> In d [U; L; D; R]) by (intros d Hd'; exact (Permutation_in d (Permutation_sym H) Hd')).
   destruct l as [|a [|b [|c [|d [|]]]]]; try discriminate Hl.
   pose proof all_found as E; cbv zeta in E.
-  rewrite forallb_forall in E; specialize (E a ltac:(apply Hin; cbn; tauto)).
-  rewrite forallb_forall in E; specialize (E b ltac:(apply Hin; cbn; tauto)).
-  rewrite forallb_forall in E; specialize (E c ltac:(apply Hin; cbn; tauto)).
-  rewrite forallb_forall in E; specialize (E d ltac:(apply Hin; cbn; tauto)).
+  let use x := rewrite forallb_forall in E; specialize (E x ltac:(apply Hin; cbn; tauto)) in use a; use b; use c; use d.
   rewrite (nodup_fixed_point dir_eq_dec Hd) in E; cbn [length Nat.eqb implb] in E; unfold found in E.
   destruct (in_dec (list_eq_dec dir_eq_dec) [a; b; c; d] (map directions package)); [assumption | discriminate].
 Qed.

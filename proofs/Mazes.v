@@ -90,12 +90,11 @@ Proof.
 Qed.
 Lemma grid_pools m : cells m <> [] -> pools (grid m).
 Proof.
-  intros Hm f; cbn; unfold grid_highest; pose proof (cells_all m) as H; destruct (cells m) as [|x rest]; [contradiction|]; clear Hm.
-  cbn [map]; split.
-  - enough (In (fold_right Z.max (f x) (map f rest)) (map f (x :: rest))) as (y & Hy & _)%in_map_iff by (exists y; symmetry; exact Hy).
-    clear H; induction rest as [|y rest IH]; cbn [map fold_right] in *; [left; reflexivity|].
-    destruct (Z.max_spec (f y) (fold_right Z.max (f x) (map f rest))) as [[_ ->]|[_ ->]]; cbn in *; tauto.
-  - intro y; specialize (H y); assert (Hf : In (f y) (f x :: map f rest)) by (apply (in_map f (x :: rest)); exact H); clear H.
-    induction rest as [|z rest IH]; cbn [map fold_right] in *; [destruct Hf as [->|[]]; lia|].
-    destruct Hf as [E|[E|E]]; [specialize (IH (or_introl E)) | | specialize (IH (or_intror E))]; lia.
+  intros Hm f; cbn; unfold grid_highest; pose proof (cells_all m) as H; destruct (cells m) as [|x rest]; [contradiction|]; cbn [map].
+  set (top := fold_right Z.max (f x) (map f rest)).
+  enough (In top (map f (x :: rest)) /\ forall z, In z (map f (x :: rest)) -> z <= top) as [(y & Hy & _)%in_map_iff Hle]
+    by (split; [eauto | intro z; apply Hle, in_map, H]).
+  clear H Hm; subst top; induction rest as [|y rest [IH Hle]]; cbn [map fold_right] in *; [split; [left; reflexivity | intros z [<-|[]]; lia]|].
+  split; [destruct (Z.max_spec (f y) (fold_right Z.max (f x) (map f rest))) as [[_ ->]|[_ ->]]; cbn in *; tauto|].
+  intros z [E|[E|E]]; [specialize (Hle z (or_introl E)) | | specialize (Hle z (or_intror E))]; lia.
 Qed.

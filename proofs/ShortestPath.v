@@ -131,12 +131,13 @@ Section Proof.
   Lemma distance_unique n m x : distance n x -> distance m x -> n = m.
   Proof. intros [? Hn] [? Hm]; apply Nat.le_antisymm; auto. Qed.
 
-  Lemma distance_step n x : distance (S n) x -> exists d y, leads d x y.
+  Lemma walk_leads n d x y : distance (S n) x -> nb w (way o d) x = Some y -> walk n y -> leads d x y.
   Proof.
-    intros [Hn Hleast]; inversion Hn as [|? d ? y Hw Hy Hwalk]; subst; exists d, y; split; [auto|].
-    exists n; repeat split; auto; intros m Hm.
-    enough (S n <= S m) by lia; apply Hleast; econstructor; eauto.
+    intros Hx Hy Hn; split; [assumption|]; exists n; split; [split; [assumption|] | assumption]; intros m Hm.
+    enough (S n <= S m) by lia; apply Hx; econstructor; eauto; eapply walk_free; apply Hx.
   Qed.
+  Lemma distance_step n x : distance (S n) x -> exists d y, leads d x y.
+  Proof. intros Hx; pose proof (proj1 Hx) as H; inversion H; eauto using walk_leads. Qed.
 
   Lemma leads_far d x y : leads d x y -> kind_of w x <> TARGET.
   Proof. intros (_ & n & _ & _ & H) Ht; specialize (H 0 (walk_end _ _ _ Ht)); lia. Qed.
