@@ -7,6 +7,12 @@ Local Open Scope Z_scope.
 Fixpoint net_through (w : world) (kinds : nat -> node w -> kind) (n : network) (t : nat) : net_state w :=
   match t with O => fun _ _ => 0 | S t => let w' := with_kinds w (kinds t) in net_step w' n (net_sum w' n (net_through w kinds n t)) end.
 
+(** And in rounded arithmetic. *)
+Inductive float_through (round : Z -> Z) (w : world) (kinds : nat -> node w -> kind) (n : network) : nat -> net_state w -> Prop :=
+| through_first v : (forall x c, v x c = 0) -> float_through round w kinds n 0 v
+| through_next t v v' sums zeros : float_through round w kinds n t v -> (forall x c, v' x c = net_step (with_kinds w (kinds t)) n sums x c) ->
+    (forall x c, adds round (terms round (with_kinds w (kinds t)) n v x c zeros) (sums x c)) -> float_through round w kinds n (S t) v'.
+
 (** What tiles hold is the same of all kinds of tile. *)
 Definition held_dec (c d : nat * list component) : {c = d} + {c <> d}. Proof. repeat decide equality. Defined.
 Definition same_of_all (n_kinds : nat) (h : holding) : bool :=
@@ -43,5 +49,13 @@ Section Changes.
       + apply (network_step (W t) n parts a _ sums (fun _ => its_highest)); [|exact IH].
         apply world_known; [exact is_closed | apply supposed_nothing | exact Hin].
       + apply (other_kinds t); apply (next_world n_kinds taps a [] (W t) ws (fun _ => its_highest) is_closed); [apply supposed_nothing .. | exact Hin].
+  Qed.
+  Theorem floats_through : small n parts = true -> forall round t v, exact_below round -> float_through round w kinds n t v ->
+    forall x c, v x c = net_through w kinds n t x c.
+  Proof.
+    intros Hsmall round t v Hr; induction 1 as [v Hv|t v v' found zeros _ IH Hv' Hsums]; [exact Hv|].
+    apply (float_step (W t) n parts Hsmall (fun _ => its_highest) round _ v v' found zeros Hr); try assumption.
+    destruct t as [|t]; [exact (zero_bounded (W O) n parts (fun _ => its_highest))|].
+    exact (step_bounded (W t) n parts Hsmall (fun _ => its_highest) _ _ (proj1 (follows_through t))).
   Qed.
 End Changes.

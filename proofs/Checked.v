@@ -35,5 +35,5 @@ Proof. unfold package; repeat (apply Forall_cons; [check_entry|]); apply Forall_
 Lemma healing_checked : let n := Network.kinds healing_network in
   closed n healing_taps healing_ULDR [] healing_worlds = true /\ starts n healing_worlds = true /\
   follows healing_network healing_parts healing_ULDR (map (fun '(h, _) => world_facts n healing_taps healing_ULDR [] h) healing_worlds) = true /\
-  forallb (fun '(h, _) => same_of_all n h) healing_worlds = true.
-Proof. do 3 (split; [vm_cast_no_check (eq_refl true)|]); vm_cast_no_check (eq_refl true). Qed.
+  forallb (fun '(h, _) => same_of_all n h) healing_worlds = true /\ small healing_network healing_parts = true.
+Proof. do 4 (split; [vm_cast_no_check (eq_refl true)|]); vm_cast_no_check (eq_refl true). Qed.

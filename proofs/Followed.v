@@ -28,8 +28,7 @@ Section Followed.
   Theorem network_exact round t v : exact_below round -> float_run round w its_network t v ->
     forall x c, v x c = net_run w its_network t x c.
   Proof.
-    apply (floats_exact w its_network its_parts (run w its_rules) sums_small); [intro; apply pooling_is; right; assumption|].
-    apply network_does_the_same.
+    exact (floats_exact w its_network its_parts sums_small (fun h => pooling_is (or_intror h)) (run w its_rules) round t v network_does_the_same).
   Qed.
 End Followed.
 

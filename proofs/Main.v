@@ -65,7 +65,7 @@ Section Theorems.
     forall x c, v x c = net_run (grid m) (its_network e) t x c.
   Proof.
     destruct of_package as (o & _ & _ & Hf & Hsmall & Hpool & _).
-    apply (floats_exact (grid m) _ (its_parts e) (run (grid m) (its_rules e)) Hsmall); [congruence | exact Hf].
+    exact (floats_exact (grid m) _ (its_parts e) Hsmall (fun h => False_ind _ (h Hpool)) (run (grid m) (its_rules e)) round t v Hf).
   Qed.
 
   (** The rules that heal. From a fresh start PATH is on at the first shortest path from 2 L + 3 iterations on, and never
@@ -93,21 +93,23 @@ Section Theorems.
   Qed.
 End Theorems.
 
-(** The network that learned the rules that heal: its first channel is 0 or 1, two halves, and does the same. *)
+(** The network that learned the rules that heal: its first channel is 0 or 1, two halves, in float32 too, and does the same. *)
 Theorem network_heals (m : maze) (s : cell m) : kind_at m (proj1_sig s) = SOURCE -> (forall x : cell m, kind_at m (proj1_sig x) = SOURCE -> x = s) ->
   exists o, is_order o [U; L; D; R] /\ forall kinds T F, (forall t (x y : cell m), kinds t x = TARGET -> kinds t y = TARGET -> x = y) ->
     (forall t x, T <= t -> kinds t x = kind_at m (proj1_sig x))%nat -> (forall x moves, shortest o (grid m) x moves -> length moves <= F)%nat ->
     (forall t x, kinds t x < 4)%nat -> let shown t x := net_through (grid m) kinds healing_network t x 0%nat in
+    (forall round t v, exact_below round -> float_through round (grid m) kinds healing_network t v -> forall x, v x 0%nat = shown t x) /\
     solved_from o (grid m) s (T + max 9 (F + 4))%nat (fun L => T + (2 * L + 9))%nat (fun t x => shown t x =? 2) /\
     forall t x, shown t x = 0 \/ shown t x = 2.
 Proof.
   intros Hs Hone; assert (Hin : exists e, In e package /\ directions e = [U; L; D; R] /\ its_healing e = healing_ULDR)
     by (eexists; split; [left; reflexivity | split; reflexivity]).
   destruct Hin as (e & Hin & Hd & Hr), (healing_heals e Hin m s Hs Hone) as (o & Ho & _ & H); rewrite Hd in Ho; rewrite Hr in H.
-  exists o; split; [exact Ho|]; intros kinds T F H1 H2 H3 Hk; specialize (H kinds T F H1 H2 H3); destruct healing_checked as (Hc & Hb & Hf & Ha).
+  exists o; split; [exact Ho|]; intros kinds T F H1 H2 H3 Hk; specialize (H kinds T F H1 H2 H3); destruct healing_checked as (Hc & Hb & Hf & Ha & Hsmall).
   assert (Hp : pools (grid m)) by (apply grid_pools; intro E; pose proof (cells_all m s) as Hin'; rewrite E in Hin'; exact Hin').
   assert (E : forall t x, net_through (grid m) kinds healing_network t x 0%nat = on (run_through (grid m) kinds healing_ULDR t x PATH)).
   { intros t x; exact (proj1 (follows_through (grid m) healing_network healing_parts healing_ULDR healing_taps healing_worlds kinds Hk Hp Hc Hb Hf Ha t) x PATH _ eq_refl). }
+  split; [intros round t v Hround Hv x; exact (floats_through (grid m) healing_network healing_parts healing_ULDR healing_taps healing_worlds kinds Hk Hp Hc Hb Hf Ha Hsmall round t v Hround Hv x 0%nat)|].
   split; [|intros t x; rewrite E; destruct (run_through _ _ _ _ _); auto].
   assert (E' : forall t x, (net_through (grid m) kinds healing_network t x 0%nat =? 2) = run_through (grid m) kinds healing_ULDR t x PATH)
     by (intros t x; rewrite E; destruct (run_through _ _ _ _ _); reflexivity).
