@@ -1,5 +1,4 @@
 (** A network does what an automaton does while the maze changes, in exact arithmetic and in float32. *)
-From Coq Require Import Lia.
 Require Import World Refute Network Floats Worlds Healing.
 Local Open Scope Z_scope.
 

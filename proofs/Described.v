@@ -328,7 +328,7 @@ Section Given.
   Proof. destruct p; unfold plus; cbn; f_equal; lia. Qed.
   Lemma at_tap_spot tap x : at_tap w tap x = cell_at m (plus (proj1_sig x) (offset tap)).
   Proof.
-    destruct tap as [|d]; cbn; [rewrite here; symmetry; apply cell_at_some; reflexivity|].
+    destruct tap as [|d]; cbn; [rewrite here, cell_at_own; reflexivity|].
     unfold grid_nb; f_equal; destruct x as [[row col] h], d; unfold plus; cbn; f_equal; lia.
   Qed.
   Lemma see_spot (s : state w) x tap g : see w s x tap g = on_spot (fun y => s y g) (plus (proj1_sig x) (offset tap)).
@@ -422,7 +422,7 @@ Section Given.
     exists z : cell m, kind_at m (proj1_sig z) = k /\ stage g z = 0 /\ parity g x = parity g z.
   Proof.
     intros H x; remember (Z.to_nat (stage g x)) as n eqn:En; revert x En; induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros x -> Hx.
-    generalize (H (proj1_sig x)); assert (Ex : cell_at m (proj1_sig x) = Some x) by (apply cell_at_some; reflexivity).
+    generalize (H (proj1_sig x)); pose proof (cell_at_own m x) as Ex.
     assert (En : number_on m (stage g) (proj1_sig x) = stage g x) by (unfold number_on; rewrite Ex; reflexivity).
     unfold spreads; meant; rewrite off_says, !number_is_says, here, kind_number, stage_number, En; unfold number_on at 1; rewrite Ex, !orb_true_iff, andb_true_iff, Z.ltb_lt, !Z.eqb_eq.
     clear H; intros [H|[[Hk H0]|H]]; [lia | exists x; repeat split; lia|].
@@ -621,7 +621,6 @@ Section Theorems.
   Proof. intro Hx; unfold same; meant; rewrite inside_says, Hx; destruct (true_at t p f), (true_at t p g); cbn; congruence. Qed.
   Lemma uniform_says t (x y : cell m) f : uniform f = true -> true_at t (proj1_sig x) f = true_at t (proj1_sig y) f.
   Proof.
-    assert (Hx : forall z : cell m, cell_at m (proj1_sig z) = Some z) by (intro; apply cell_at_some; reflexivity).
     induction f as [n q|l|b|f IHf g IHg|f IHf g IHg|f IHf]; cbn [uniform]; intro H; [discriminate H | | reflexivity | ..];
       try (apply andb_prop in H as [Hf Hg]; unfold Described.true_at in *; cbn [says]; rewrite (IHf Hf), (IHg Hg); reflexivity).
     - apply orb_prop in H as [H|H].
@@ -629,7 +628,7 @@ Section Theorems.
         cbn [forallb] in H; apply andb_prop in H as [Hn H]; apply Z.ltb_lt in Hn; cbn [sum].
         rewrite (IH H), (number_below th m t n _ (plus (proj1_sig y) q) Hn); reflexivity.
       + destruct (fact_dec _ _) as [E|]; [|discriminate H]; pose proof (inside_says th m t (proj1_sig x)) as Ha; pose proof (inside_says th m t (proj1_sig y)) as Hb.
-        rewrite <- E, Hx in Ha, Hb; apply negb_true_iff in Ha, Hb; unfold Described.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
+        rewrite <- E, cell_at_own in Ha, Hb; apply negb_true_iff in Ha, Hb; unfold Described.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
     - unfold Described.true_at in *; cbn [says]; rewrite (IHf H); reflexivity.
   Qed.
   Lemma said_held t x tap h : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f) ->
@@ -642,8 +641,7 @@ Section Theorems.
   Lemma shown_rule t x g : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f) ->
     true_at t (proj1_sig x) (shown th g) = eval (rule (of_rules th) g) (see w (run w (of_rules th) t) x) (tile w x).
   Proof.
-    intro IH; unfold shown; rewrite (fact_of_says th m t _ x) by (apply cell_at_some; reflexivity).
-    apply eval_same; [|reflexivity]; intros tap h; apply said_held, IH.
+    intro IH; unfold shown; rewrite (fact_of_says th m t _ x) by apply cell_at_own; apply eval_same; [|reflexivity]; intros tap h; apply said_held, IH.
   Qed.
   Lemma claim_of g f c : nth g (said th) None = Some f -> In c (claims_of th g f) -> In c (claims th).
   Proof. intros Hg Hc; apply in_or_app; left; apply in_flat_map; exists (g, Some f); split; [apply said_in, Hg | exact Hc]. Qed.
@@ -651,10 +649,8 @@ Section Theorems.
   Theorem said_everywhere t g f q : nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f.
   Proof.
     revert g f q; induction t as [|t IH]; intros g f q Hg.
-    - pose proof (claims_true 0 q _ (claim_of g f _ Hg (or_introl eq_refl))) as H. assert (E : true_at 0 q f = false).
-      { change (negb (true_at 0 q (Below (Lin 0 [(1, (TIME, (0, 0)))]))) || negb (true_at 0 q f) = true) in H.
-        destruct (true_at 0 q f); [|reflexivity]; rewrite orb_false_r in H; discriminate H. }
-      rewrite E; unfold on_spot; destruct (cell_at m q); reflexivity.
+    - generalize (claims_true 0 q _ (claim_of g f _ Hg (or_introl eq_refl))); meant; change (number th m 0 TIME _) with 0; cbn [Z.add Z.mul Z.leb Z.compare].
+      destruct (true_at 0 q f); [discriminate|]; unfold on_spot; destruct (cell_at m q); reflexivity.
     - unfold on_spot; destruct (cell_at m q) as [x|] eqn:Ex.
       + destruct parts_checked as (_ & Hsaid & _ & Hgrow); destruct (Hsaid g f Hg) as [Ht Hu].
         assert (Hlater : forall y : cell m, true_at t (proj1_sig y) (later f) = true_at (S t) (proj1_sig y) f).
@@ -663,12 +659,11 @@ Section Theorems.
           - intros n r; unfold number; destruct (Z.eqb_spec n 0) as [->|]; [reflexivity|]; destruct (Z.eqb_spec n (-1)); [lia | reflexivity]. }
         assert (Hsame : is_pooled (of_rules th) g = true -> forall y z : cell m, true_at t (proj1_sig y) (later f) = true_at t (proj1_sig z) (later f)).
         { intros Hp y z; rewrite !Hlater; unfold Described.true_at; rewrite <- !(normal_says _ _ _ f); exact (uniform_says (S t) y z _ (Hu Hp)). }
-        assert (Hsome : forall z : cell m, cell_at m (proj1_sig z) = Some z) by (intro; apply cell_at_some; reflexivity).
         pose proof (fun (y : cell m) c => claims_true t (proj1_sig y) c) as Hc; pose proof (fun c => claim_of g f c Hg) as Hin; unfold claims_of in Hin.
         apply cell_at_some in Ex; subst q; cbn [run]; unfold step; destruct (is_pooled (of_rules th) g) eqn:Epool; cbn [app] in Hin.
         * specialize (Hsame eq_refl); apply eq_true_iff_eq; rewrite (anywhere_iff w _ pooling), <- Hlater; split.
-          -- intros (y & Hy); rewrite (Hsame x y); rewrite <- (shown_rule t y g IH) in Hy; exact (implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
-          -- intro Hx; pose proof (fun y => implied t _ y _ _ (Hsome y) (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
+          -- intros (y & Hy); rewrite (Hsame x y); rewrite <- (shown_rule t y g IH) in Hy; exact (implied t _ y _ _ (cell_at_own m y) (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
+          -- intro Hx; pose proof (fun y => implied t _ y _ _ (cell_at_own m y) (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
              destruct (find _ (witnesses th)) as [[k i]|]; [|discriminate (H x Hx)]; set (h := fst (nth i (of_map th) (O, None))) in *; set (z := number_of_map th m i).
              assert (Hboth : forall y : cell m, 0 <= z /\ (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h) = true -> true_at t (proj1_sig y) (shown th g) = true)).
              { intro y; generalize (H y ltac:(rewrite (Hsame y x); exact Hx)); meant; rewrite map_number, andb_true_iff, Z.leb_le; fold z.
@@ -678,24 +673,22 @@ Section Theorems.
              { unfold z, number_of_map in *; unfold h; destruct (nth_error (of_map th) i) as [[h' k']|] eqn:Ei; [|lia]; rewrite (nth_error_nth _ _ _ Ei); cbn [fst].
                destruct (find _ (cells m)) as [x0|]; [|lia]; exact (stage_of_shown (relations th) m Hgrow h' x0 Hz). }
              destruct Hy as (y & Hy); exists y; rewrite <- (shown_rule t y g IH); apply Hboth.
-             rewrite (rule_before_says th m Hgrow t _ y h _ (Z.to_nat z)); [exact Hy | | apply Hsome].
+             rewrite (rule_before_says th m Hgrow t _ y h _ (Z.to_nat z)); [exact Hy | | apply cell_at_own].
              unfold amount; cbn [constant terms sum of_map_at]; rewrite map_number; fold z; lia.
-        * rewrite <- (shown_rule t x g IH), <- Hlater; exact (alike t _ x _ _ (Hsome x) (Hc x _ (Hin _ (or_intror (or_intror (or_introl eq_refl)))))).
-      + pose proof (claims_true (S t) q _ (claim_of g f _ Hg (or_intror (or_introl eq_refl)))) as H.
-        change (true_at (S t) q inside_at || negb (true_at (S t) q f) = true) in H; rewrite inside_says, Ex in H.
-        destruct (true_at (S t) q f); [discriminate H | reflexivity].
+        * rewrite <- (shown_rule t x g IH), <- Hlater; exact (alike t _ x _ _ (cell_at_own m x) (Hc x _ (Hin _ (or_intror (or_intror (or_introl eq_refl)))))).
+      + generalize (claims_true (S t) q _ (claim_of g f _ Hg (or_intror (or_introl eq_refl)))); meant; rewrite inside_says, Ex.
+        destruct (true_at (S t) q f); [discriminate | reflexivity].
   Qed.
   Theorem described t g f x : nth g (said th) None = Some f -> run w (of_rules th) t x g = true_at t (proj1_sig x) f.
   Proof.
-    intro Hg; rewrite <- (said_everywhere t g f (proj1_sig x) Hg); unfold on_spot.
-    replace (cell_at m (proj1_sig x)) with (Some x) by (symmetry; apply cell_at_some; reflexivity); reflexivity.
+    intro Hg; rewrite <- (said_everywhere t g f (proj1_sig x) Hg); unfold on_spot; rewrite cell_at_own; reflexivity.
   Qed.
   (** An answer shows nothing else, and all of it from the iteration on that is stated. *)
   Theorem answered t g wanted due x : In (g, (wanted, due)) (answers th) ->
     (run w (of_rules th) (S t) x g = true -> true_at t (proj1_sig x) wanted = true) /\
     (amount (number th m t) (proj1_sig x) due <= Z.of_nat (S t) -> run w (of_rules th) (S t) x g = true_at t (proj1_sig x) wanted).
   Proof.
-    intro Hin; set (p := proj1_sig x); assert (Hx : cell_at m p = Some x) by (apply cell_at_some; reflexivity).
+    intro Hin; set (p := proj1_sig x); pose proof (cell_at_own m x) as Hx; fold p in Hx.
     assert (Hs : run w (of_rules th) (S t) x g = true_at t p (shown th g)).
     { unfold p; rewrite shown_rule by (intros; apply said_everywhere; assumption); cbn [run]; unfold step.
       destruct parts_checked as (_ & _ & Ha & _); rewrite (Ha g _ Hin); reflexivity. }
@@ -705,8 +698,7 @@ Section Theorems.
     rewrite Hs; split; [exact (implied t p x _ _ Hx (Hc _ (or_introl eq_refl)))|]; intro Hd.
     pose proof (implied t p x _ _ Hx (Hc _ (or_intror (or_introl eq_refl)))) as H.
     assert (Hdue : true_at t p (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due))) = true).
-    { unfold Described.true_at; cbn [says]; unfold amount in *; cbn [constant terms sum].
-      change (number th m t TIME (plus p (0, 0))) with (Z.of_nat t); apply Z.leb_le; lia. }
+    { meant; unfold amount in Hd; change (number th m t TIME _) with (Z.of_nat t); apply Z.leb_le; lia. }
     specialize (H Hdue); unfold Described.true_at in H; rewrite says_same in H; apply eqb_prop, H.
   Qed.
 End Theorems.

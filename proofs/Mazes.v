@@ -74,6 +74,8 @@ Proof.
   unfold cell_at; destruct x as [q hq]; cbn; destruct (bool_dec (inside m p) true) as [h|h]; split; intros [= <-]; try contradiction; [reflexivity|].
   rewrite (UIP_dec bool_dec h hq); reflexivity.
 Qed.
+Lemma cell_at_own m x : cell_at m (proj1_sig x) = Some x.
+Proof. apply cell_at_some; reflexivity. Qed.
 Lemma moved_back d p : moved (opp d) (moved d p) = p.
 Proof. destruct p, d; cbn; f_equal; lia. Qed.
 Lemma grid_nb_opp m d x y : grid_nb m d x = Some y -> grid_nb m (opp d) y = Some x.
@@ -86,7 +88,7 @@ Proof.
   unfold cells; apply in_flat_map; exists (proj1_sig x); split.
   - destruct x as [[row col] h]; cbn; unfold inside in h; cbn in h; rewrite !andb_true_iff in h.
     apply in_prod; apply in_map_iff; [exists (Z.to_nat row) | exists (Z.to_nat col)]; rewrite in_seq; lia.
-  - replace (cell_at m (proj1_sig x)) with (Some x) by (symmetry; apply cell_at_some; reflexivity); left; reflexivity.
+  - rewrite cell_at_own; left; reflexivity.
 Qed.
 Lemma grid_pools m : cells m <> [] -> pools (grid m).
 Proof.
