@@ -42,15 +42,10 @@ Section Proof.
     assert (k' = k) as -> by (pose proof (distance_unique _ _ _ _ _ Hn Hn'); lia).
     assert (x' = x) as -> by (eapply canonical_unique; eauto); eapply goes_unique; eauto.
   Qed.
-  Lemma entered_flooded d t y : after t y (enter_of d) = true -> after t y FLOOD = true.
+  Lemma entered_where d t y : after t y (enter_of d) = true -> after t y FLOOD = true /\ kind_of w y <> SOURCE.
   Proof.
-    intros (s & k & x & m & _ & _ & _ & _ & _ & Hy & Hle)%entered.
-    apply (flooded_at o w a same unpooled); exists m; split; [assumption|lia].
-  Qed.
-  Lemma entered_no_source d t y : after t y (enter_of d) = true -> kind_of w y <> SOURCE.
-  Proof.
-    intros (s & k & x & m & Hs & Hn & _ & _ & _ & Hy & _)%entered Hsource.
-    assert (y = s) as -> by auto; pose proof (distance_unique _ _ _ _ _ Hn Hy); lia.
+    intros (s & k & x & m & Hs & Hn & _ & _ & _ & Hy & Hle)%entered; split; [apply (flooded_at o w a same unpooled); exists m; split; [assumption|lia]|].
+    intro Hsource; assert (y = s) as -> by auto; pose proof (distance_unique _ _ _ _ _ Hn Hy); lia.
   Qed.
   Lemma nearer_leads d t y : nearer_at t y d = true -> exists z, leads o w d y z.
   Proof.
@@ -58,7 +53,7 @@ Section Proof.
     - apply (near_correct o w a same unpooled d g y t Hg); destruct d; try discriminate Hg; injection Hg as <-; exact H.
     - destruct d; try discriminate Hg; enough (Hp : points (fun _ => after t y) (fun _ => Nat.eqb (kind_of w y)) C Last = true)
         by (apply (points_correct o w a same unpooled) in Hp as (_ & z & Hz & _); eauto).
-      unfold points; rewrite H; cbn in *;
+      unfold points; rewrite H; cbn in *.
       destruct (after t y NEAR_1), (after t y NEAR_2), (after t y NEAR_3); cbn in H; rewrite ?andb_false_r in H; discriminate || reflexivity.
   Qed.
   Lemma entered_from_farther d t y : after t y (enter_of d) = true -> nearer_at t y (back o d) = true -> False.
@@ -69,8 +64,7 @@ Section Proof.
   Qed.
   Lemma nearer_free d t y : nearer_at t y d = true -> kind_of w y <> TARGET /\ kind_of w y <> WALL.
   Proof.
-    intros (z & _ & m & _ & HS)%nearer_leads; split; [|eapply walk_free; apply HS].
-    intro Ht; assert (S m <= 0) by (apply HS; constructor; assumption); lia.
+    intros (z & Hl)%nearer_leads; split; [exact (leads_far _ _ _ _ _ Hl) | destruct Hl as (_ & m & _ & HS); eapply walk_free; apply HS].
   Qed.
   Lemma flooded_free t y : after t y FLOOD = true -> kind_of w y <> WALL.
   Proof. rewrite (flooded_at o w a same unpooled); intros (n & [Hn _] & _); eapply walk_free; eauto. Qed.
@@ -84,9 +78,9 @@ Section Proof.
     unfold possible; cbn [map flat_map app]; repeat constructor; apply H; rewrite ?Hn; intros Ha Hb; try apply Hk in Hb.
     all: try discriminate (enters_once _ _ _ _ Ha Hb).
     all: try exact (entered_from_farther _ _ _ Ha Hb).
-    all: try exact (entered_no_source _ _ _ Ha Hb).
+    all: try exact (proj2 (entered_where _ _ _ Ha) Hb).
     all: try exact (flooded_free _ _ Ha Hb).
-    all: try (apply entered_flooded in Ha; unfold says in Hb; cbn in Hb; rewrite Ha in Hb; discriminate).
+    all: try (apply entered_where in Ha as [Ha _]; unfold says in Hb; cbn in Hb; rewrite Ha in Hb; discriminate).
     all: apply nearer_free in Ha; tauto.
   Qed.
 
