@@ -49,7 +49,8 @@ Fixpoint refute (fuel : nat) (f : form) (others : list form) : bool :=
   match fuel with
   | O => false
   | S fuel => if existsb wrong (f :: others) then true else match first_atom (fun _ => true) f with
-      | Some a => let if_it_is b := refute fuel (assign a b f) (map (assign a b) others) in if if_it_is true then if_it_is false else false
+      | Some a => let if_it_is b := let f := assign a b f in if wrong f then true else refute fuel f (map (assign a b) others) in
+          if if_it_is true then if_it_is false else false
       | None => match find (fun g => refute fuel g []) others with Some _ => true | None => false end
       end
   end.
@@ -106,7 +107,10 @@ Section Sound.
     - apply existsb_exists in E as (g & Hg & E); pose proof (proj1 (Forall_forall _ _) Hall g Hg); destruct g as [|[]| | |]; discriminate.
     - destruct (first_atom _ f) as [a|]; [|destruct (find _ others) as [g|] eqn:Eg; [|discriminate]; apply find_some in Eg as [Hg Eg]].
       + cbv zeta in H; assert (Ha : refute fuel (assign a (v a) f) (map (assign a (v a)) others) = true).
-        { destruct (refute fuel (assign a true f) _) eqn:Et; [|discriminate]; destruct (v a); assumption. }
+        { assert (Hw : wrong (assign a (v a) f) = false)
+            by (pose proof (eq_trans (assign_holds a f) (Forall_inv Hall)) as Hf; destruct (assign a (v a) f) as [|[]| | |]; reflexivity || discriminate Hf).
+          destruct (v a); rewrite Hw in H; [destruct (refute _ _ _); [reflexivity | discriminate H]|].
+          destruct (wrong (assign a true f)); [exact H | destruct (refute fuel (assign a true f) _); [exact H | discriminate H]]. }
         apply (IH _ _ Ha), (Forall_map (assign a (v a)) _ (f :: others)), (Forall_impl _ (fun g Hg => eq_trans (assign_holds a g) Hg) Hall).
       + apply (IH _ _ Eg); repeat constructor; exact (proj1 (Forall_forall _ _) Hall g (or_intror Hg)).
   Qed.
