@@ -75,19 +75,19 @@ Section Demands.
     end.
   Definition sum_of (c : nat) : option (Z * terms) := option_map (pair (nth c (biases n) 0)) (terms_of [] (weights_of n c)).
   Definition minus (s s' : Z * terms) : Z * terms := (fst s - fst s', snd s ++ map (fun '(z, a) => (- z, a)) (snd s')).
-  Definition at_least (k : Z) (s : Z * terms) : form := least (k - fst s) (snd s).
-  Definition at_most (k : Z) (s : Z * terms) : form := at_least (- k) (minus (0, []) s).
-  Definition equals (k : Z) (s : Z * terms) : form := conj (at_least k s) (at_most k s).
+  Definition no_less (k : Z) (s : Z * terms) : form := least (k - fst s) (snd s).
+  Definition no_more (k : Z) (s : Z * terms) : form := no_less (- k) (minus (0, []) s).
+  Definition equals (k : Z) (s : Z * terms) : form := conj (no_less k s) (no_more k s).
   (** What the sums of a signal's channels must satisfy, if its rule says that it goes on, and if not. *)
   Definition demand (p : part) (next : form) : form :=
     match p with
     | Single c => match sum_of c with
-        | Some s => disj (conj next (equals 2 s)) (conj (neg next) (at_most 0 s))
+        | Some s => disj (conj next (equals 2 s)) (conj (neg next) (no_more 0 s))
         | None => Const false
         end
     | Pair low high => match sum_of low, sum_of high with
-        | Some s, Some s' => disj (conj next (conj (at_least 0 s') (equals 2 (minus s s'))))
-            (conj (neg next) (conj (at_most 0 s) (at_most 0 s')))
+        | Some s, Some s' => disj (conj next (conj (no_less 0 s') (equals 2 (minus s s'))))
+            (conj (neg next) (conj (no_more 0 s) (no_more 0 s')))
         | _, _ => Const false
         end
     end.
@@ -146,16 +146,16 @@ Section Proof.
       induction ts as [|[z a'] ts IH]; cbn; [|lia].
       induction ts' as [|[z a'] ts' IH]; cbn; [|destruct (patch s x a')]; lia.
     Qed.
-    Lemma at_least_holds k s1 : holds (at_least k s1) = (k <=? amount s1).
-    Proof. unfold at_least, amount; rewrite least_holds; apply eq_true_iff_eq; rewrite !Z.leb_le; lia. Qed.
-    Lemma at_most_holds k s1 : holds (at_most k s1) = (amount s1 <=? k).
-    Proof. unfold at_most; rewrite at_least_holds, minus_amount; apply eq_true_iff_eq; rewrite !Z.leb_le; cbn; lia. Qed.
+    Lemma no_less_holds k s1 : holds (no_less k s1) = (k <=? amount s1).
+    Proof. unfold no_less, amount; rewrite least_holds; apply eq_true_iff_eq; rewrite !Z.leb_le; lia. Qed.
+    Lemma no_more_holds k s1 : holds (no_more k s1) = (amount s1 <=? k).
+    Proof. unfold no_more; rewrite no_less_holds, minus_amount; apply eq_true_iff_eq; rewrite !Z.leb_le; cbn; lia. Qed.
 
     Lemma demand_shows p next : holds (demand n parts p next) = true -> shows p (fun c => Z.max 0 (net_sum w n v x c)) (holds next).
     Proof.
       unfold demand, equals; destruct p as [c|c h]; cbn [shows]; destruct (sum_of n parts c) as [s1|] eqn:E1; try discriminate;
         [|destruct (sum_of n parts h) as [s2|] eqn:E2; [apply sum_of_is in E2 as ->|discriminate]]; apply sum_of_is in E1 as ->;
-        rewrite disj_holds, !conj_holds, neg_holds, ?at_most_holds, !at_least_holds, ?minus_amount;
+        rewrite disj_holds, !conj_holds, neg_holds, ?no_more_holds, !no_less_holds, ?minus_amount;
         destruct (holds next); cbn [on negb andb orb]; rewrite ?orb_false_r, ?andb_true_iff, !Z.leb_le; lia.
     Qed.
   End Step.
