@@ -318,8 +318,8 @@ Section Proof.
   Proof.
     intros Hone was.
     assert (Hnear : forall p x y, nb w (way o p) x = Some y -> s x (near p) = true -> s x FLOOD = true /\ s y FLOOD = true /\ s y (near (back o p)) = false).
-    { intros p y z Hz; pose proof (way_back o w _ _ _ Hz); intros (z' & m & (Hz' & Hm & HS) & Hlt)%was; unique; repeat split; [apply was; exists (S m) | apply was; exists m | apply not_true_iff_false; intros (y' & l & (Hy & Hl & HS') & _)%was];
-        try (split; [assumption | lia]); unique. }
+    { intros p y z Hz; pose proof (way_back o w _ _ _ Hz); intros (z' & m & (Hz' & Hm & HS) & Hlt)%was; unique; repeat split;
+        [apply was; exists (S m) | apply was; exists m | apply not_true_iff_false; intros (y' & l & (Hy & Hl & HS') & _)%was]; try (split; [assumption | lia]); unique. }
     assert (Hside : forall d, checked_from d = true -> many (see w s x) d = false /\ few (see w s x) d = false).
     { intros d Hd; destruct (proj1 (proj2 healing) d Hd) as (p & <-); unfold many, few, see; cbn [at_tap]; rewrite <- back_way.
       destruct (nb w (way o p) x) as [y|] eqn:Hy; [|destruct (s x (near p)) eqn:E; [apply was in E as (y & m & (Hy' & _) & _); congruence | cbn; rewrite andb_false_r; auto]].
