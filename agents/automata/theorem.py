@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import Answer, Ghosts, Number, Picture, Place, Truth  # noqa: F401 (of Theorem's constructor)
+from maze_nca_gym.mazes.facts import Answer, Fact, Ghosts, Number, Picture, Place, Truth  # noqa: F401 (of its constructor)
 from maze_nca_gym.mazes.levels import Tiles
 
 from .rules import Rule
