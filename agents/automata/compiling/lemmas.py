@@ -604,6 +604,7 @@ def printed_theorem(proof: Proof) -> str:
         ValueError: the proof does not hold, or Coq does not cover its theorem.
     """
     if proof.verdict not in ("right", "described"):
-        raise ValueError(f"Coq proves what z3 proves first; of {proof.automaton.name} nothing is proven")
+        name = proof.automaton.name
+        raise ValueError(f"Coq proves what z3 proves first; of the signals and answers of {name} nothing is proven")
     with fresh_context():
         return Guide(proof).text()
