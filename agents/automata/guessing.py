@@ -257,7 +257,7 @@ class Run(NamedTuple):
     ghosts: Mapping[str, Any]
 
     def truths(self, atoms: Sequence[Atom]) -> NDArray[np.bool_]:
-        """Return the truth of atoms, (A, T, N, H, W) bool."""
+        """Return where and when each of A atoms is true in the runs, (A, T, N, H, W) bool."""
         t, shape = np.arange(len(self.signals))[:, None, None, None], (len(self.signals), *self.tiles.shape)
         found = np.empty((len(atoms), *shape), np.bool_)
         for number, atom in enumerate(atoms):

@@ -137,7 +137,7 @@ def _changes(steps: Steps) -> Iterator[Claim]:
 
 
 def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
-    """Yield why after a good state the next one is good for the next maze, or a check fails.
+    """Yield why, if the maze is replaced in a good state, the next state is good for the new maze or a check fails.
 
     If no check fails, closed walls change no distance on which the flood relies; and if the target has moved,
     nothing is left of the flood. Both are shown by induction over the distances of tiles.

@@ -105,7 +105,7 @@ def solve_large(
     steps: Annotated[int | None, Between(1)] = None,
     save_every: Annotated[float, Above(0)] = 600.0,
 ) -> SolvedLarge:
-    """Run a certified network on one huge maze until nothing changes, in bits and next to what changes only.
+    """Run a certified network on one huge maze until nothing changes, computing in bits, and only near changed tiles.
 
     The certificate, which is made again first, proves that after each iteration the network holds what its automaton
     holds. So the automaton's rules are computed in its place, on words of 64 bits, each a signal of a block of 8 x 8

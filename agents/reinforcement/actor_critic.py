@@ -68,7 +68,7 @@ class PathGaussian(DiagGaussianDistribution):
         return self
 
     def log_prob(self, actions: Tensor) -> Tensor:
-        """Return the (B,) logarithms of the densities of (B, (1 + n_kept) H W) actions."""
+        """Return the log density of each of (B, (1 + n_kept) H W) actions, (B,)."""
         return super().log_prob(actions[:, : self.action_dim])
 
     def sample(self) -> Tensor:

@@ -29,7 +29,7 @@ Observation: TypeAlias = dict[str, NDArray[np.float32]]
 
 
 class _Level(NamedTuple):
-    """The level of an episode without the batch axis: even views take time, and steps are short.
+    """The level of an episode, its arrays kept without the batch axis, since a step is so short that views would cost.
 
     Attributes:
         tiles: (H, W) uint8.

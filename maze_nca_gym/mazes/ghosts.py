@@ -556,7 +556,7 @@ class _Reader:
 
     def __call__(self, name: str, tap: str = "C") -> _Polarity:
         if name not in self._names:
-            raise TypeError(f"it reads {name!r}, which is none of {', '.join(self._names)}")
+            raise TypeError(f"it reads {name!r}, which is none of {', '.join(self._names) or 'the kinds of tile'}")
         self.tile(0, tap)
         return _Polarity(positive=True, negative=False)
 

@@ -487,7 +487,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
 
 
 def meant(name: str, known: Collection[str]) -> str:
-    """Return the end of a message: the known option that a name may mean; empty if there is none."""
+    """Return the end of a message about an unknown option: the known one that may be meant, or an empty string."""
     name = name.replace("-", "_")
     if name in CONTINUED and "overwrite" in known:
         return ": the same command goes on with a run that was stopped"

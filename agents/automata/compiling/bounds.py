@@ -58,7 +58,7 @@ class Reads(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Kinds of patch: all patches of a kind have the same values in the bits that a rule reads.
+    """Patches, grouped by the values of the bits that a rule reads: each group is a kind of patch.
 
     Attributes:
         reads: the bits that the rule reads at each tap.
@@ -191,10 +191,9 @@ class Network:
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
-        """Return the codes of the tiles of the patch, among those of a kind, for which one of the sums that make up the
-        signal is largest.
+        """Return the patch of a kind on which one of the signal's sums is largest, as the code of the tile at each tap.
 
-        With `sign` -1, return those for which it is smallest.
+        With `sign` -1, return the one on which it is smallest.
         """
         row, side, worst = self.rows[signal][row], int(sign > 0), []
         for tap, code in enumerate(kinds.codes[place].tolist()):

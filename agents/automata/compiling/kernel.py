@@ -36,9 +36,7 @@ THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
 """The folder of the theory: in a clone it is proofs, from which installations copy it."""
 GENERAL = ("World", "Refute", "Network", "Floats")
 """The files of the theory about any automaton and any network."""
-SHORTEST_PATH = (
-    *("Mazes", "ShortestPath", "Canonical", "Worlds", "Healing", "Changes", "Possible", "Checked", "Main"),
-)
+SHORTEST_PATH = ("Mazes", "ShortestPath", "Canonical", "Worlds", "Healing", "Changes", "Possible", "Checked", "Main")
 """The files about the canonical shortest path, also in mazes that change; they need the printed file Package."""
 LEARNED, HEALER = "nca-shortest-path-hinted", "nca-shortest-path-healing-hinted"
 """The policies that learned the same rules, and those that heal, whose weights are checked too."""

@@ -77,8 +77,8 @@ class _Rule:
 
 
 class _Defined(_SymbolicPicture):
-    """A picture of symbols in which booleans that are facts about others are these, and relations of a layer may be
-    those that are on before a round."""
+    """A picture of symbols that shows a derived boolean (`facts`) by its definition and, if `bound` is set, a relation
+    (`stages`) only where it comes on before that round."""
 
     facts: Mapping[str, Callable[[Picture, Place], Any]] = {}
     stages: Mapping[str, str] = {}

@@ -192,7 +192,7 @@ class NCA(LearnedPolicy):
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
     def program(self) -> Program | None:
-        """Return the iterations as data; None if each has its own weights, or a subclass changes iterations."""
+        """Return what an iteration computes, as data; None if its weights vary, or a subclass changes it."""
         names = ("update", "encode_maze", "_encoded", "_iterate", "_convolve", "_live", "_layer_of")
         as_is = all(getattr(type(self), name) is getattr(NCA, name) for name in names)
         if not as_is or not self.shared_weights:
