@@ -31,7 +31,7 @@ from maze_nca_gym.support.files import user_path, write_all
 from ..policies.guarantees import StepBound, Verdict
 from .automaton import Automaton, NeverAtRest, scaled
 from .guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
-from .prover import PATIENCE, SAID, STATED, Lemma, Prover, fresh_context
+from .prover import PATIENCE, SAID, STATED, Lemma, Prover
 from .registry import AUTOMATA
 from .theorem import Theorem
 from .trial import Trial, tried
@@ -251,16 +251,15 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
     from .compiling.config import find_automaton
 
     automaton = find_automaton(automaton)
-    with fresh_context():
-        if automaton.slows is not None:
-            return _slowed(automaton, automaton.slows, on)
-        proof, solve = _proof_of(automaton, on), automaton.problem.solve
-        if proof.verdict == "described" and isinstance(solve, Fixpoint):
-            # a round of a fixpoint switches something on, or is the last
-            enough = StepBound(constant=len(automaton.signals) + 1, per_tile=len(solve.rules))
-            if _proof_of(replace(automaton, bound=enough), on).verdict == "right":
-                proof = replace(proof, suffices=enough)
-        return proof
+    if automaton.slows is not None:
+        return _slowed(automaton, automaton.slows, on)
+    proof, solve = _proof_of(automaton, on), automaton.problem.solve
+    if proof.verdict == "described" and isinstance(solve, Fixpoint):
+        # a round of a fixpoint switches something on, or is the last
+        enough = StepBound(constant=len(automaton.signals) + 1, per_tile=len(solve.rules))
+        if _proof_of(replace(automaton, bound=enough), on).verdict == "right":
+            proof = replace(proof, suffices=enough)
+    return proof
 
 
 def _proof_of(automaton: Automaton, on: str) -> Proof:

@@ -8,15 +8,12 @@ supposed for the tile and those around it.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
@@ -28,6 +25,7 @@ from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import check
 
 from .automaton import NEIGHBOURHOODS, Automaton
+from .contexts import Z3
 from .rules import Rule
 from .theorem import State, Theorem
 
@@ -87,7 +85,7 @@ class Lemma:
 class _SymbolicPicture:
     """A picture of symbols, each made at its first use; on a grid, walks to one tile are one place."""
 
-    def __init__(self, z3: Any, is_grid: bool, prefix: str = "") -> None:
+    def __init__(self, z3: Z3, is_grid: bool, prefix: str = "") -> None:
         self._z3, self._is_grid, self._prefix = z3, is_grid, prefix
         self.made = dict[tuple[str, Place | None], Any]()
 
@@ -162,17 +160,7 @@ class Prover:
             (agreed, f"{', '.join(agreed)} are the same everywhere on connected graphs alone"),
         ):
             check(self._is_grid or not wrong, f"nothing of {automaton.name} can be proven on {on}: {what}")
-        maps = Path("/proc/self/maps")
-        if "z3" not in sys.modules and maps.exists() and "/libz3." in maps.read_text(errors="replace"):
-            # C++ shares some symbols of both whatever the loader is told, and z3 then ends the process
-            raise ImportError(
-                "another z3 is loaded in this process, as by LLVM when a window opens: import z3 before that"
-            )
-        try:
-            import z3
-        except ImportError as error:
-            raise ImportError('a proof needs z3: pip install "maze-nca-gym[proof]"') from error
-        self._z3 = z3
+        self._z3 = Z3()
         self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
         self.picture = _SymbolicPicture(self._z3, self._is_grid)
@@ -410,7 +398,7 @@ class Prover:
         axioms, known = tuple(self._axioms), tuple(self._facts)
 
         def written() -> str:
-            solver = self._z3.Solver(ctx=self.t.ctx)
+            solver = self._z3.Solver()
             solver.add(*(axiom for _, axiom in axioms), *known, *facts)
             text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
             text = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n")
@@ -421,20 +409,6 @@ class Prover:
             return "(assert\n".join([head, *asserted])
 
         return written
-
-
-@contextmanager
-def fresh_context() -> Iterator[None]:
-    """Run a block with a new z3 context, so that its models do not depend on earlier proofs."""
-    z3 = sys.modules.get("z3")
-    if z3 is None:  # it has been asked nothing yet
-        yield
-        return
-    before, z3.z3._main_ctx = z3.z3._main_ctx, None
-    try:
-        yield
-    finally:
-        z3.z3._main_ctx = before
 
 
 def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:

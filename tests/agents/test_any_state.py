@@ -10,7 +10,7 @@ import torch
 from maze_nca_gym.agents.automata.any_state import EARLIER, any_state_automaton, following
 from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.prover import Prover, fresh_context
+from maze_nca_gym.agents.automata.prover import Prover
 from maze_nca_gym.mazes import Tile, one_hot, parse, shortest_path
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import all_mazes
@@ -176,10 +176,9 @@ MORE = [
 def test_its_lemmas_are_proven_and_those_of_wrong_twins_are_not(twins):
     automaton = any_state_automaton(4)
     for signal, rule, claim in twins:
-        with fresh_context():
-            lemmas = Prover(replace(automaton, rules={**RULES, signal: rule}), automaton.theorem).lemmas()
-            refused = (lemma.claim for lemma in lemmas if not lemma.holds)
-            assert any(each.startswith(claim) for each in refused) if claim else not [*refused], claim
+        lemmas = Prover(replace(automaton, rules={**RULES, signal: rule}), automaton.theorem).lemmas()
+        refused = (lemma.claim for lemma in lemmas if not lemma.holds)
+        assert any(each.startswith(claim) for each in refused) if claim else not [*refused], claim
 
 
 def test_a_number_of_bits_without_a_sequence_is_refused():

@@ -372,3 +372,39 @@ except ImportError as error:
         pytest.skip("install the z3 of LLVM: Debian's libz3-4")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "import z3 before that" in found.stdout
+
+
+AT_ONCE = """
+import gc
+import threading
+import z3
+from maze_nca_gym.agents import compile_automaton
+from maze_nca_gym.agents.automata import AUTOMATA, prove
+from maze_nca_gym.agents.automata.compiling.lemmas import printed_theorem
+
+gc.set_threshold(50)  # expressions of one thread are often freed by another
+printed = [prove("life")]
+calls = {
+    "life": lambda: prove("life").verdict,
+    "reachable": lambda: prove("reachable").verdict,
+    "network": lambda: compile_automaton("reachable")[0].guarantees.verdict,
+    "theorem": lambda: printed_theorem(printed[0]).count("Definition"),
+}
+found = {}
+threads = [threading.Thread(target=lambda n=n: found.update({n: calls[n]()})) for n in calls]
+x, solver = z3.Int("x"), z3.Solver()
+solver.add(x > 2)
+for thread in threads:
+    thread.start()
+while any(thread.is_alive() for thread in threads):  # a user's own solver, in the context that z3 has anyway
+    solver.push()
+    solver.add(z3.Or(x < 3, x * x == 16))
+    assert solver.check() == z3.sat and solver.model()[x].as_long() == 4
+    solver.pop()
+print(*(found[name] for name in calls))
+"""
+
+
+def test_threads_prove_at_once_next_to_a_solver_of_the_users_own():
+    found = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (0, "described described described 3\n"), found.stderr

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from maze_nca_gym.mazes.neighbours import Offset
 
+from ..contexts import Z3
+
 MOST_CONFLICTS = 20_000
 """Largest number of contradictions before the search gives up."""
 LARGEST_FACTOR = 64
@@ -72,7 +74,7 @@ class _Clause:
 
 
 class _Search:
-    def __init__(self, z3: Any, facts: Sequence[Any]) -> None:
+    def __init__(self, z3: Z3, facts: Sequence[Any]) -> None:
         self._z3, self._atoms, self._nodes = z3, dict[Any, int](), dict[tuple[int, int], int]()
         for fact in facts:
             self._collect(fact)
@@ -280,7 +282,7 @@ class _Search:
         )
 
 
-def refutation(z3: Any, facts: Sequence[Any]) -> Refutation:
+def refutation(z3: Z3, facts: Sequence[Any]) -> Refutation:
     """Return a refutation of facts that cannot all be true. Each is True, False, a `Linear`, a `Variable`, or ("No",
     fact), ("Both", fact, fact) or ("Either", fact, fact).
 

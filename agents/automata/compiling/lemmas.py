@@ -24,8 +24,9 @@ from maze_nca_gym.mazes.neighbours import Offset, offsets
 from maze_nca_gym.mazes.small import kinds_once
 
 from ..automaton import NEIGHBOURHOODS
+from ..contexts import Z3
 from ..proof import Proof
-from ..prover import SAID, _See, _SymbolicPicture, fresh_context
+from ..prover import SAID, _See, _SymbolicPicture
 from ..rules import Expression, TileKind
 from .coq import printed_automaton, printed_list, printed_name, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
@@ -108,8 +109,7 @@ class Guide:
     """
 
     def __init__(self, proof: Proof) -> None:
-        import z3
-
+        z3 = Z3()
         self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, z3
         automaton = self.automaton
         if not self.theorem.relations or self.theorem.signals is None:
@@ -606,5 +606,4 @@ def printed_theorem(proof: Proof) -> str:
     if proof.verdict not in ("right", "described"):
         name = proof.automaton.name
         raise ValueError(f"Coq proves what z3 proves first; of the signals and answers of {name} nothing is proven")
-    with fresh_context():
-        return Guide(proof).text()
+    return Guide(proof).text()
