@@ -1,0 +1,161 @@
+"""Maze-Hard, learned from its answers and the moves that they contain: `python -m experiments.maze_hard_moves --help`.
+
+An answer is a path, so it also gives the first move at each of its tiles: towards the target, and towards the end of
+any part of the answer. The network learns these moves as auxiliary targets. The loss leaves out the moves at all other
+tiles, because no answer contains them. An assertion checks that the paths to learn are parts of answers, and no maze is
+edited, rotated or mirrored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.kept import Record, kept
+from experiments.maze_hard import N_ITERATIONS, N_VALIDATED, cut_answers
+from maze_nca_gym.agents import evaluate, load, train
+from maze_nca_gym.cli.reading import run_script
+from maze_nca_gym.mazes import KINDS, LevelSet, Task, Tile, Tiles, register_task
+from maze_nca_gym.mazes.benchmark_sets.hard import ORDER
+from maze_nca_gym.mazes.benchmark_sets.original import read_original
+from maze_nca_gym.mazes.guidance import STEPS, Guidance
+from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
+
+NAME = "maze-hard-with-moves"
+NEVER = 2**30
+"""An iteration that no rollout reaches, so the loss leaves the tile out."""
+STAGES: tuple[dict[str, Any], ...] = (
+    {"n_updates": 5000, "pool_fresh": 0.2},
+    {"n_updates": 3000, "pool_fresh": 0.08, "learning_rate": 3e-3},
+    {"n_updates": 3500, "pool_fresh": 0.12, "learning_rate": 3e-3},
+)
+"""Options of the trainings that follow each other. Each starts from the weights of the one before."""
+
+
+def walked(level: NDArray[np.uint8], label: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the (n, 2) tiles of a level's answer in order, from the source to the target.
+
+    Args:
+        level: (H, W) uint8 tiles.
+        label: (H, W) bool, the tiles of its answer.
+    """
+    away = distances(np.where(label, level, Tile.WALL), np.argwhere(level == Tile.TARGET)[0])
+    return np.argwhere(label)[np.argsort(-away[label])]
+
+
+def answer_moves(tiles: Tiles, labels: NDArray[np.bool_]) -> Callable[[Tiles], Guidance]:
+    """Return the guidance of levels that have the walls of some solved levels and whose target lies on their answers.
+
+    The answer of a level gives the move at each of its tiles that lie before the target. Such a tile counts from the
+    iteration that equals the number of its moves to the target. Walls and the target have no move and count at once.
+    No other tile counts, and neither does any tile of a level with other walls.
+
+    Args:
+        tiles: (N, H, W) uint8, the solved levels.
+        labels: (N, H, W) bool, their answers.
+    """
+    answers = {(level == Tile.WALL).tobytes(): walked(level, label) for level, label in zip(tiles, labels, strict=True)}
+    names = {step: i for i, step in enumerate(STEPS.values())}
+
+    def guidance(levels: Tiles) -> Guidance:
+        channels = np.zeros((len(levels), len(STEPS), *levels.shape[1:]), np.bool_)
+        after = np.where(levels == Tile.WALL, 0, NEVER).astype(np.int32)
+        for i, level in enumerate(levels):
+            answer = answers.get((level == Tile.WALL).tobytes(), np.empty((0, 2), np.int64))
+            n_before = np.flatnonzero(level[tuple(answer.T)] == Tile.TARGET).max(initial=-1)
+            for k in range(n_before):
+                row, col = answer[k]
+                channels[i, names[tuple(answer[k + 1] - answer[k])], row, col] = True
+            after[i][tuple(answer[: n_before + 1].T)] = np.arange(n_before, -1, -1)
+        return Guidance(channels, after)
+
+    return guidance
+
+
+def measured(model: str, levels: str) -> Record:
+    """Return the fractions of a file's levels that a saved network solves, by metric."""
+    (row,) = evaluate({"network": load(model)}, levels=levels, steps=N_ITERATIONS)
+    return {"exact": row.metrics.complete.value, "optimal": row.metrics.optimal.value}
+
+
+def main(
+    data: Path,
+    out: Path = Path("runs/maze-hard-moves"),
+    seed: int = 0,
+    n_answers: int = 1000 - N_VALIDATED,
+    n_channels: int = 32,
+    stages: int = len(STAGES),
+    test: bool = False,
+) -> None:
+    """Train on parts of answers and their moves, and measure on the mazes that are held out for validation.
+
+    The folder receives a folder for each stage and, for each stage that has ended, a file with its results. The same
+    command continues after an interruption.
+
+    Args:
+        data: folder with the files of Maze-Hard, as of `bench --data`.
+        out: folder for the levels, the runs and the results.
+        seed: seed of the draws.
+        n_answers: number of mazes to learn from, at most 900.
+        n_channels: number of the network's channels.
+        stages: number of trainings that follow each other, 1 to 3.
+        test: whether to measure the last network on the 1,000 test mazes too.
+    """
+    if not 1 <= n_answers <= 1000 - N_VALIDATED or not 1 <= stages <= len(STAGES):
+        raise ValueError(f"n_answers is 1 to 900 and stages 1 to {len(STAGES)}, got {n_answers} and {stages}")
+    tiles, labels = read_original("train", data)
+    held_out, tiles, labels = tiles[-N_VALIDATED:], tiles[:n_answers], labels[:n_answers]
+    task = register_task(
+        Task(
+            name=NAME,
+            kinds=KINDS,
+            solve=partial(shortest_path, order=ORDER),
+            is_optimal=is_optimal,
+            usual_length=115,
+            default_steps=N_ITERATIONS,
+            guidance=answer_moves(tiles, labels),
+            guided=tuple(STEPS),
+        )
+    ).name
+    n_parts = 32 * 900 // n_answers
+    levels = cut_answers(np.random.default_rng(seed), tiles, labels, n_parts, 0.5, 0.0)
+    parts = shortest_path(levels, order=ORDER)
+    assert (parts <= np.repeat(labels, n_parts, axis=0)).all(), "canonical paths of the parts are the parts"
+    out.mkdir(parents=True, exist_ok=True)
+    LevelSet(levels, {"task": task}).save(out / "levels.npz")
+    LevelSet(held_out, {"task": task}).save(out / "validation.npz")
+    model: Path | None = None
+    for i, options in enumerate(STAGES[:stages]):
+        start = {} if model is None else {"start_from": str(model)}
+        model = out / f"stage-{i + 1}" / "model.safetensors"
+        train(
+            "guided",
+            out=model.parent,
+            task=task,
+            level_set=str(out / "levels.npz"),
+            validation_set=str(out / "validation.npz"),
+            n_channels=n_channels,
+            sizes=(28,),
+            batch_size=24,
+            pool_size=512,
+            precision="bfloat16",
+            seed=seed + 100 * i,
+            threads=1,
+            **options,
+            **start,
+        )
+        result = kept(model.parent / "validation.json", measured, str(model), str(out / "validation.npz"))
+        print(f"stage {i + 1}: exact {result['exact']:.1%}, valid and optimal {result['optimal']:.1%}")
+    if test:
+        LevelSet(read_original("test", data)[0], {"task": task}).save(out / "test.npz")
+        result = kept(out / "test.json", measured, str(model), str(out / "test.npz"))
+        print(f"test: exact {result['exact']:.1%}, valid and optimal {result['optimal']:.1%}")
+
+
+if __name__ == "__main__":
+    run_script(main, __doc__)
