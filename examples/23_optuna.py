@@ -2,7 +2,8 @@
 
     python examples/23_optuna.py [number of trials [number of updates]]
 
-Five minutes on one core. Needs the extra search: pip install "maze-nca-gym[search]".
+Five minutes on one core. Ctrl-C ends the search, and the next start begins with the first trial again. Needs the extra
+search: pip install "maze-nca-gym[search]".
 """
 
 import sys

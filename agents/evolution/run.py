@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +42,7 @@ from maze_nca_gym.support.options import (
 from maze_nca_gym.support.random_streams import rng_for
 
 from ..rollouts.levels import SIZE, generator_options
-from ..runs import ProgressBar, RunFolder, check_folder, naming_memory, recorded
+from ..runs import ProgressBar, RunFolder, alone_in, check_folder, naming_memory, recorded
 
 if TYPE_CHECKING:
     from maze_nca_gym.mazes.population import LevelPopulation
@@ -91,9 +92,10 @@ def evolve(
     """Evolve levels on which policies fail: mutate them, measure their regret, keep the hardest.
 
     Regret is the loss of a policy's path against the nearest optimum after the last iteration, averaged over all
-    policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command or call continues it,
-    also with more rounds. The folder receives population.npz, which can be used wherever a set of levels is named,
-    metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run resumes.
+    policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command or call without
+    overwrite continues it, also with more rounds. The folder receives population.npz, which can be used wherever a set
+    of levels is named, metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run
+    resumes.
 
     >>> population = evolve("nca-shortest-path", rounds=100, size=16, mutation="edits", n_edits=3)
 
@@ -122,7 +124,7 @@ def evolve(
         ValueError: a bad option, policy or combination, or a folder with another population.
         KeyboardInterrupt: after Ctrl-C, when the population has been saved.
         MemoryError: the device has too little memory.
-        OSError: a file could not be written.
+        OSError: a file could not be written, or another process works in the folder.
     """
     from ..evaluation.cells import on_device
     from ..policies.policy import Policy, common_task
@@ -134,7 +136,7 @@ def evolve(
     check_known(chosen, current_call().options, "evolve")
     check(chosen.get("capacity", n) >= n, f"capacity must be at least n {n}, got {chosen.get('capacity')}")
     check_folder("--out", Path(out))
-    with naming_memory(f"--batch {batch}", device):
+    with naming_memory(f"--batch {batch}", device), ExitStack() as lock:
         # the policies, which must be of one task
         if not isinstance(policies, str | Path | Policy | Mapping):
             policies = [*policies]
@@ -168,6 +170,7 @@ def evolve(
             "parents": schedule.parents,
             "population": asdict(config),
         }
+        lock.enter_context(alone_in(Path(out)))
         run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
         population, snapshots = load_record(run, config)
         if population.clock <= rounds:

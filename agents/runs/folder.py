@@ -12,12 +12,13 @@ import json
 import math
 import os
 import platform
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from maze_nca_gym import __version__
 from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial, validated_read
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 DESCRIPTION = "config.json"
 """File of a run that describes it; its `data` says in words what the run learned from."""
 METRICS, CHECKPOINT, RESULTS = "metrics.jsonl", "checkpoint.safetensors", "results.json"
+LOCK = ".lock"
+"""File that a process locks while it works in a folder; it is removed at the end."""
 _KIND = "maze_nca_gym checkpoint 3"
 _PACKAGES = ("torch", "numpy", "numba", "gymnasium")
 
@@ -57,6 +60,7 @@ class RunFolder:
         found: the description of the run that was in the folder when it was opened, or None.
         continues: whether that run is finished, and this one begins where it ended.
         ways_out: what a user can do about a folder that cannot be used; error messages end with it.
+        same_command: the words for the command that continues this run after an interruption.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class RunFolder:
         self.found: dict[str, Any] | None = None
         self.continues = False
         self.ways_out = "choose another --out, or lose that run with --overwrite"
+        self.same_command = "the same command"
         self._files, self._counter = (METRICS, CHECKPOINT, *files), counter
 
     @classmethod
@@ -106,6 +111,8 @@ class RunFolder:
         run = cls(path, configuration, files, counter, writes)
         if overwrite is None:
             run.ways_out = "choose another --out"
+        elif overwrite:
+            run.same_command += " without --overwrite"
         about = path / DESCRIPTION
         if writes:
             try:
@@ -209,7 +216,7 @@ class RunFolder:
         except KeyboardInterrupt:
             checkpoint = self.path / CHECKPOINT
             place = f" from {checkpoint}" if checkpoint.exists() else ""
-            raise KeyboardInterrupt(f"interrupted; the same command goes on{place}") from None
+            raise KeyboardInterrupt(f"interrupted; {self.same_command} goes on{place}") from None
 
     def _describe(self, facts: Mapping[str, Any]) -> None:
         self._facts = {**facts, "configuration": self.configuration, "versions": versions()}
@@ -330,6 +337,84 @@ def versions() -> dict[str, str]:
 
     found = {name: version(name) for name in _PACKAGES}
     return {"python": platform.python_version(), "maze-nca-gym": __version__, **found}
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Make a folder and let no other process or thread work in it within the block.
+
+    The operating system holds the lock, so it ends with the process, also when the process is killed. File systems
+    without locks do not protect the folder.
+
+    Raises:
+        BlockingIOError: another process or thread is in such a block for this folder.
+        OSError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = _opened_and_locked(folder / LOCK)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        raise OSError(f"cannot write in {folder}: {error}") from error
+    try:
+        yield
+    finally:
+        with file, suppress(OSError):
+            (folder / LOCK).unlink()  # while it is still locked, so that no other process has locked the same file
+
+
+def _opened_and_locked(path: Path) -> IO[str]:
+    """Return a file that is locked until it is closed, and that names this process.
+
+    Raises:
+        BlockingIOError: it is locked already.
+    """
+    while True:
+        file = path.open("a+", encoding="utf-8")
+        try:
+            _lock(file)
+            # the process that held the lock may have removed the file after it was opened here
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                file.truncate(0)
+                file.write(f"process {os.getpid()} on {platform.node()}")
+                file.flush()
+                return file
+            file.close()
+        except BlockingIOError as error:
+            with file:
+                file.seek(0)
+                holder = file.read() or "another process"
+            said = f"{path.parent} is in use by {holder}: wait until it has ended, or choose another --out"
+            raise BlockingIOError(said) from error
+        except BaseException:
+            file.close()
+            raise
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock an open file until it is closed, where its file system can.
+
+    Raises:
+        BlockingIOError: it is locked.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(1 << 30)  # Windows keeps others from reading what is locked, and the file is much shorter
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError(str(error)) from error
+    else:
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # no locks here, as on some network file systems
 
 
 def check_folder(option: str, folder: Path) -> None:

@@ -13,7 +13,7 @@ from maze_nca_gym import __version__
 from maze_nca_gym.support.options import Between, Call, OneOf, Shown, Stored, check, checked, current_call
 
 from ..evaluation.figure_options import FigureFormat, FigureWidth
-from ..runs import DESCRIPTION, RunFolder, check_folder, number_in_environment, recorded, unimportable
+from ..runs import DESCRIPTION, RunFolder, alone_in, check_folder, number_in_environment, recorded, unimportable
 from ..runs.executors import EXECUTORS, VISIBLE_GPUS, Executor, make_executor
 from ..training.run import train
 from .jobs import IN_RUN, Job
@@ -208,22 +208,23 @@ def run_sweep(
     executor = how.make_executor(folder / "submitit")
     for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
         check_compile(job.config.compile, find_workers(job.device))
-    run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
-    for job in jobs:  # none of these folders may have a run of another configuration
-        RunFolder.open(job.folder, job.config.to_json(), overwrite=None, writes=False)
-    run.begin(facts)
-    # it also ends by SIGTERM as by Ctrl-C: otherwise this process would end before it could close the executor
-    with run.loop(lambda: sweep.results(jobs, folder).save(), WRITE_EVERY) as between:
+    with alone_in(folder):
+        run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
+        for job in jobs:  # none of these folders may have a run of another configuration
+            RunFolder.open(job.folder, job.config.to_json(), overwrite=None, writes=False)
+        run.begin(facts)
+        # it also ends by SIGTERM as by Ctrl-C: otherwise this process would end before it could close the executor
+        with run.loop(lambda: sweep.results(jobs, folder).save(), WRITE_EVERY) as between:
 
-        def report(progress: Progress) -> None:
-            between()
-            on_change(progress)
+            def report(progress: Progress) -> None:
+                between()
+                on_change(progress)
 
-        for at in (*sweep.halve, None):
-            ended = sweep.ended(jobs)
-            run_all([replace(job, until=at) for job in jobs if job.name not in ended], executor, report)
-            if at is not None:
-                executor = how.make_executor(folder / "submitit")  # the one before is closed
+            for at in (*sweep.halve, None):
+                ended = sweep.ended(jobs)
+                run_all([replace(job, until=at) for job in jobs if job.name not in ended], executor, report)
+                if at is not None:
+                    executor = how.make_executor(folder / "submitit")  # the one before is closed
     if not any((job.folder / DESCRIPTION).exists() or job.failure() is None for job in jobs):
         lost = "".join(f"; {name} is known here alone, as no module registers it" for name in unimportable())
         raise ChildProcessError(f"none of the runs could start: {jobs[0].failure()}{lost} (log: {jobs[0].log})")

@@ -43,12 +43,12 @@ def train(
 ) -> Policy:
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
-    Ctrl-C saves and ends the run; the same command or call continues it, or reads the policy of a finished run. With a
-    larger n_updates, a finished run goes on from its weights, with a fresh optimiser and the schedule from its start.
-    The folder receives model.safetensors, which can be used wherever a policy is named, metrics.jsonl, curves.png once
-    there are two lines of metrics, rollouts.png, config.json and, until the run is finished, checkpoint.safetensors. If
-    the levels evolve, it also receives population.npz, a set of levels, at the end. Processes that `torchrun` starts
-    share the work.
+    Ctrl-C saves and ends the run; the same command or call without overwrite continues it, or reads the policy of a
+    finished run. With a larger n_updates, a finished run goes on from its weights, with a fresh optimiser and the
+    schedule from its start. The folder receives model.safetensors, which can be used wherever a policy is named,
+    metrics.jsonl, curves.png once there are two lines of metrics, rollouts.png, config.json and, until the run is
+    finished, checkpoint.safetensors. If the levels evolve, it also receives population.npz, a set of levels, at the
+    end. Processes that `torchrun` starts share the work.
 
     >>> policy = train("fast", out="runs/mine", n_updates=1000)
 
@@ -76,7 +76,7 @@ def train(
         Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
         ImportError: TensorBoard or Lightning Fabric is needed and missing.
         MemoryError: the device has too little memory.
-        OSError: a file could not be written; the last checkpoint is intact.
+        OSError: a file could not be written, or another process works in the folder; the last checkpoint is intact.
     """
     from .loop import Intervals
     from .session import run_session

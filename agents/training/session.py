@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from maze_nca_gym.support.options import current_call, differences
 from ..policies.policy import Policy
 from ..policies.weights import load_model
 from ..rollouts.pytorch import learning_on
-from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, duration, number_in_environment, recorded
+from ..runs import CHECKPOINT, Line, RunFolder, alone_in, asked_to_stop, duration, number_in_environment, recorded
 from .compiling import check_compile, compile_if_faster
 from .config import TrainingConfig, preset
 from .data import LevelStream, validation_batch
@@ -65,7 +66,7 @@ def run_session(
     if threads is None:  # this process's part of the usable cores, which all workers on this machine share
         threads = max(1, usable_cores() // number_in_environment("LOCAL_WORLD_SIZE"))
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
-    with learning_on(threads), asked_to_stop():
+    with learning_on(threads), asked_to_stop(), ExitStack() as lock:
         fresh = TrainingState.start(config, workers.device)
         # what can fail must fail before an older run in the folder is overwritten
         LevelStream(config)
@@ -74,6 +75,8 @@ def run_session(
             find_tensorboard()
         opened = partial(RunFolder.open, folder, config.to_json(), FILES, grows="n_updates", writes=not workers.rank)
         try:
+            if not workers.rank:
+                lock.enter_context(alone_in(folder))
             first = None if workers.rank else opened(overwrite=overwrite)
         finally:
             workers.any(False)  # a barrier: the others wait until the folder is ready, or has been rejected
@@ -117,7 +120,7 @@ def run_session(
             kept = f"{checkpoint} is from before; " if checkpoint.exists() else ""
             raise Diverged(f"training diverged: {error}; {kept}{advice}") from error
         except OSError as error:
-            kept = f"{checkpoint} is intact, and the same command goes on from it"
+            kept = f"{checkpoint} is intact, and {run.same_command} goes on from it"
             begins = "no checkpoint was saved yet: the same command begins anew"
             raise OSError(f"{error}; {kept if checkpoint.exists() else begins}") from error
         run.finish()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -188,19 +190,41 @@ def test_lines_after_the_checkpoint_are_written_anew(kind):
 
 
 @each_that_goes_on
-def test_ctrl_c_saves_and_says_how_to_go_on(kind, monkeypatch, capsys):
+@for_each("further", [[], ["--overwrite"]])
+def test_ctrl_c_saves_and_says_how_to_go_on(kind, monkeypatch, capsys, further):
     words = [*kind.words.split(), "--out", str(OUT)]
     with monkeypatch.context() as patch:
         fail_at(patch, kind, 5, lambda: signal.raise_signal(signal.SIGINT))
-        assert main(words) == 130
-    said = f"maze-nca-gym: interrupted; the same command goes on from {OUT}/checkpoint.safetensors\n"
-    assert capsys.readouterr().err == said
+        assert main([*words, *further]) == 130
+    again = f"the same command{' without --overwrite' * bool(further)}"
+    assert capsys.readouterr().err == f"maze-nca-gym: interrupted; {again} goes on from {OUT}/checkpoint.safetensors\n"
     assert {"checkpoint.safetensors", "config.json", "metrics.jsonl", kind.product} <= set(files(OUT))
     assert not json.loads((OUT / "config.json").read_text()).get("finished")
     with monkeypatch.context() as patch:
         fail_at(patch, kind, kind.n_steps - 3, crash)  # so many would be made if some were made again
         assert main(words) == 0
     assert (kind.content(OUT), files(OUT)) == whole(kind.start, kind.content)
+    shutil.rmtree(OUT)
+
+
+@every_kind
+def test_a_folder_belongs_to_one_process(kind):
+    """A second process is refused before it changes a file, and a killed process leaves the folder free."""
+    code = "import sys, time; from pathlib import Path; from maze_nca_gym.agents.runs import alone_in\n"
+    code += "with alone_in(Path(sys.argv[1])): print(flush=True); time.sleep(60)"
+    other = subprocess.Popen([sys.executable, "-c", code, str(OUT)], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout.readline() == b"\n"
+        before = bytes_in()
+        for options in ({}, {"overwrite": True}) if kind is not KINDS["reproduce"] else ({},):
+            with pytest.raises(BlockingIOError, match=f"^run is in use by process {other.pid} on .*: wait until it "):
+                kind.start(**options)
+            assert bytes_in() == before
+    finally:
+        other.kill()
+        other.communicate()
+    kind.start()
+    assert ".lock" not in files(OUT)
 
 
 @every_kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +29,7 @@ from maze_nca_gym.support.random_streams import rng_for
 
 from ...policies.guarantees import Guarantees, StepBound
 from ...policies.registry import MODEL_OF_RUN
-from ...runs import ProgressBar, RunFolder, check_folder, recorded
+from ...runs import ProgressBar, RunFolder, alone_in, check_folder, recorded
 from .config import HintConfig, find_automaton
 
 if TYPE_CHECKING:
@@ -108,48 +109,51 @@ def learn_automaton(
     given, automaton = automaton, find_automaton(automaton, options.get("order"))
     automaton = helped(automaton)
     split = separated(automaton)
-    run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
-    # what the run says of its work and of its levels
-    sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
-    each = f"each patch of {automaton.neighbourhood} tiles once"
-    if config.n_mazes is None:
-        n_updates = config.n_updates + config.n_updates_again * config.n_rounds
-        work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
-        levels = f"{', '.join(config.families)} levels at {sizes}: {each}"
-    else:
-        n_updates = 1 + config.n_rounds
-        work = f"watching the automaton, then at most {config.n_questions:,} questions in {n_updates:,} rounds"
-        levels = f"{config.n_mazes:,} of {', '.join(config.families)} levels in turn at {sizes}: {each}, and questions"
-    run.begin(
-        {
-            "command": _command(given),
-            "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {levels}",
-            "device": "cpu",
-            "processes": 1,
-            "threads": threads,
-        }
-    )
-    # learn from all patches, or from few mazes and questions
-    began = time.monotonic()
-    print(f"{printable(str(folder))}: {work}")
-    with learning_on(threads), ProgressBar("update", n_updates) as progress:
-
-        def log(line: Mapping[str, float]) -> None:
-            run.log({**line, "seconds": time.monotonic() - began})
-            progress.show(int(line["update"]))
-            if "round" in line:
-                print(
-                    f"round {line['round']} of at most {1 + config.n_rounds}: sums reach {line['silent']:.3g} where a "
-                    f"channel must be silent, signals are off by {line['error']:.3g}",
-                    flush=True,
-                )
-
+    with alone_in(folder):
+        run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+        # what the run says of its work and of its levels
+        sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+        each = f"each patch of {automaton.neighbourhood} tiles once"
         if config.n_mazes is None:
-            model, certificate = learn(config, log, split)
+            n_updates = config.n_updates + config.n_updates_again * config.n_rounds
+            work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
+            levels = f"{', '.join(config.families)} levels at {sizes}: {each}"
         else:
-            mazes = few_to_watch(rng_for(config.seed, "mazes"), split, config, config.n_mazes)
-            model, certificate = ask(config, log, split, mazes)
-    _finish(run, automaton, model, certificate)
+            n_updates = 1 + config.n_rounds
+            work = f"watching the automaton, then at most {config.n_questions:,} questions in {n_updates:,} rounds"
+            levels = (
+                f"{config.n_mazes:,} of {', '.join(config.families)} levels in turn at {sizes}: {each}, and questions"
+            )
+        run.begin(
+            {
+                "command": _command(given),
+                "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {levels}",
+                "device": "cpu",
+                "processes": 1,
+                "threads": threads,
+            }
+        )
+        # learn from all patches, or from few mazes and questions
+        began = time.monotonic()
+        print(f"{printable(str(folder))}: {work}")
+        with learning_on(threads), ProgressBar("update", n_updates) as progress:
+
+            def log(line: Mapping[str, float]) -> None:
+                run.log({**line, "seconds": time.monotonic() - began})
+                progress.show(int(line["update"]))
+                if "round" in line:
+                    print(
+                        f"round {line['round']} of at most {1 + config.n_rounds}: sums reach {line['silent']:.3g} "
+                        f"where a channel must be silent, signals are off by {line['error']:.3g}",
+                        flush=True,
+                    )
+
+            if config.n_mazes is None:
+                model, certificate = learn(config, log, split)
+            else:
+                mazes = few_to_watch(rng_for(config.seed, "mazes"), split, config, config.n_mazes)
+                model, certificate = ask(config, log, split, mazes)
+        _finish(run, automaton, model, certificate)
     return model, certificate
 
 
@@ -226,11 +230,12 @@ def compile_automaton(
     if coq_proof is not None:
         join_network(Path(coq_proof), automaton, model, split, certificate)
     run = None
-    if out is not None:
-        run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
-        data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
-        run.begin({"command": _command(given), "data": data, "device": "cpu"})
-    _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
+    with nullcontext() if out is None else alone_in(Path(out)):
+        if out is not None:
+            run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+            data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
+            run.begin({"command": _command(given), "data": data, "device": "cpu"})
+        _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
     return model, certificate
 
 
