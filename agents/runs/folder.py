@@ -375,11 +375,12 @@ def _opened_and_locked(path: Path) -> IO[str]:
         try:
             _lock(file)
             # the process that held the lock may have removed the file after it was opened here
-            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                file.truncate(0)
-                file.write(f"process {os.getpid()} on {platform.node()}")
-                file.flush()
-                return file
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    file.truncate(0)
+                    file.write(f"process {os.getpid()} on {platform.node()}")
+                    file.flush()
+                    return file
             file.close()
         except BlockingIOError as error:
             with file:
