@@ -3,13 +3,14 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata.compiling.config import HintConfig
-from maze_nca_gym.agents.automata.compiling.kernel import Checked
+from maze_nca_gym.agents.automata.compiling.kernel import CLOSED, EMPTY, LISTS, Checked
 from maze_nca_gym.cli import automata, main
 
 pytestmark = pytest.mark.usefixtures("command_line")
@@ -92,19 +93,48 @@ def test_a_compiled_automaton_says_what_its_signals_mean_and_exports_its_proof(c
     assert len(list((tmp_path / "proof").glob("*.smt2"))) == 14
 
 
-@pytest.mark.parametrize("axioms", [(), ("classic", "choice")])
-def test_what_coq_has_checked_is_a_table_and_an_axiom_is_a_failure(axioms, monkeypatch, capsys):
-    found = Checked({"Main.tight": axioms}, {"Main": 1.5}, axioms)
-    monkeypatch.setattr(automata, "check_proofs", lambda **options: found)
-    assert main(["check-proofs"]) == bool(axioms)
+def checked(theorem, answer=CLOSED, lists=(EMPTY,) * 4):
+    return Checked({theorem: "in words"}, {theorem: answer}, dict(zip(LISTS, lists, strict=True)), {}, "coqc 9", {})
+
+
+WRONG = [
+    (CLOSED, (EMPTY,) * 4),
+    ("Axioms: classic : forall P, P", (EMPTY,) * 4),
+    ("Axioms: wrong is assumed to be guarded.", (EMPTY,) * 4),
+    *((CLOSED, tuple("Main.wrong" if i == j else EMPTY for j in range(4))) for i in range(4)),
+]
+
+
+@pytest.mark.parametrize(("answer", "lists"), WRONG)
+def test_an_axiom_or_a_definition_that_was_not_checked_is_a_failure(answer, lists, monkeypatch, capsys):
+    monkeypatch.setattr(automata, "check_proofs", lambda **options: checked("Main.tight", answer, lists))
+    fails = (answer, lists) != WRONG[0]
+    assert main(["check-proofs"]) == fails
     out, err = capsys.readouterr()
-    shown = ", ".join(axioms) or "no axioms"
-    assert re.search(f"Main.tight . {shown} .*\n.*\nMain 1.5 s\ncoqchk, all files: {shown}\n", out)
-    assert ("a theorem stands on axioms" in err) == bool(axioms)
+    assert "in words" in out
+    assert ("all 1 theorems are proven" in out) != fails
+    assert ("depends on an axiom, or on a definition that Coq has not checked" in err) == fails
+    assert not fails or f"{answer}\n" in out or "Main.wrong\n" in out
+
+
+def test_a_list_that_coqchk_does_not_report_is_a_failure():
+    assert checked("Main.tight").holds
+    assert not replace(checked("Main.tight"), lists={}).holds
+    assert not replace(checked("Main.tight"), assumptions={}).holds
 
 
 @pytest.mark.parametrize(("theorem", "code"), [("Joined.network_answers", 0), ("Proven.answers_are", 1)])
 def test_a_theorem_of_an_automaton_that_is_not_that_of_its_network_is_a_failure(theorem, code, monkeypatch, capsys):
-    monkeypatch.setattr(automata, "check_proofs", lambda **options: Checked({theorem: ()}, {}, ()))
+    monkeypatch.setattr(automata, "check_proofs", lambda **options: checked(theorem))
     assert main(["check-proofs", "--automaton", "reachable"]) == code
     assert ("of the rules alone" in capsys.readouterr().err) == bool(code)
+
+
+def test_the_refutation_that_is_wrong_is_named(monkeypatch, capsys):
+    found = {"one.cpc": "correct", "two.cpc": "error: no step", "three.cpc": "correct"}
+    monkeypatch.setattr(automata, "check_refutations", lambda **options: found)
+    assert main(["check-refutations", "folder", "--signatures", "eo"]) == 1
+    out = capsys.readouterr().out
+    assert "2 of 3 are correct" in out
+    assert re.search("two.cpc . error: no step", out)
+    assert "one.cpc" not in out

@@ -41,6 +41,7 @@ from maze_nca_gym.agents.automata.compiling.lemmas import Guide, printed_theorem
 from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
 from maze_nca_gym.agents.automata.proof import Proof, _as_theorem
 from maze_nca_gym.agents.automata.rules import expression_of, threshold
+from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture
@@ -119,21 +120,136 @@ def test_what_coq_cannot_check_is_refused(tmp_path):
     refused("joins 13 parts", printed_rule, many)
     refused("give a folder or an automaton, not both", check_proofs, tmp_path, automaton="reachable")
     (tmp_path / "Own.v").touch()
-    refused(r"other files of Coq, such as Own\.v", compile_automaton, "reachable", coq=tmp_path)
+    refused(r"other files of Coq, such as 'Own\.v'", compile_automaton, "reachable", coq=tmp_path)
 
 
 @pytest.mark.usefixtures("command_line")
 def test_no_coq_or_an_old_one_is_said_in_a_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["check-proofs"]) == 1
-    assert "there is no coqc on the PATH: the proofs need Coq, such as `apt-get install coq`" in capsys.readouterr().err
-    old = tmp_path / "coqc"
-    old.write_text("#!/bin/sh\necho 'The Coq Proof Assistant, version 8.9.1'\n")
-    old.chmod(0o755)
+    for program in ("coqc", "coqchk"):
+        assert main(["check-proofs"]) == 1
+        missing = f"there is no {program} on the PATH: the proofs need Coq, such as `apt-get install coq`"
+        assert missing in capsys.readouterr().err
+        stand_in(tmp_path / program, "echo 'The Coq Proof Assistant, version 8.9.1'")
     assert main(["check-proofs"]) == 1
     assert (
         "the proofs need Coq 8.16 or newer, this is The Coq Proof Assistant, version 8.9.1" in capsys.readouterr().err
     )
+
+
+def stand_in(program: Path, does: str) -> None:
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.usefixtures("command_line")
+def test_progress_is_shown_and_a_program_that_was_killed_is_named(followed, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(progress, "PLAIN_EVERY", 0)
+    does = 'case "$*" in *--version) echo "version 9.1";; *Worlds.v) kill -9 $$;; esac'
+    for program in ("coqc", "coqchk"):
+        stand_in(tmp_path / program, does)
+    assert main(["check-proofs", str(followed)]) == 1
+    err = capsys.readouterr().err
+    assert "file 0 of 8, coqc World.v\n" in err
+    assert "file 4 of 8, coqc Worlds.v" in err
+    assert "coqc was killed by SIGKILL at Worlds.v: perhaps it needs more memory than there is" in err
+
+
+@pytest.fixture(scope="session")
+def followed(once) -> Path:
+    """A folder about the network of the automaton reachable, of which nothing is compiled."""
+    return once("followed", lambda folder: compile_automaton("reachable", coq=folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        pytest.param("World", "", None, r"lacks World\.v", id="missing theory"),
+        pytest.param("World", "false", "true", r"World\.v differs from the package's", id="other theory"),
+        pytest.param("Followed", "Qed.", "Admitted.", r"Followed\.v differs from the package's", id="admitted"),
+        pytest.param("my file", None, "", r"has other files of Coq, such as 'my file\.v'", id="name with a space"),
+        pytest.param("Printed", "", None, r"has no Printed\.v, Lemmas\.v or Package\.v", id="about nothing"),
+    ],
+)
+def test_a_folder_with_another_theory_is_refused(followed, tmp_path, name, old, new, message):
+    folder = shutil.copytree(followed, tmp_path / "other")
+    path = folder / f"{name}.v"
+    if new is None:
+        path.unlink()
+    else:
+        path.write_text(new if old is None else changed(path.read_text(), old, new))
+    refused(message, check_proofs, folder)
+
+
+SMUGGLED = [
+    "Unset Guard Checking.",
+    "Unset Universe Checking.",
+    "Unset Positivity Checking.",
+    "Axiom wrong : 1 = 2.",
+    "Definition its_joins : list (list nat) := (fix f (n : nat) : list (list nat) := f n) 0.",
+    "Definition its_joins : Type := Type.",
+    "Definition its_rules : automaton := Automaton [] [].",
+    "Definition run := 1.",
+    "Notation run := 1.",
+    'Definition pace : nat := "',
+    "Definition pace : nat := (* (* *) *) 1.",
+    "Definition pace : nat := 1",
+]
+
+
+@pytest.mark.parametrize("sentence", SMUGGLED)
+def test_a_printed_file_has_nothing_but_the_terms_that_theorems_are_about(followed, tmp_path, sentence):
+    folder = shutil.copytree(followed, tmp_path / "other")
+    with (folder / "Printed.v").open("a") as file:
+        file.write(sentence + "\n")
+    refused(r"Printed\.v is not as the package prints it", check_proofs, folder)
+
+
+def test_the_package_s_own_rules_may_not_be_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel, "package_file", lambda: "printed")
+    kernel.write_theory(tmp_path, kernel.SHORTEST_PATH, {"Package": "printed"})
+    assert kernel.read_theory(tmp_path) == (kernel.SHORTEST_PATH, {"Package": "printed"})
+    (tmp_path / "Package.v").write_text("changed")
+    refused(r"Package\.v is not as .*: it has other rules or networks than the package", check_proofs, tmp_path)
+
+
+def test_printed_terms_are_read_back_and_have_digests(joined, followed):
+    (_, both), (_, one) = map(kernel.read_theory, (joined, followed))
+    digests, same = kernel.digests_of(both), kernel.digests_of(one)
+    assert {*digests} == {"automaton", "network", "statement"}
+    assert {*same} == {"automaton", "network"}
+    assert all(digests[name] == same[name] for name in same)  # nothing was split, and comments do not count
+    text = one["Printed"].replace("(* 0 PATH *)", "")
+    assert kernel.digests_of({"Printed": text}) == same
+    other = kernel.digests_of({"Printed": changed(text, "(Not (Is 1 C))", "(Not (Is 0 C))")})
+    assert [name for name in same if other[name] != same[name]] == ["automaton"]
+
+
+UNSOUND = {
+    "Guard": "Unset Guard Checking. Fixpoint f (n : nat) : 1 = 2 := f n. Definition wrong : 1 = 2 := f 0.",
+    "Universe": "Unset Universe Checking. Definition U : Set := Set. Definition wrong := eq_refl U.",
+    "Positivity": "Unset Positivity Checking. Inductive bad := Bad (f : bad -> False). Definition no (b : bad) :="
+    " match b with Bad f => f b end. Lemma wrong : 1 = 2. destruct (no (Bad no)). Qed.",
+    "Assumed": "Axiom one : 1 = 2. Definition wrong := one.",
+    "Fine": "Lemma wrong : 1 = 1. reflexivity. Qed.",
+}
+
+
+@needs_coq
+def test_what_coq_did_not_check_is_a_flaw(tmp_path):
+    for name, text in UNSOUND.items():
+        (tmp_path / f"{name}.v").write_text(text)
+    kernel.compile_files(tmp_path, [*UNSOUND])
+    theorems = [f"{name}.wrong" for name in UNSOUND]
+    answers, lists = kernel.ask(tmp_path, theorems), kernel.recheck(tmp_path, [*UNSOUND])
+    assert [name for name, answer in answers.items() if answer == kernel.CLOSED] == ["Fine.wrong"]
+    assert {*lists} == {*kernel.LISTS}
+    found = kernel.Checked(dict.fromkeys(theorems, ""), answers, lists, {}, "", {})
+    assert len(found.flaws) == 4 + 4
+    assert "coqchk, Constants/Inductives relying on unsafe (co)fixpoints: Guard.wrong Guard.f" in found.flaws
+    assert kernel.recheck(tmp_path, ["Fine"]) == dict.fromkeys(kernel.LISTS, kernel.EMPTY)
+    refused(r"coqc refuses Asked\.v at Asked\.v, line 2: .*none was not found", kernel.ask, tmp_path, ["Fine.none"])
 
 
 @pytest.fixture(scope="session")
@@ -143,10 +259,7 @@ def joined(once) -> Path:
     def make(folder: Path) -> None:
         compile_automaton("reachable", coq_proof=folder)
         if shutil.which("coqc") is not None:
-            printed = ("Lemmas", "Proven", "Printed", "Followed", "Joined")
-            theory = [name for name in kernel.JOINED if name not in printed]
-            theorems, _ = compile_files(folder, (*theory, *printed))
-            (folder / "theorems.json").write_text(json.dumps(theorems))
+            compile_files(folder, kernel.JOINED.files)
 
     return once("joined", make)
 
@@ -158,12 +271,7 @@ def changed(text: str, old: str, new: str) -> str:
 
 @needs_coq
 def test_the_kernel_checks_a_theorem_a_network_and_both_together(joined):
-    names = ("signals_are", "answers_are", "relations_are_least", "stages_are_rounds")
-    assert json.loads((joined / "theorems.json").read_text()) == {
-        **{f"Proven.{name}": [] for name in names},
-        **{f"Followed.{name}": [] for name in ("network_does_the_same", "network_exact")},
-        **{f"Joined.{name}": [] for name in ("network_signals", "network_answers")},
-    }
+    assert kernel.ask(joined, [*kernel.JOINED.theorems]) == dict.fromkeys(kernel.JOINED.theorems, kernel.CLOSED)
 
 
 @needs_coq
@@ -197,7 +305,8 @@ def package(once) -> Path:
 
     def make(folder: Path) -> None:
         found = check_proofs(out=folder)
-        (folder / "found.json").write_text(json.dumps([found.holds, list(found.theorems)]))
+        (folder / "found.json").write_text(json.dumps([found.flaws, list(found.theorems)]))
+        compile_files(folder, kernel.SHORTEST_PATH.files)
 
     return once("package", make)
 
@@ -206,7 +315,7 @@ def package(once) -> Path:
 @pytest.mark.slow
 def test_all_theorems_stand_on_no_axiom(package):
     proven = "every_order", "rules_solve", "network_solves", "network_exact", "healing_heals", "network_heals", "tight"
-    assert json.loads((package / "found.json").read_text()) == [True, [f"Main.{name}" for name in proven]]
+    assert json.loads((package / "found.json").read_text()) == [[], [f"Main.{name}" for name in proven]]
 
 
 @needs_coq
@@ -276,7 +385,7 @@ def test_pooled_signals_are_printed_with_the_relations_that_switch_them_on():
     lit = {"WET": wet, "LIT": anywhere(lambda see: see("WET") & see.tile(3))}
     register_task(Task(name="lit", solve=fixpoint(**lit)))
     text = printed_theorem(prove(grown("lit")))
-    assert "(* 2 LIT *) (And (See 1 C) (Is 3 C))] [2]%nat)" in text  # the automaton
+    assert "(* 2 LIT *) (And (See 1 C) (Is 3 C))] [2]%nat.\n" in text  # the automaton
     assert "(* 1 LIT *) Relation 0 true (Both (Truth 0 (0, 0)) (number_is 3 (0, (0, 0))))]\n" in text  # the relations
     assert "[(* LIT_stage *) (1, None)%nat] []%nat\n" in text  # what is the same everywhere
     assert "[(2, 0)%nat]." in text  # who shows why
@@ -352,7 +461,7 @@ def check_theorem(folder, text, old, new):
     if old:
         refused(r"coqc refuses Proven\.v at Proven\.v, line", compile_files, folder, ("Lemmas", "Proven"))
     else:
-        assert not any(compile_files(folder, ("Lemmas", "Proven"))[0].values())
+        compile_files(folder, ("Lemmas", "Proven"))
 
 
 @needs_coq
@@ -427,7 +536,7 @@ def test_the_kernel_checks_other_orders_healing_from_a_fresh_start_and_facts_of_
     shutil.copy(tmp_path / "printed/Lemmas.v", folder)
     said = "fresh start on a maze that stays, and has none of the 14" in capsys.readouterr().out
     assert said == (automaton == "shortest-path-healing")
-    assert not any(compile_files(folder, ("Lemmas", "Proven"))[0].values())
+    compile_files(folder, ("Lemmas", "Proven"))
 
 
 def test_what_theorems_coq_does_not_cover_is_said(tmp_path):

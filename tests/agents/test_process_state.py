@@ -61,6 +61,7 @@ from maze_nca_gym.agents import (
     sweep,
     train,
 )
+from maze_nca_gym.agents.automata.compiling.kernel import CLOSED, LISTS
 from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
 from maze_nca_gym.agents.automata.gallery import REACHABLE
 from maze_nca_gym.agents.automata.proof import prove
@@ -130,14 +131,20 @@ def solved_in_bits() -> list[Any]:
 
 def checked_elsewhere() -> list[Any]:
     """What other programs say, in whose place is one that always says the same."""
-    for name in ("theory/Own.v", "proof/own.cpc", *(f"proof/{name}" for name in SIGNATURES)):
+    compile_automaton("reachable", coq="theory")
+    for name in ("proof/own.cpc", *(f"proof/{name}" for name in SIGNATURES)):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
-    return [check_proofs("theory").axioms, check_refutations("proof", signatures="proof")]
+    return [check_proofs("theory").flaws, check_refutations("proof", signatures="proof")]
 
 
-PROGRAM = """#!/bin/sh
-case $0 in *coqdep) echo Own.v;; *ethos) echo correct;; *) echo "version 99.0"; echo "* Axioms: <none>";; esac
+PROGRAM = f"""#!/bin/sh
+case "$0 $*" in
+  *--version) echo "version 99.0";;
+  *coqchk*) printf '* %s: <none>\\n' {" ".join(f"'{each}'" for each in LISTS)};;
+  *Asked.v) echo "{CLOSED}"; echo "{CLOSED}";;
+  *ethos*) echo correct;;
+esac
 """
 CALLS: dict[str, Callable[[], list[Any]]] = {
     "generate": lambda: [generate("levels.npz", n=3, size=5).tiles],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from maze_nca_gym.support.options import Shown, Stored, check, checked
 
 from ...runs import check_folder as check_writable
-from .kernel import GENERAL, SHORTEST_PATH, Checked, check_folder, check_version, package_file, write_theory
+from .kernel import SHORTEST_PATH, Checked, check_folder, coq_version, package_file, write_theory
 from .run import compile_automaton
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ def check_proofs(
         out: folder that receives the printed files of the package or the automaton.
 
     Returns:
-        The theorems, each with the axioms that it uses: none, for all of ours.
+        The theorems in words, what they are about, and whether each is proven without an axiom.
 
     Raises:
-        ValueError: a folder without such files, or with an automaton; a theorem or network that the theory does not
-            cover; or a file that the kernel refuses: the message is the kernel's.
-        OSError: there is no Coq, one that is too old, or a file could not be written.
+        ValueError: a folder without such files, with another theory, or with an automaton; a theorem or network that
+            the theory does not cover; or a file that the kernel refuses: the message is the kernel's.
+        OSError: Coq is missing, too old or was killed, or a file could not be written.
     """
     check(folder is None or automaton is None, f"give a folder or an automaton, not both: {folder} and {automaton}")
     if folder is None:
         check_writable("--out", Path(out))
-    check_version()
+    coq_version()
     if automaton is not None:
         compile_automaton(automaton, coq_proof=out)
     elif folder is None:
-        write_theory(Path(out), (*GENERAL, *SHORTEST_PATH), {"Package": package_file()})
+        write_theory(Path(out), SHORTEST_PATH, {"Package": package_file()})
     return check_folder(Path(out if folder is None else folder))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress, product
 
 import numpy as np
 
 from maze_nca_gym.mazes.facts import at_least
+from maze_nca_gym.support.options import check
 
 from ...policies.learned.nca import NCA
 from ..automaton import Automaton
@@ -17,6 +18,34 @@ from ..rules import Expression, TileKind, expression_of
 from .patches import KIND_BITS, mask_of
 from .worlds import find_worlds, following
 
+PRINTED = {
+    "Printed": (
+        ("Require Import World Network Worlds",),
+        {
+            "its_rules": "automaton",
+            "its_network": "network",
+            "its_parts": "list part",
+            "its_taps": "list tap",
+            "its_given": "list expr",
+            "its_worlds": "list (holding * list nat)",
+            "its_joins": "list (list nat)",
+            "pace": "nat",
+        },
+    ),
+    "Lemmas": (
+        ("Require Import World Facts Described", "Local Open Scope Z_scope"),
+        {
+            "its_automaton": "automaton",
+            "its_statement": "statement",
+            "its_lemmas": "list (fact * proof)",
+            "its_proofs": "list proof",
+        },
+    ),
+}
+"""The printed files: how each begins, and what it may define, of which type."""
+_COMMENT = re.compile(r"\(\*\*?[^*\"]*\*\)")
+_TERM = re.compile(r"[\w\s()\[\];,%-]*")
+"""A term of numbers, names, pairs and lists: nothing else can be in it, such as a function or a type."""
 MOST_JOINED = 12
 """Largest number of parts of an operator that is none of `&`, `|` and `~`: it is printed as a table of its values."""
 
@@ -29,6 +58,11 @@ def printed_list(items: Sequence[str], between: str = "; ") -> str:
 def printed_name(name: str) -> str:
     """Return a name as text that a comment may have."""
     return re.sub(r"\W", "_", name)
+
+
+def printed_comment(text: str) -> str:
+    """Return a text without the characters that could end a comment, or begin a string in it."""
+    return text.replace("*", "_").replace('"', "_")
 
 
 def printed_tap(tap: str) -> str:
@@ -169,8 +203,43 @@ def printed_worlds(automaton: Automaton) -> str:
     return printed_list(lines, f";{chr(10)}  ")
 
 
-def printed_definitions(model: NCA, automaton: Automaton) -> str:
-    """Return the text of a Coq file that defines a network, the automaton that it follows, and what tiles can hold.
+def printed_file(file: str, about: str, terms: Mapping[str, str]) -> str:
+    """Return the text of a printed file, one of `PRINTED`.
+
+    Args:
+        file: its name, without .v.
+        about: what it is printed from.
+        terms: the terms that it defines, by name.
+    """
+    begins, types = PRINTED[file]
+    lines = [f"(** Printed from {printed_comment(about)}; do not edit. *)", *(f"{line}." for line in begins)]
+    return "\n".join([*lines, *(f"Definition {name} : {types[name]} :=\n  {terms[name]}." for name in terms)]) + "\n"
+
+
+def read_definitions(file: str, text: str) -> dict[str, str]:
+    """Return the terms that a printed file defines, without comments and with single spaces.
+
+    Raises:
+        ValueError: it has anything else than what `printed_file` writes, such as an axiom, a function or a setting of
+            Coq.
+    """
+    begins, types = PRINTED[file]
+    sentences = [" ".join(each.split()) for each in re.split(r"\.(?=\s|$)", _COMMENT.sub(" ", text))]
+    terms = dict[str, str]()
+    check(tuple(sentences[: len(begins)]) == begins, f"it has to begin with {'. '.join(begins)}")
+    check(sentences.pop() == "", "its last sentence has no end")
+    for sentence in sentences[len(begins) :]:
+        head, _, term = sentence.partition(" := ")
+        name = head.removeprefix("Definition ").partition(" : ")[0]
+        expected = head == f"Definition {name} : {types.get(name)}" and name not in terms
+        if not (expected and _TERM.fullmatch(term)):
+            raise ValueError(f"{sentence[:60]!r} defines no list or number of {', '.join(types)}")
+        terms[name] = term
+    return terms
+
+
+def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
+    """Return the texts of Coq terms by name: a network, the automaton that it follows, and what tiles can hold.
 
     Args:
         model: a network with integer weights, and biases that are multiples of 1/2.
@@ -184,24 +253,20 @@ def printed_definitions(model: NCA, automaton: Automaton) -> str:
     # an invariant that excludes nothing is not needed
     supposed = invariant is not None and find_worlds(automaton).assumed
     given = [printed_rule(expression_of(invariant))] if invariant is not None and supposed else []
-    definitions = {
-        "its_rules : automaton": printed_automaton(automaton),
-        "its_network : network": network,
-        "its_parts : list part": parts,
-        "its_taps : list tap": printed_list(list(map(printed_tap, automaton.taps))),
-        "its_given : list expr": printed_list(given),
-        "its_worlds : list (holding * list nat)": printed_worlds(automaton),
+    return {
+        "its_rules": printed_automaton(automaton),
+        "its_network": network,
+        "its_parts": parts,
+        "its_taps": printed_list(list(map(printed_tap, automaton.taps))),
+        "its_given": printed_list(given),
+        "its_worlds": printed_worlds(automaton),
     }
-    name = re.sub(r"[^\w:.-]", "_", automaton.name)
-    lines = [f"(** Printed from the automaton {name} and a network; do not edit. *)"]
-    lines.append("Require Import World Network Worlds.")
-    return "\n".join([*lines, *(f"Definition {what} :=\n  {text}." for what, text in definitions.items())]) + "\n"
 
 
-def printed_joins(automaton: Automaton, split: Automaton) -> str:
-    """Return the text of Coq definitions: how the signals that `linear.separated` split make up the automaton's own,
+def printed_joins(automaton: Automaton, split: Automaton) -> dict[str, str]:
+    """Return the texts of Coq terms by name: how the signals that `linear.separated` split make up the automaton's own,
     and how many iterations it takes for one of the automaton that it slows."""
     signals, named = (automaton if automaton.slows is None else automaton.slows).signals, split.signals.__members__
     parts = [[s.name] if s.name in named else [n for n in named if re.fullmatch(rf"{s.name}_\d+", n)] for s in signals]
     joins = printed_list([printed_list([str(int(named[name])) for name in of_signal]) for of_signal in parts])
-    return f"Definition its_joins : list (list nat) :=\n  {joins}.\nDefinition pace : nat :=\n  {automaton.pace}.\n"
+    return {"its_joins": joins, "pace": str(automaton.pace)}

@@ -28,7 +28,7 @@ from ..contexts import Z3
 from ..proof import Proof
 from ..prover import SAID, _See, _SymbolicPicture
 from ..rules import Expression, TileKind
-from .coq import printed_automaton, printed_list, printed_name, printed_rule
+from .coq import printed_automaton, printed_comment, printed_file, printed_list, printed_name, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
 
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
@@ -436,7 +436,7 @@ class Guide:
         self.known += [
             Hypothesis(f"Before {len(self.lemmas)}", at, f) for at, f in zip(self.places, facts, strict=True)
         ]
-        self.lemmas.append(f"(* {name} *) ({self.printed(self.fact(facts[0]))},\n    {leads})")
+        self.lemmas.append(f"(* {printed_comment(name)} *) ({self.printed(self.fact(facts[0]))},\n    {leads})")
 
     def learn_axiom(self, name: str, facts: Sequence[Any], given: Sequence[Hypothesis]) -> None:
         """Prove an axiom of the library from definitions or, along the stages of a relation, by induction; z3 may have
@@ -585,16 +585,19 @@ class Guide:
             for i in (0, 1)
         )
         lines, once = ";\n  ", printed_list([str(int(kind)) for kind in sorted(self.once)])
-        return (
-            f"(** Printed from the theorem of {automaton.name}, from a fresh start; do not edit. *)\n"
-            "Require Import World Facts Described.\nLocal Open Scope Z_scope.\n"
-            f"Definition its_statement : statement := Statement\n  ({printed_automaton(automaton)})\n"
+        statement = (
+            f"Statement its_automaton\n"
             f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {once}%nat\n"
             f"  {printed_list(begins, lines)} {printed_list(follows, lines)} {len(automaton.kinds)}\n"
-            f"  {printed_list(values, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}.\n"
-            f"Definition its_lemmas : list (fact * proof) := {printed_list(self.lemmas, lines)}.\n"
-            f"Definition its_proofs : list proof := {printed_list(proofs, lines)}.\n"
+            f"  {printed_list(values, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}"
         )
+        terms = {
+            "its_automaton": printed_automaton(automaton),
+            "its_statement": statement,
+            "its_lemmas": printed_list(self.lemmas, lines),
+            "its_proofs": printed_list(proofs, lines),
+        }
+        return printed_file("Lemmas", f"the theorem of {automaton.name}, from a fresh start", terms)
 
 
 def printed_theorem(proof: Proof) -> str:
