@@ -19,7 +19,7 @@ from PIL import Image
 
 from maze_nca_gym.agents import evaluate, load, rollout
 from maze_nca_gym.agents.evaluation import cells, iterations, metrics
-from maze_nca_gym.agents.evaluation.figures import FIGURES
+from maze_nca_gym.agents.evaluation.figure_options import FIGURES
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.policies.guarantees import Guarantees
 from maze_nca_gym.agents.policies.learned import NCA

@@ -19,9 +19,10 @@ from safetensors import SafetensorError, safe_open
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.support.files import atomic_write, mapped_array, remove_partial, user_path, validated_read
 from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, checked
+from maze_nca_gym.support.streams import say
 
 from ..policies.registry import named_policy
-from ..runs import check_folder, number_in_environment, say
+from ..runs import check_folder, number_in_environment
 from ..runs.stopping import asked_to_stop
 
 if TYPE_CHECKING:

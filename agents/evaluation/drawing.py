@@ -98,7 +98,9 @@ def figure(
     if kind not in FIGURE_FORMATS:
         raise ValueError(unknown_name("format of figures", kind, FIGURE_FORMATS))
     in_print = find("width of figures", printed, WIDTHS) if isinstance(printed, str) else printed
-    with mpl.rc_context({**STYLE, **(PRINTED if in_print else {}), **(style or {})}):
+    with mpl.rc_context():
+        mpl.rcdefaults()  # the user's own settings are for their own figures, and can need programs such as LaTeX
+        mpl.rcParams.update({**STYLE, **(PRINTED if in_print else {}), **(style or {})})
         if in_print:  # a little higher, since text shrinks less than panels
             width, height, dpi = in_print, 1.25 * height * in_print / width, 300
         drawn = Figure(figsize=(width, height), dpi=dpi, layout="constrained")

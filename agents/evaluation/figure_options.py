@@ -6,6 +6,8 @@ from typing import Annotated, TypeAlias
 
 from maze_nca_gym.support.options import Between, OneOf, Shown
 
+FIGURES = ("iterations", "sizes", "stability")
+"""Names of the figures of an evaluation; their files have a suffix."""
 FIGURE_FORMATS = ("png", "pdf", "svg")
 """Suffixes of files of figures."""
 WIDTHS = {"column": 3.35, "page": 6.9}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .cells import Result
 from .drawing import COLOURS, GREY, INK, bar_places, count_axis, curve, figure, fraction_axis, legend, panels, size_axis
-from .figure_options import FigureWidth
+from .figure_options import FIGURES, FigureWidth
 from .metrics import Point
 from .stability import LONGER, Stability
 from .statistics import Estimate
@@ -24,8 +24,6 @@ MARKERS = "o^sDvP*"
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 RUNNING_ON = ":"
 METRICS = ("accuracy", "complete", "optimal")
-FIGURES = ("iterations", "sizes", "stability")
-"""Names of the files, without the suffix of their format."""
 
 
 def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width: FigureWidth = None) -> list[Path]:

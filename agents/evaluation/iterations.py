@@ -11,13 +11,13 @@ import numpy as np
 
 from maze_nca_gym.mazes.families import most_levels, validation_levels
 from maze_nca_gym.support.options import check
+from maze_nca_gym.support.streams import say
 
 from ..policies.guarantees import USUAL_SIZE
 from ..policies.policy import Policy
 from ..policies.registry import MODEL_FILE, by_label
 from ..policies.weights import save_model
 from ..rollouts import curve_steps, default_steps
-from ..runs import say
 from .metrics import measure
 
 GAIN = 0.001

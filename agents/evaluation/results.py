@@ -10,10 +10,10 @@ from typing import Any
 
 from maze_nca_gym.support.files import user_path
 from maze_nca_gym.support.options import checked
+from maze_nca_gym.support.pictures import beside_results
 
 from .cells import Result
-from .figure_options import FIGURE_FORMATS, FigureFormat, FigureWidth
-from .figures import FIGURES, draw_evaluation
+from .figure_options import FIGURE_FORMATS, FIGURES, FigureFormat, FigureWidth
 from .records import CSV, Results
 
 
@@ -51,10 +51,13 @@ class EvaluationResults(Results[Result]):
             OSError: a file could not be written.
         """
         folder = user_path(folder)
-        return {
-            "results": self.save_numbers(folder),
-            "figure": draw_evaluation(self.rows, folder, format, width) if self.rows else [],
-        }
+        saved = {"results": self.save_numbers(folder), "figure": list[Path]()}
+        if self.rows:
+            with beside_results():
+                from .figures import draw_evaluation  # here, as it loads matplotlib
+
+                saved["figure"] = draw_evaluation(self.rows, folder, format, width)
+        return saved
 
     def save_numbers(self, folder: str | Path) -> list[Path]:
         """Write `results.json` and `results.csv`, and delete the figures of an earlier evaluation, which would mislead;

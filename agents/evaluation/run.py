@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from maze_nca_gym.mazes.families import FAMILIES, most_levels, test_levels
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
+from maze_nca_gym.support.streams import say
 
 from ..policies.registry import named_policies
-from ..runs import RESULTS, check_folder, naming_memory, say
+from ..runs import RESULTS, check_folder, naming_memory
 from . import DEFAULT_N
 from .figure_options import FigureFormat, FigureWidth
 from .named_metrics import METRICS

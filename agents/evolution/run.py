@@ -39,6 +39,7 @@ from maze_nca_gym.support.options import (
     options_of,
     options_of_each,
 )
+from maze_nca_gym.support.pictures import beside_results
 from maze_nca_gym.support.random_streams import rng_for
 
 from ..rollouts.levels import SIZE, generator_options
@@ -206,9 +207,10 @@ def evolve(
                         noted()
                         bar.advance(1)
                         between()
-        from .figures import draw_evolution  # here, as it loads matplotlib
+        with beside_results():
+            from .figures import draw_evolution  # here, as it loads matplotlib
 
-        draw_evolution(run, snapshots, task, f"evolved against {against}")
+            draw_evolution(run, snapshots, task, f"evolved against {against}")
         return population
 
 

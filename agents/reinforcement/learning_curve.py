@@ -15,8 +15,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
 from maze_nca_gym.support.options import check
+from maze_nca_gym.support.pictures import any_backend
 
-from ..evaluation.drawing import COLOURS, GREY, count_axis, curve, figure, panels
 from ..policies.learned.base import check_between
 
 
@@ -110,6 +110,9 @@ def draw_learning_curves(
         title: the title above the panels.
         reference: a mean return to compare with, drawn as a line.
     """
+    with any_backend():
+        from ..evaluation.drawing import COLOURS, GREY, count_axis, curve, figure, panels
+
     kinds = list(next(iter(runs.values()))[0].held_out)
     n_cols = ceil(sqrt(len(kinds)))
     longest = max(points[-1].n_steps for points in runs.values())

@@ -12,10 +12,11 @@ from maze_nca_gym.mazes.generation import GENERATORS, check_size
 from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.support.keywords import GeneratorOptions, Unpack
 from maze_nca_gym.support.options import Above, Between, Further, OneOf, Shown, Stored, checked
+from maze_nca_gym.support.streams import say
 
 from ..policies.environments import border_warning
 from ..policies.registry import list_policies, load, named_policy
-from ..runs import ProgressBar, check_folder, naming_memory, say
+from ..runs import ProgressBar, check_folder, naming_memory
 from .levels import SIZE, describe_source, draw_levels, first_levels, generator_options, levels_for
 
 if TYPE_CHECKING:

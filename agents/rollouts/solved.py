@@ -16,6 +16,7 @@ from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.files import path_of_format, user_path
+from maze_nca_gym.support.pictures import beside_results
 from maze_nca_gym.support.tables import Table, Tabular, percent
 from maze_nca_gym.support.transfer import read_back
 
@@ -139,7 +140,10 @@ class Solved(Tabular):
         facts = {"configuration": configuration, "versions": versions(), "metrics": self.metrics, "timing": timing}
         write_json(folder / RESULTS, facts)
         paths = [folder / RESULTS, self.save_csv(folder / "results.csv")]
-        return paths if picture == "none" else [*paths, self.draw(folder / f"episode.{picture}")]
+        if picture != "none":
+            with beside_results():
+                paths.append(self.draw(folder / f"episode.{picture}"))
+        return paths
 
     def draw(self, path: Path, index: int | None = None) -> Path:
         """Write a picture of the episode on a level, by default the one with the longest solution; returns its path.

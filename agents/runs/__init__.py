@@ -33,7 +33,7 @@ from .folder import (
     versions,
     write_json,
 )
-from .progress import ProgressBar, duration, say
+from .progress import ProgressBar, duration
 from .stopping import Pause, asked_to_stop
 
 __all__ = [
@@ -54,7 +54,6 @@ __all__ = [
     "own_modules",
     "read_metrics",
     "recorded",
-    "say",
     "unimportable",
     "versions",
     "write_json",

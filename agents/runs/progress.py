@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
 from types import TracebackType
-
-from maze_nca_gym.support.names import printable
 
 PLAIN_EVERY = 10.0
 """Seconds between two lines where there is no terminal."""
@@ -85,8 +82,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def say(line: str) -> None:
-    """Print a line about ongoing work immediately, on stderr, so that stdout has nothing but results."""
-    print(printable(line), file=sys.stderr, flush=True)

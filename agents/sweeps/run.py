@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, cast
 
 from maze_nca_gym import __version__
 from maze_nca_gym.support.options import Between, Call, OneOf, Shown, Stored, check, checked, current_call
+from maze_nca_gym.support.pictures import beside_results
 
 from ..evaluation.figure_options import FigureFormat, FigureWidth
 from ..runs import DESCRIPTION, RunFolder, alone_in, check_folder, number_in_environment, recorded, unimportable
@@ -88,7 +89,6 @@ def sweep(
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
         OSError: a file could not be written, no disk space is left, or none of the runs could start.
     """
-    from .figures import draw_sweep
     from .specification import read_sweep
 
     name = str(what.get("preset", "fast")) if isinstance(what, Mapping) else Path(what).stem
@@ -108,7 +108,7 @@ def sweep(
     facts = {"command": recorded(call), "sweep": found.content}
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
-    draw_sweep(results, jobs, format, figure_width)
+    _draw(results, jobs, format, figure_width)
     best = results.facts.get("best")
     if found.refit and best is not None and not results.failures:
         first, measure = max(found.seeds) + 1, cast("Measures", found.measure)
@@ -123,9 +123,17 @@ def sweep(
             halve=(),
         )
         refit, jobs = run_sweep(again, folder / "refit", {"row": best}, {}, how, on_change, tensorboard)
-        draw_sweep(refit, jobs, format, figure_width)
+        _draw(refit, jobs, format, figure_width)
         results = replace(results, refit=refit)
     return results
+
+
+def _draw(results: SweepResults, jobs: Sequence[Job], format: str, width: FigureWidth) -> None:
+    """Draw the figures of a sweep into its folder."""
+    with beside_results():
+        from .figures import draw_sweep  # here, as it loads matplotlib
+
+        draw_sweep(results, jobs, format, width)
 
 
 class Launch(NamedTuple):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.support.files import os_error_context
+from maze_nca_gym.support.pictures import beside_results
 
 from ..policies.policy import Policy
 from ..runs import Line, ProgressBar, RunFolder, duration
@@ -59,14 +60,16 @@ def reporting(
             f"{int(lines[-1]['update']):,} of {config.n_updates:,}, {duration(lines[-1]['seconds'])}"
         )
         if policy is not None:
-            from .figures import draw_rollouts
+            with beside_results():
+                from .figures import draw_rollouts
 
-            draw_rollouts(policy, config, title, run.path / ROLLOUTS)
+                draw_rollouts(policy, config, title, run.path / ROLLOUTS)
             drawn_at = time.monotonic()
         if len(lines) > max(n_drawn, 1):  # a single line is no curve, and need not wait for matplotlib
-            from .curves import draw_curves
+            with beside_results():
+                from .curves import draw_curves
 
-            draw_curves(lines, title, run.path / CURVES)
+                draw_curves(lines, title, run.path / CURVES)
             n_drawn = len(lines)
 
     # a line goes to the folder, to TensorBoard, to the caller and to the terminal

@@ -29,6 +29,6 @@ def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "pn
         for line in lines:
             known = "" if line.entry.weights is None else f"{line.entry.weights:,} weights, "
             tell(f"{line.name}: {known}{line.details}")
-    for name in (BOARD, PAGE, *[f"{PICTURE}.{format}"] * plot):
-        tell(str(out / name))
+    for path in filter(Path.exists, (out / name for name in (BOARD, PAGE, *[f"{PICTURE}.{format}"] * plot))):
+        tell(str(path))
     return 0

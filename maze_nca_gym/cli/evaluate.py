@@ -33,7 +33,7 @@ def run(
         details: print the intervals of accuracies, agreement with exact search and stability too; results.json has
             them.
     """
-    from maze_nca_gym.agents.evaluation.figures import FIGURES
+    from maze_nca_gym.agents.evaluation.figure_options import FIGURES
     from maze_nca_gym.agents.policies.policy import cost_note
 
     found = named_policies(policies)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,8 +21,8 @@ from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.solvers import diameter, shortest_path
 from maze_nca_gym.mazes.tasks import task_of_levels
-from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import Between, Shown, check, flag
+from maze_nca_gym.support.streams import say
 from maze_nca_gym.support.tables import Table
 
 _FIGURES = ("regret", "solution length")
@@ -166,7 +165,7 @@ def show_levels(
     paths = task.solve(tiles) if solution else np.zeros(tiles.shape, np.bool_)
     for number, level, path in zip(index, tiles, paths, strict=True):
         if solution and not path.any():
-            print(printable(f"{source}, level {number} has no solution: {task.why_unsolvable(level)}"), file=sys.stderr)
+            say(f"{source}, level {number} has no solution: {task.why_unsolvable(level)}")
     if png is not None:
         from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 
@@ -177,7 +176,7 @@ def show_levels(
         return 0
     drawings = list(map(task.to_text, tiles, paths))
     for i, (number, drawing) in enumerate(zip(index, drawings, strict=True)):
-        print(printable(f"{source}, level {number} of {len(levels):,}"), file=sys.stderr)
+        say(f"{source}, level {number} of {len(levels):,}")
         print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
     return 0
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from maze_nca_gym.support.files import WRITTEN
 from maze_nca_gym.support.names import NAMED, printable
+from maze_nca_gym.support.streams import say
 
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
@@ -50,7 +51,7 @@ def writable_streams() -> Iterator[None]:
 
 def complain(message: str) -> None:
     """Print one line on stderr."""
-    print(printable(f"maze-nca-gym: {message}"), file=sys.stderr)
+    say(f"maze-nca-gym: {message}")
 
 
 def tell(text: str) -> None:

@@ -15,7 +15,7 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
     solved = solve(out=out, picture=picture, **options)
     solved.table().print()
     tell(f"results: {out / 'results.json'}, {out / 'results.csv'}")
-    if picture != "none":
+    if (out / f"episode.{picture}").exists():
         tell(f"picture: {out / f'episode.{picture}'}")
     if not solved.policy.guarantees.exact:
         return 0

@@ -229,8 +229,14 @@ class Window:
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
     """Drop what display libraries write directly to the process's stderr within the block."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        kept = os.dup(2)
+    except OSError:  # a process without stderr
+        yield
+        return
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         yield

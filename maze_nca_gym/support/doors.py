@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import resolve_name
 from typing import Annotated, Any, ForwardRef
 
@@ -29,7 +30,8 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, its_name = imports(package)[name]
         value = getattr(import_module(home), its_name)
-        if callable(value) and value.__module__ in sys.modules:
+        # an alias such as `Callable[...]` has a module of Python's own, in which nothing is missing
+        if callable(value) and value.__module__.partition(".")[0] == package.partition(".")[0]:
             known = vars(sys.modules[value.__module__])
             for missing in imports(value.__module__).keys() - known.keys():
                 home, its_name = imports(value.__module__)[missing]
@@ -47,11 +49,14 @@ def imports(module: str) -> Mapping[str, tuple[str, str]]:
     They are read from the compiled code, so it works without sources too.
     """
     spec, found = sys.modules[module].__spec__, {}
-    code = spec.loader.get_code(module)  # type: ignore[union-attr]
+    assert spec is not None  # the package's own modules are imported, not run
+    # other programs import modules by loaders of their own, such as pytest's, which need not have `get_code`
+    loader: Any = spec.loader if hasattr(spec.loader, "get_code") else SourceFileLoader(module, str(spec.origin))
+    code = loader.get_code(module)
     steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
     for number, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":  # after its level and the names
-            home = resolve_name("." * steps[number - 2].argval + step.argval, spec.parent)  # type: ignore[union-attr]
+            home = resolve_name("." * steps[number - 2].argval + step.argval, spec.parent)
         elif step.opname == "IMPORT_FROM":  # before what keeps it by the name that it has here
             found[steps[number + 1].argval] = (home, step.argval)
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.support.files import user_path, validated_read
 from maze_nca_gym.support.options import check
+from maze_nca_gym.support.pictures import any_backend, beside_results
 from maze_nca_gym.support.tables import Table
 
 from ..figure_options import FigureFormat, FigureWidth
@@ -121,7 +122,8 @@ class Board(Results[Measured]):
             ValueError: there is no row, or another suffix than png, pdf and svg.
             OSError: the file could not be written.
         """
-        from .figures import draw_board
+        with any_backend():
+            from .figures import draw_board
 
         check(bool(self.rows), "there is nothing to draw: the leaderboard has no rows")
         same = [each for each in published() if each.mazes == "same"]
@@ -160,7 +162,10 @@ class Board(Results[Measured]):
         n_seeds = Counter((row.set, row.training) for row in self.rows)
         kept = [row for row in old if n_seeds[row.set, row.training] < 2]
         board = Board(tuple({(row.set, row.name): row for row in (*kept, *self.rows)}.values()))
-        drawn = [board.draw(folder / f"{PICTURE}.{format}", width)] if plot else []
+        drawn = list[Path]()
+        if plot:
+            with beside_results():
+                drawn.append(board.draw(folder / f"{PICTURE}.{format}", width))
         return [*board.write(folder, {PAGE: board.markdown((folder / f"{PICTURE}.png").exists())}, BOARD), *drawn]
 
     @classmethod

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, checked, current_call
+from maze_nca_gym.support.pictures import beside_results
 
 from ...evaluation.figure_options import FigureFormat, FigureWidth
 from ...runs import check_folder, recorded
@@ -65,13 +66,14 @@ def reproduce(
         KeyboardInterrupt: after Ctrl-C, when all runs have been saved.
         OSError: a file could not be written, no disk space is left, or none of the runs could start.
     """
-    from .figures import draw
-
     size, folder = SCALES[scale], Path(out)
     check_folder("--out", folder)
     found = sweep_of(find_rows(which), trials, size)
     facts = {"command": recorded(current_call().changed(("submit",)))}
     how = Launch(launcher, workers, device, submit)
     results, jobs = run_sweep(found, folder, {"scale": scale}, facts, how, on_change)
-    draw(results, jobs, size, format, figure_width)
+    with beside_results():
+        from .figures import draw  # here, as it loads matplotlib
+
+        draw(results, jobs, size, format, figure_width)
     return results

@@ -4,7 +4,6 @@ installation, and is loaded from numba's cache from then on."""
 from __future__ import annotations
 
 import hashlib
-import sys
 import threading
 from collections.abc import Callable
 from functools import cache, partial
@@ -13,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 from maze_nca_gym.mazes._kernels import generation, mutation, registry, sampling, scoring, search, solvers
+from maze_nca_gym.support.streams import say, shows_stderr
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -75,21 +75,32 @@ def compile_all() -> None:
 @cache
 def _announce() -> None:
     """Say once, on a terminal, why the first call is slow: a kernel was not in the cache."""
-    if sys.stderr.isatty():
-        print("maze_nca_gym: compiling, once per installation; this takes some seconds ...", file=sys.stderr)
+    if shows_stderr():
+        say("maze_nca_gym: compiling, once per installation; this takes some seconds ...")
 
 
 def jit(function: Function, *signature: str, **options: Any) -> Function:
     """Return a function as machine code, cached on disk if some folder is writable; imports numba."""
-    import numba
-
     # nogil, because other threads draw and solve levels while a model trains; nothing calls kernels from C.
     options |= {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
-    compile_it = partial(numba.njit, *signature, **options)
+    compile_it = partial(_njit, function, *signature, **options)
     try:
-        return cast(Function, compile_it(cache=True)(function))
+        return compile_it(cache=True)
     except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
-        return cast(Function, compile_it()(function))
+        return compile_it()
+
+
+def _njit(function: Function, *signature: str, **options: Any) -> Function:
+    """Return a function as machine code, also where the user lets numba interpret a program of their own
+    (NUMBA_DISABLE_JIT): functions here call intrinsics, which cannot be interpreted, or would take minutes."""
+    import numba
+
+    config: Any = numba.config
+    setting, config.DISABLE_JIT = config.DISABLE_JIT, False
+    try:
+        return cast(Function, numba.njit(*signature, **options)(function))
+    finally:
+        config.DISABLE_JIT = setting
 
 
 def _called(function: Function, *signature: str) -> Function:
@@ -100,9 +111,7 @@ def _called(function: Function, *signature: str) -> Function:
 
 def _copied(function: Function, *_: str) -> Function:
     """Return a function whose source numba copies into what calls it."""
-    import numba
-
-    return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
+    return _njit(function, inline="always", error_model="numpy")
 
 
 def memory_copy() -> Any:

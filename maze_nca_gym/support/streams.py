@@ -1,0 +1,19 @@
+"""Messages on stderr, which other programs replace by objects of their own, and which a process can lack."""
+
+from __future__ import annotations
+
+import sys
+
+from maze_nca_gym.support.names import printable
+
+
+def say(text: str) -> None:
+    """Print a text on stderr at once, with its control characters escaped; without a stderr, drop it."""
+    if sys.stderr is not None:  # as under pythonw: `print` would take stdout in its place
+        print(printable(text), file=sys.stderr, flush=True)
+
+
+def shows_stderr() -> bool:
+    """Return whether somebody reads stderr on a terminal."""
+    asks = getattr(sys.stderr, "isatty", None)  # a replaced stderr need not have it
+    return asks is not None and bool(asks())
