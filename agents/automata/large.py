@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from io import BytesIO
 from math import prod
@@ -22,7 +24,7 @@ from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, c
 from maze_nca_gym.support.streams import say
 
 from ..policies.registry import named_policy
-from ..runs import check_folder, number_in_environment
+from ..runs import alone_in, check_folder, number_in_environment
 from ..runs.stopping import asked_to_stop
 
 if TYPE_CHECKING:
@@ -30,10 +32,14 @@ if TYPE_CHECKING:
 
     from ..policies.policy import Policy
     from .automaton import Automaton
+    from .bits import Strip
 
 STATE = "state.safetensors"
-FORMAT = "maze_nca_gym.bits.1"
-"""Key of the description in that file's header: the automaton, the maze, and the iterations so far."""
+FORMAT = "maze_nca_gym.bits.2"
+"""Key of the description in that file's header: the rules, the maze, the iterations so far, and a checksum."""
+TENSOR, CHECKSUM = "signals", "sha256"
+BLANK = "0" * 64
+"""The checksum in the header while the file is being written."""
 
 
 class SolvedLarge(NamedTuple):
@@ -65,6 +71,9 @@ class Alone:
     def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:
         """Send arrays to other processes by rank, and fill arrays with what they send; all arrays are contiguous."""
 
+    def end(self) -> None:
+        """Leave the group of processes."""
+
 
 class Gloo(Alone):
     """The processes that `torchrun` started, on one machine or several."""
@@ -92,8 +101,7 @@ class Gloo(Alone):
         for each in under_way:
             each.wait()
 
-    def end(self) -> None:
-        """Leave the group of processes."""
+    def end(self) -> None:  # noqa: D102
         self._link.destroy_process_group()
 
 
@@ -132,9 +140,9 @@ def solve_large(
 
     Raises:
         ValueError: a bad option or file, a network without a certificate, an automaton whose signals are pooled, or a
-            folder with the state of another maze.
+            folder with a state of other rules or another maze, or a damaged one.
         KeyboardInterrupt: asked to stop, after saving.
-        OSError: a file could not be written.
+        OSError: a file could not be written, or another process works in the folder.
     """
     check_folder("--out", Path(out))
     from .compiling.certificate import certify, followed
@@ -152,11 +160,10 @@ def solve_large(
     able = not automaton.pooled and automaton.tape.bitwise
     check(able, f"{automaton.name} pools a signal or adds weights, which is not done in bits")
     check(steps is not None or automaton.settles, f"{automaton.name} need not come to rest: it needs a number of steps")
-    if not several:
-        return run_in_bits(automaton, tiles, user_path(out), Alone(), steps, save_every)
-    processes = Gloo()
+    processes = Gloo() if several else Alone()
     try:
-        return run_in_bits(automaton, tiles, user_path(out), processes, steps, save_every)
+        with nullcontext() if processes.rank else alone_in(user_path(out)):
+            return run_in_bits(automaton, tiles, user_path(out), processes, steps, save_every)
     finally:
         processes.end()
 
@@ -165,43 +172,29 @@ def run_in_bits(
     automaton: Automaton, tiles: Tiles, folder: Path, processes: Alone, steps: int | None, save_every: float
 ) -> SolvedLarge:
     """Do the work of `solve_large` in one of its processes, and return the result; each has consecutive rows of blocks,
-    in the order of ranks."""
+    in the order of ranks. One process at a time works in the folder, besides those that share the work."""
     from .bits import SIDE, Strip, as_tiles
 
-    # this process's rows of the maze, in the first state or that of a checkpoint
-    rank, (height, width), state = processes.rank, tiles.shape, folder / STATE
-    n_rows, n_columns = -(-height // SIDE), -(-width // SIDE)
+    rank, height, (n_rows, n_columns) = processes.rank, len(tiles), (-(-n // SIDE) for n in tiles.shape)
     if n_rows < 2 * processes.size and processes.size > 1:
         raise ValueError(f"{processes.size} processes need {2 * SIDE} rows of tiles each, got {height:,} in all")
     bounds = [n_rows * other // processes.size for other in range(processes.size + 1)]
     first, last = bounds[rank], bounds[rank + 1]
     maze = _identify(automaton.problem, tiles, processes, first * SIDE, last * SIDE)
-    kept, shape = {"automaton": automaton.name, "maze": maze}, [n_rows, n_columns, len(automaton.signals)]
-    strip = Strip(automaton, tiles, first, last)
+    about, shape = {"rules": _rules_of(automaton), "maze": maze}, [n_rows, n_columns, len(automaton.signals)]
+    # this process's rows of the maze, in the first state or that of a checkpoint
+    strip, state = Strip(automaton, tiles, first, last), folder / STATE
     if state.exists():
-        with validated_read(state, "is no state to go on from"):
-            try:
-                file: Any = safe_open(state, "numpy")
-            except SafetensorError as error:
-                raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
-            facts, signals = json.loads((file.metadata() or {})[FORMAT]), file.get_slice("signals")
-            if {name: facts[name] for name in kept} != kept or signals.get_shape() != shape:
-                raise ValueError("it is of another automaton or maze: give this one a folder of its own")
-            if steps is not None and facts["still"] > steps:
-                raise ValueError(f"it is {facts['still']:,} iterations on, more than {steps:,}")
-            strip.counts[1:4] = facts["still"], facts["drawn"], facts["still"]
-            for row in range(max(first - 2, 0), min(last + 2, n_rows)):
-                strip.signals[row - first + 2] = signals[row : row + 1][0]
-    elif rank == 0:
-        folder.mkdir(parents=True, exist_ok=True)
+        _restore(strip, first, state, about, shape, processes, steps)
 
     def save(drawn: int, still: int) -> None:
         # only a state that has come to rest is kept for longer than an iteration, so `still` says which one this is
-        said = {FORMAT: json.dumps({**kept, "drawn": drawn, "still": still}, sort_keys=True)}
+        facts = {**about, "drawn": drawn, "still": still}
+        said = {FORMAT: json.dumps({**facts, CHECKSUM: BLANK}, sort_keys=True)}
         tensor = {"dtype": "U64", "shape": shape, "data_offsets": [0, 8 * prod(shape)]}
-        header = json.dumps({"__metadata__": said, "signals": tensor}).encode()
+        header = json.dumps({"__metadata__": said, TENSOR: tensor}).encode()
         begin = len(header).to_bytes(8, "little") + header
-        _write(processes, bounds, state, begin, strip.signals[2:-2], 8 * prod(shape))
+        _write(processes, bounds, state, begin, strip.signals[2:-2], 8 * prod(shape), _begun(facts))
 
     saved_at, rests = time.monotonic(), False
     with asked_to_stop() as asked:
@@ -246,6 +239,68 @@ def run_in_bits(
     return SolvedLarge(tuple(answers), drawn, still, int(facts[:, 2].sum()))
 
 
+def _restore(
+    strip: Strip,
+    first: int,
+    path: Path,
+    about: Mapping[str, Any],
+    shape: Sequence[int],
+    processes: Alone,
+    steps: int | None,
+) -> None:
+    """Set a strip, whose first row of blocks is `first`, to the state in a file.
+
+    Raises:
+        ValueError: the file is no such state, or damaged; it is of other rules, another maze, or too many iterations.
+    """
+    with validated_read(path, "is no state to go on from"):
+        try:
+            file: Any = safe_open(path, "numpy")
+            facts, names = json.loads((file.metadata() or {})[FORMAT]), [*file.keys()]
+            check(names == [TENSOR], f"it must have one tensor, {TENSOR!r}, got {', '.join(names) or 'none'}")
+            signals = file.get_slice(TENSOR)
+        except SafetensorError as error:
+            raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
+        check(facts["rules"] == about["rules"], "it is of other rules: give this automaton a folder of its own")
+        check(facts["maze"] == about["maze"], "it is of another maze: give this one a folder of its own")
+        found = signals.get_dtype(), signals.get_shape()
+        check(found == ("U64", [*shape]), f"{TENSOR} must be U64 of shape {[*shape]}, got {found[0]} of {found[1]}")
+        drawn, still = facts["drawn"], facts["still"]
+        possible = type(drawn) is int and type(still) is int and 0 <= drawn <= still < 2**62
+        check(possible, f"its iterations must be 0 <= drawn <= still, got {drawn} and {still}")
+        if steps is not None and still > steps:
+            raise ValueError(f"it is {still:,} iterations on, more than {steps:,}")
+        # one process reads all of the file, the others wait for it
+        whole = processes.rank > 0 or _checksum(path, facts) == facts[CHECKSUM]
+        check(bool(processes.gather([whole]).all()), "its checksum is wrong: it was damaged after it was written")
+        strip.counts[1:4] = still, drawn, still
+        rows = len(strip.signals)
+        for row in range(max(first - 2, 0), min(first - 2 + rows, shape[0])):
+            strip.signals[row - first + 2] = signals[row : row + 1][0]
+
+
+def _rules_of(automaton: Automaton) -> str:
+    """Return SHA-256 of an automaton's rules."""
+    tape, signals = automaton.tape, [signal.name for signal in automaton.signals]
+    steps = [[join if isinstance(join, bool) else join.__name__, *map(str, given)] for join, given in tape.steps]
+    content = [len(automaton.kinds), signals, steps, tape.results]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _begun(facts: Mapping[str, Any]) -> hashlib._Hash:
+    """Return SHA-256 of a state's description, to which its bytes are added."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+
+
+def _checksum(path: Path, facts: Mapping[str, Any]) -> str:
+    digest = _begun({name: value for name, value in facts.items() if name != CHECKSUM})
+    with path.open("rb") as file:
+        file.seek(8 + int.from_bytes(file.read(8), "little"))
+        while some := file.read(2**24):
+            digest.update(some)
+    return digest.hexdigest()
+
+
 def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) -> list[int]:
     """Return the size and a checksum of a maze, of which each process reads some rows.
 
@@ -265,20 +320,37 @@ def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) 
 
 
 def _write(
-    processes: Alone, bounds: list[int], path: Path, header: bytes, rows: Iterable[NDArray[Any]], n_bytes: int
+    processes: Alone,
+    bounds: list[int],
+    path: Path,
+    header: bytes,
+    rows: Iterable[NDArray[Any]],
+    n_bytes: int,
+    digest: hashlib._Hash | None = None,
 ) -> None:
-    """Let the first process write a file: a header, and so many bytes of the rows of all, which are equally long."""
+    """Let the first process write a file: a header, and so many bytes of the rows of all, which are equally long. If
+    there is a digest, the bytes are added to it, and it takes the place of `BLANK` in the header."""
     if processes.rank:
         for row in rows:
             processes.exchange({0: np.ascontiguousarray(row)}, {})
         return
-    remove_partial(path)
-    with atomic_write(path) as file:
-        file.write(header)
+
+    def received() -> Iterator[NDArray[Any]]:
         for row in rows:
-            got = np.ascontiguousarray(row)
-            n_bytes -= file.write(got.tobytes()[:n_bytes])
+            yield (got := np.ascontiguousarray(row))
         for other in range(1, processes.size):
             for _ in range(bounds[other + 1] - bounds[other]):
                 processes.exchange({}, {other: got})
-                n_bytes -= file.write(got.tobytes()[:n_bytes])
+                yield got
+
+    remove_partial(path)
+    with atomic_write(path) as file:
+        file.write(header)
+        for row in received():
+            some = row.tobytes()[:n_bytes]
+            n_bytes -= file.write(some)
+            if digest is not None:
+                digest.update(some)
+        if digest is not None:
+            file.seek(header.index(BLANK.encode()))
+            file.write(digest.hexdigest().encode())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
+from functools import partial
 from queue import Queue
 from types import SimpleNamespace
 
@@ -13,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import sample
+from safetensors.numpy import save
 from tables import for_each, refused
 
 from experiments.scaling.huge import shortest_path as searched
@@ -21,6 +25,7 @@ from maze_nca_gym.agents.automata import AUTOMATA, bits, large
 from maze_nca_gym.agents.automata.compiling import certificate
 from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.agents.runs import alone_in
 from maze_nca_gym.mazes import one_hot, solvers
 from maze_nca_gym.mazes.levels import clear_endpoints
 
@@ -52,6 +57,7 @@ def shared(automaton, tiles, folder, size, steps=None):
     """Solve a maze in so many threads; return what they found."""
     boxes, barrier = {(i, j): Queue() for i in range(size) for j in range(size)}, threading.Barrier(size)
     table, found = [None] * size, [None] * size
+    folder.mkdir(exist_ok=True)
 
     def work(rank):
         mine = Threads(rank, size, boxes, barrier, table)
@@ -77,6 +83,49 @@ def drawn(found, width):
 
 def maze(family, height, width):
     return sample(np.random.default_rng(0), family, 1, height, width)[0]
+
+
+ALONE = large.Alone(), None, 1e9
+
+
+def rewritten(content, extra=None, **facts):
+    """Return a state whose description has other facts, or whose tensor others; the checksum is correct."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    said = json.loads(header["__metadata__"][large.FORMAT]) | facts
+    signals = np.frombuffer(content[end:], np.uint64).reshape(header["signals"]["shape"])
+    tensors = {"signals": signals} if extra is None else extra(signals)
+    del said[large.CHECKSUM]
+    digest = large._begun(said)
+    for tensor in tensors.values():
+        digest.update(tensor.tobytes())
+    return save(tensors, {large.FORMAT: json.dumps(said | {large.CHECKSUM: digest.hexdigest()})})
+
+
+def flipped(at):
+    return lambda content: content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+WRONG_STATES = {
+    "text": (lambda content: b"no state", "it is no safetensors file, or a damaged one"),
+    "cut off": (lambda content: content[:-8], "it is no safetensors file, or a damaged one"),
+    "flipped bit": (flipped(-9), "its checksum is wrong: it was damaged after it was written"),
+    "negative count": (partial(rewritten, drawn=-1), "its iterations must be 0 <= drawn <= still, got -1 and 52"),
+    "count that is no integer": (partial(rewritten, still=52.5), "its iterations must be"),
+    "larger count": (partial(rewritten, drawn=53), "its iterations must be 0 <= drawn <= still, got 53 and 52"),
+    "other dtype": (
+        partial(rewritten, extra=lambda signals: {"signals": signals.view(np.float64)}),
+        r"signals must be U64 of shape \[3, 3, 9\], got F64 of \[3, 3, 9\]",
+    ),
+    "other shape": (partial(rewritten, extra=lambda signals: {"signals": signals[:, :2]}), r"signals must be U64"),
+    "no tensor": (partial(rewritten, extra=lambda signals: {}), "it must have one tensor, 'signals', got none"),
+    "another tensor": (
+        partial(rewritten, extra=lambda signals: {"signals": signals, "more": signals}),
+        "it must have one tensor, 'signals', got more, signals",
+    ),
+    "other description": (lambda content: save({"signals": np.zeros(2)}, {"format": "np"}), "it has no '.*bits.2'"),
+    "description without a checksum": (lambda content: content.replace(b"sha256", b"sha512"), "it has no 'sha256'"),
+}
 
 
 class TestInBits:
@@ -132,18 +181,37 @@ class TestInBits:
 
         solve(tiles)
         for found, message in (
-            (other, "state.safetensors is no state to go on from: it is of another automaton or maze"),
+            (other, "state.safetensors is no state to go on from: it is of another maze"),
             (np.where(tiles == 1, 7, tiles).astype(np.uint8), "tiles of the task 'shortest-path' are 0 to 3, got 7"),
             (clear_endpoints(tiles[None])[0], "the maze must have one source and one target, got 0 and 0"),
         ):
             refused(message, solve, found)
         refused("is no state to go on from: it is 52 iterations on, more than 9", solve, tiles, steps=9)
-        refused("is no state to go on from", solve, tiles, AUTOMATA["reachable"])
+        refused("it is of other rules", solve, tiles, AUTOMATA["reachable"])
         refused(
             "2 processes need 16 rows of tiles each, got 20 in all", solve, tiles, processes=Threads(0, 2, *[None] * 3)
         )
-        (tmp_path / large.STATE).write_bytes(b"no state")
-        refused("state.safetensors is no state to go on from", solve, tiles)
+
+    def test_a_state_of_rules_that_have_changed_is_refused(self, tmp_path):
+        automaton, tiles = AUTOMATA["reachable"], maze("random 0.3", 20, 20)
+        solved = shared(automaton, tiles, tmp_path, 1)
+        path, wet = automaton.signals
+        other = replace(automaton, rules={**automaton.rules, path: lambda see: see(wet) & ~see.tile(2)})
+        refused("it is of other rules: give this automaton a folder", large.run_in_bits, other, tiles, tmp_path, *ALONE)
+        same = replace(automaton, name="another-name")
+        assert large.run_in_bits(same, tiles, tmp_path, *ALONE)[:3] == solved[:3]
+
+    def test_a_state_that_is_no_state_or_damaged_is_refused(self, tmp_path):
+        tiles = maze("random 0.3", 20, 20)
+        shared(SHORTEST_PATH, tiles, tmp_path / "correct", 1)
+        correct = (tmp_path / "correct" / large.STATE).read_bytes()
+        for i, (change, message) in enumerate(WRONG_STATES.values()):
+            folder, content = tmp_path / str(i), change(correct)
+            folder.mkdir()
+            (folder / large.STATE).write_bytes(content)
+            message = f"{large.STATE} is no state to go on from: {message}"
+            refused(message, large.run_in_bits, SHORTEST_PATH, tiles, folder, *ALONE)
+            assert contents(folder) == {large.STATE: content}
 
 
 class TestSolveLarge:
@@ -170,6 +238,38 @@ class TestSolveLarge:
         monkeypatch.setenv("WORLD_SIZE", "2")
         refused("several processes have to be started by torchrun", solve_large, maze=file, out=out)
         assert not out.exists()
+
+    def test_the_folder_is_checked_before_the_work(self, tmp_path, monkeypatch):
+        np.save(tmp_path / "maze.npy", maze("random 0.3", 20, 20))
+        monkeypatch.setattr(certificate, "certify", lambda network: pytest.fail("the work has begun"))
+        refused("--out must be a folder", solve_large, maze=tmp_path / "maze.npy", out=tmp_path / "maze.npy")
+
+    def test_a_second_command_in_a_folder_is_refused_and_a_killed_one_leaves_no_lock(self, tmp_path):
+        np.save(tmp_path / "maze.npy", maze("random 0.3", 20, 20))
+        (tmp_path / ".lock").write_text("process 1")  # as one that was killed leaves it
+        with alone_in(tmp_path), pytest.raises(BlockingIOError, match="is in use by process"):
+            solve_large(maze=tmp_path / "maze.npy", out=tmp_path)
+        assert {*contents(tmp_path)} == {"maze.npy"}
+        solve_large(maze=tmp_path / "maze.npy", out=tmp_path)
+        assert {*contents(tmp_path)} == {"maze.npy", "path.npy", large.STATE}
+
+    def test_all_processes_end_at_a_state_that_is_damaged(self, tmp_path):
+        tiles = maze("random 0.3", 40, 20)
+        shared(SHORTEST_PATH, tiles, tmp_path, 2)
+        (tmp_path / large.STATE).write_bytes(flipped(-9)((tmp_path / large.STATE).read_bytes()))
+        barrier, table, errors = threading.Barrier(2), [None] * 2, []
+
+        def work(rank):
+            with pytest.raises(ValueError, match="its checksum is wrong") as error:
+                large.run_in_bits(SHORTEST_PATH, tiles, tmp_path, Threads(rank, 2, {}, barrier, table), None, 1e9)
+            errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(rank,), daemon=True) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert len(errors) == 2
 
     @pytest.mark.slow
     def test_processes_of_torchrun_that_are_killed_go_on_to_the_same_files(self, tmp_path):
