@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -79,30 +79,36 @@ class Command:
 
 @dataclass(frozen=True)
 class Commands:
-    """A group of commands under one name.
+    """Commands under one name, in groups.
 
     Attributes:
-        about: a line about the group.
-        within: the commands by name.
+        about: a line about these commands.
+        groups: heading -> the commands below it in the help, by name.
     """
 
     about: str
-    within: Mapping[str, Command | Commands] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, Command | Commands]]
+
+    @property
+    def within(self) -> dict[str, Command | Commands]:
+        """All commands by name."""
+        return {name: command for group in self.groups.values() for name, command in group.items()}
 
     def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
         """Return a function that runs the command named in `words`, with the options given there.
 
         Raises:
-            SystemExit: 0 after printing the requested help.
+            SystemExit: 0 after printing the help, which was requested or stands for a missing command.
             ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
         """
-        check(bool(words), f"{prog} needs a command: {', '.join(self.within)}; --help describes them")
-        if words[0] in ("-h", "--help"):
+        if not words or words[0] in ("-h", "--help"):
             width = max(map(len, self.within))
-            print(f"usage: {prog} {'[-V] ' * (' ' not in prog)}COMMAND [options]\n\n{filled(self.about)}\n")
-            for name, command in self.within.items():
-                about = re.split("[;:]", command.about.splitlines()[0])[0].rstrip(".")
-                print(filled(f"{name:<{width}}  {about}", "  ", " " * (width + 4)))
+            print(f"usage: {prog} {'[-V] ' * (' ' not in prog)}COMMAND [options]\n\n{filled(self.about)}")
+            for heading, group in self.groups.items():
+                print(f"\n{heading}:")
+                for name, command in group.items():
+                    about = re.split("[;:]", command.about.splitlines()[0])[0].rstrip(".")
+                    print(filled(f"{name:<{width}}  {about}", "  ", " " * (width + 4)))
             print(f"\n{filled(f'`{prog} COMMAND --help` describes a command and its options.')}")
             raise SystemExit(0)
         check(not words[0].startswith("-"), f"{prog} needs a command before {words[0]}; --help lists all")
@@ -164,47 +170,63 @@ def complete(*, shell: Annotated[str, OneOf(SHELLS), Shown("SHELL", positional=T
 COMMANDS = Commands(
     "Mazes in which each step is one iteration of a neural cellular automaton.",
     {
-        "solve": Command(solve.run, agents.solve, ("all-shortest-paths --n 1000", "--generator perfect --size 31")),
-        "solve-large": Command(solve.run_large, agents.solve_large, ("--maze maze.npy --out runs/large",)),
-        "play": Command(solve.run_window, agents.play, ("nca-shortest-path-healing",)),
-        "train": Command(train.run, agents.train, ("guided --out runs/mine", "fast --sizes 8,12 --n-updates 1000")),
-        "compile-automaton": Command(automata.run_compile, agents.compile_automaton, ("life --out runs/life",)),
-        "learn-automaton": Command(automata.run_learn, agents.learn_automaton, ("reachable",)),
-        "check-proofs": Command(
-            automata.run_check, agents.check_proofs, ("", "--automaton reachable", "runs/life/coq")
-        ),
-        "check-refutations": Command(
-            automata.run_check_refutations, agents.check_refutations, ("queries --signatures cvc5/proofs/eo",)
-        ),
-        "evaluate": Command(
-            evaluate.run,
-            agents.evaluate,
-            ("nca-shortest-path --families random,perfect", "mine=runs/mine/model.safetensors --n 1000"),
-        ),
-        "evolve": Command(evolve.run, agents.evolve, ("nca-shortest-path-small --n 1000",)),
-        "bench": Command(bench.run, agents.bench, ("maze-unique-30 --policies nca-shortest-path",)),
-        "sweep": Command(sweep.run, agents.sweep, ("widths.toml", "widths.toml --launcher slurm")),
-        "reproduce": Command(sweep.run_reproduce, agents.reproduce, ("--scale tiny --out runs/tiny",)),
-        "generate": Command(levels.run, agents.generate, ("runs/levels.npz --generator perfect --n 100",)),
-        "export": Command(policies.run_export, agents.export, ("nca-shortest-path --out nca.html",)),
-        "runs": Commands(
-            "List runs: what a folder has.",
-            {"list": Command(sweep.run_list, agents.list_runs, ("runs/sweep/widths --sort loss",))},
-        ),
-        "levels": Commands(
-            "List and show levels: named mazes, packs, files.",
-            {
-                "list": Command(levels.list_levels, examples=("--details", "runs/levels.npz")),
-                "show": Command(levels.show_levels, examples=("Labyrinth --solution", "perfect-31 --index 0,1,2")),
-            },
-        ),
-        "policies": Commands(
-            "List and show the policies that come with the package.",
-            {
-                "list": Command(policies.list_them, examples=("--all",)),
-                "show": Command(policies.show, examples=("nca-shortest-path",)),
-            },
-        ),
-        "completion": Command(complete, examples=("bash > ~/.maze-nca-gym.bash",)),
+        "Run policies": {
+            "solve": Command(solve.run, agents.solve, ("all-shortest-paths --n 1000", "--generator perfect --size 31")),
+            "solve-large": Command(solve.run_large, agents.solve_large, ("--maze maze.npy --out runs/large",)),
+            "play": Command(solve.run_window, agents.play, ("nca-shortest-path-healing",)),
+            "evaluate": Command(
+                evaluate.run,
+                agents.evaluate,
+                ("nca-shortest-path --families random,perfect", "mine=runs/mine/model.safetensors --n 1000"),
+            ),
+            "bench": Command(bench.run, agents.bench, ("maze-unique-30 --policies nca-shortest-path",)),
+            "evolve": Command(evolve.run, agents.evolve, ("nca-shortest-path-small --n 1000",)),
+            "export": Command(policies.run_export, agents.export, ("nca-shortest-path --out nca.html",)),
+        },
+        "Train networks": {
+            "train": Command(train.run, agents.train, ("guided --out runs/mine", "fast --sizes 8,12 --n-updates 1000")),
+            "sweep": Command(
+                sweep.run, agents.sweep, ("examples/widths.toml", "examples/widths.toml --launcher slurm")
+            ),
+            "reproduce": Command(sweep.run_reproduce, agents.reproduce, ("--scale tiny --out runs/tiny",)),
+            "runs": Commands(
+                "List runs: what a folder has.",
+                {"Commands": {"list": Command(sweep.run_list, agents.list_runs, ("runs/sweep/widths --sort loss",))}},
+            ),
+        },
+        "Compile and prove automata": {
+            "compile-automaton": Command(automata.run_compile, agents.compile_automaton, ("life --out runs/life",)),
+            "learn-automaton": Command(automata.run_learn, agents.learn_automaton, ("reachable",)),
+            "check-proofs": Command(
+                automata.run_check, agents.check_proofs, ("", "--automaton reachable", "runs/life/coq")
+            ),
+            "check-refutations": Command(
+                automata.run_check_refutations, agents.check_refutations, ("queries --signatures cvc5/proofs/eo",)
+            ),
+        },
+        "See what is there": {
+            "policies": Commands(
+                "List and show the policies that come with the package.",
+                {
+                    "Commands": {
+                        "list": Command(policies.list_them, examples=("--all",)),
+                        "show": Command(policies.show, examples=("nca-shortest-path",)),
+                    }
+                },
+            ),
+            "levels": Commands(
+                "List and show levels: named mazes, packs, files.",
+                {
+                    "Commands": {
+                        "list": Command(levels.list_levels, examples=("--details", "runs/levels.npz")),
+                        "show": Command(
+                            levels.show_levels, examples=("Labyrinth --solution", "perfect-31 --index 0,1,2")
+                        ),
+                    }
+                },
+            ),
+            "generate": Command(levels.run, agents.generate, ("runs/levels.npz --generator perfect --n 100",)),
+            "completion": Command(complete, examples=("bash > ~/.maze-nca-gym.bash",)),
+        },
     },
 )

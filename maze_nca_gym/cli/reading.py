@@ -198,6 +198,7 @@ def show_help(
         else:
             sections[heading].append(filled(text, called.ljust(indent), " " * indent))
     words = [_called(option) for option in options.values() if option.style.positional]
+    about = re.sub(r"\[([^]]+)\]\((\S+?)\)", r"\1 (\2)", about)  # links, which docstrings write in Markdown
     usage = " ".join(["usage:", prog, "[-h] [OPTIONS]", *words])
     print("\n\n".join([usage, *map(filled, about.split("\n\n"))]))
     if examples:
