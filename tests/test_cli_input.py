@@ -113,10 +113,8 @@ def test_what_is_no_drawing(drawing, message):
 
 
 WRONG = {
-    "": "needs a command: solve, solve-large, play, ",
-    "solv": "unknown command 'solv'. Did you mean 'solve'? Known: solve, solve-large, play, train, ",
+    "solv": "unknown command 'solv'. Did you mean 'solve'? Known: solve, solve-large, play, evaluate, ",
     "sovle": "Did you mean 'solve'?",
-    "policies": "needs a command: list, show",
     "levels lst": "unknown command 'lst'. Did you mean 'list'? Known: list, show",
     "solve nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
     "solve shortest-path-dfs": "Did you mean 'shortest-path-bfs'?",
@@ -233,7 +231,23 @@ class TestWhatAPolicyMayBe:
         with torch.no_grad():
             path = save_model(Unregistered(4, 4, n_iterations=2), "own")
         MODELS.remove("Unregistered")
-        refused(r"of class 'Unregistered'; .* registers it \(--import MODULE\)", load_model, path)
+        refused(
+            r"unknown class of models 'Unregistered'; known: .*, or one of your own once its module", load_model, path
+        )
+
+    @for_each(
+        "words",
+        [
+            *("train mine", "train --task mine", "train --model Mine", "train --loss mine", "train --families mine"),
+            *("solve --generator mine", "compile-automaton mine"),
+            "bench --policies diameter --metrics mine",
+        ],
+    )
+    def test_where_names_can_be_registered_the_error_says_how_a_command_learns_them(self, words, capsys):
+        assert main(words.split()) == 2
+        err = capsys.readouterr().err
+        assert " 'mine'; known: " in err.lower()
+        assert "module is imported (--import MODULE)" in err or "or module:NAME" in err
 
 
 @for_each(

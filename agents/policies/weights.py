@@ -13,7 +13,7 @@ import torch
 
 from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.files import OTHER_VERSION, path_of_format, user_path
-from maze_nca_gym.support.names import Registry
+from maze_nca_gym.support.names import Registry, unknown_name
 
 from .architectures import ARCHITECTURES
 from .guarantees import Guarantees
@@ -125,8 +125,7 @@ def _check(description: Any, layouts: TensorSpecs) -> None:
     Guarantees.from_json(description[GUARANTEES])
     name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
-        own = "; for a class of your own first import the module that registers it (--import MODULE)"
-        raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}{own}")
+        raise ValueError(f"it asks for an {unknown_name('class of models', name, MODELS)}")
     if not isinstance(arguments, dict):
         raise ValueError(f"its arguments must be named, got {arguments!r}")
     # before such a model is made, since making very many layers takes long even without memory

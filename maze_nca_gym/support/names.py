@@ -20,7 +20,8 @@ NAMED: ContextVar[tuple[str, ...]] = ContextVar("NAMED", default=())
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") -> str:
-    """Return the message for an unknown name: the nearest known one, if one is near, then all.
+    """Return the message for an unknown name: the nearest known one, if one is near, then all. Where users can register
+    names, the message ends with how a command learns them.
 
     Args:
         kind: the kind of thing that is named, such as "policy".
@@ -28,6 +29,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") 
         known: the names that exist.
         also: what else is allowed, appended to the list of known names.
     """
+    if isinstance(known, Registry):
+        also += ", or one of your own once its module is imported (--import MODULE)"
     known = list(known)
     return with_known(f"unknown {kind} {name!r}", did_you_mean(name, known), f"known: {', '.join(known)}{also}")
 
