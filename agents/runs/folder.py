@@ -64,7 +64,7 @@ class RunFolder:
     """
 
     def __init__(
-        self, path: Path, configuration: Mapping[str, Any], files: Sequence[str], counter: str, writes: bool
+        self, path: Path, configuration: Mapping[str, Any], files: Sequence[str], counter: str | None, writes: bool
     ) -> None:
         self.path, self.writes = path, writes
         self.configuration: dict[str, Any] = json.loads(json.dumps(configuration))
@@ -82,7 +82,7 @@ class RunFolder:
         configuration: Mapping[str, Any],
         files: Sequence[str] = (),
         *,
-        counter: str = "update",
+        counter: str | None = "update",
         grows: str | None = None,
         resume: bool = True,
         overwrite: bool | None = False,
@@ -95,7 +95,7 @@ class RunFolder:
             path: the folder.
             configuration: everything that determines the result, JSON-serialisable.
             files: names or patterns of the files that such a run writes, besides the files of every run.
-            counter: the metric that counts lines, such as "update".
+            counter: the metric that counts lines, such as "update"; None for a run without metrics, such as a sweep.
             grows: the number in the configuration that may be larger than that of a finished run, which then
                 continues; None if there is no such number.
             resume: whether to resume an existing run of this configuration; otherwise it is an error.
@@ -144,7 +144,7 @@ class RunFolder:
             differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
             first = f"finish it with {grows} {there[names[0]]} first, " if is_more else ""
             raise ValueError(f"{path} has a run of another configuration ({differences}); {first}{run.ways_out}")
-        run.found, run.lines = found, read_metrics(path / METRICS, counter)
+        run.found, run.lines = found, [] if counter is None else read_metrics(path / METRICS, counter)
         if is_finished and writes:
             # it was killed between the two steps of `finish`, or of those with which it continued
             (path / CHECKPOINT).unlink(missing_ok=True)
@@ -160,7 +160,9 @@ class RunFolder:
         return [path for path in found if not path.name.startswith(".")]  # "*" also matches half-written files
 
     def begin(self, facts: Mapping[str, Any], done: float = 0) -> None:
-        """Write the description, and drop the lines of updates or rounds that will be repeated.
+        """Write the description, and the metrics without the lines of updates or rounds that will be repeated.
+
+        The file of metrics exists from then on, so a run that stops before its first line is found as a run.
 
         Args:
             facts: further entries of the description, JSON-serialisable, such as the command.
@@ -169,9 +171,10 @@ class RunFolder:
         Raises:
             OSError: a file could not be written.
         """
-        self.lines = [line for line in self.lines if line[self._counter] <= done]
+        counter = self._counter
+        self.lines = [] if counter is None else [line for line in self.lines if line[counter] <= done]
         self._describe(facts)
-        if self.writes and (self.path / METRICS).exists():
+        if self.writes and counter is not None:
             with atomic_write(self.path / METRICS) as file:
                 file.write("".join(map(_to_text, self.lines)).encode())
 

@@ -66,7 +66,7 @@ def list_runs(
         ValueError: no such folder or column, or no such run in it.
     """
     check(Path(folder).is_dir(), f"there is no folder {folder}")
-    # a description without metrics is that of a sweep, or of results
+    # every run has metrics from its beginning on; a description without them is that of a sweep, or of results
     paths = [path.parent for path in sorted(Path(folder).rglob(DESCRIPTION)) if os.path.lexists(path.parent / METRICS)]
     found = [_read(path, Path(folder)) for path in paths]
     check(bool(found), f"there is no run in {folder}")

@@ -217,7 +217,8 @@ def run_sweep(
     for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
         check_compile(job.config.compile, find_workers(job.device))
     with alone_in(folder):
-        run = RunFolder.open(folder, {**configuration, "version": __version__}, ("*",), overwrite=None)
+        version = {"version": __version__}
+        run = RunFolder.open(folder, {**configuration, **version}, ("*",), counter=None, overwrite=None)
         for job in jobs:  # none of these folders may have a run of another configuration
             RunFolder.open(job.folder, job.config.to_json(), overwrite=None, writes=False)
         run.begin(facts)
