@@ -25,13 +25,15 @@ class ProgressBar:
             total: the number at the end.
             done: the number at the beginning.
             stderr: whether to show it on stderr; otherwise on stdout.
-            quiet: whether to leave out the first and the last line where there is no terminal.
+            quiet: whether work that ends within `PLAIN_EVERY` seconds prints no line where there is no terminal;
+                longer work ends with a line of the final count in any case.
         """
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         self._label, self._total, self._quiet = label, total, quiet
         self._printed_at = time.monotonic() if quiet else -PLAIN_EVERY
+        self._has_printed = False
         self._marks = deque([(time.monotonic(), done)], maxlen=RECENT)
         self._console = Console(stderr=stderr, highlight=False)
         self._live = Progress(
@@ -64,9 +66,9 @@ class ProgressBar:
         self._marks.append((now, done))
         if not self._live.disable:
             self._live.update(self._job, completed=done, description=self._text(note))
-        elif not self._quiet if is_last else now - self._printed_at >= PLAIN_EVERY:
+        elif (not self._quiet or self._has_printed) if is_last else now - self._printed_at >= PLAIN_EVERY:
             self._console.print(self._text(note), soft_wrap=True)
-            self._printed_at = now
+            self._printed_at, self._has_printed = now, True
 
     def _text(self, note: str) -> str:
         (began, first), (now, done) = self._marks[0], self._marks[-1]

@@ -8,9 +8,10 @@ from importlib import metadata
 
 import pytest
 import torch
-from tables import refused
+from tables import for_each, refused
 
 from maze_nca_gym import __version__
+from maze_nca_gym.agents import list_runs
 from maze_nca_gym.agents.runs import ProgressBar, RunFolder, read_metrics, versions
 
 FILES = ("model", "tb/events.*")
@@ -205,6 +206,7 @@ class TestLines:
 
     def test_a_full_disk_is_told_with_the_name_of_the_file(self, tmp_path):
         run = begun(tmp_path)
+        (tmp_path / "metrics.jsonl").unlink()
         (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
         with pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: .*/metrics.jsonl'"):
             run.log(line(1))
@@ -214,12 +216,24 @@ class TestLines:
         assert json.loads((tmp_path / "metrics.jsonl").read_text())["valid_loss"] is None
         assert math.isnan(read_metrics(tmp_path / "metrics.jsonl")[0]["valid_loss"])
 
+    def test_a_run_that_stops_before_its_first_line_is_listed(self, tmp_path):
+        begun(tmp_path / "stopped")
+        begun(tmp_path / "a-sweep", counter=None)
+        assert [row[::2] for row in list_runs(tmp_path).rows] == [["stopped", "begun"]]
 
-def test_a_bar_without_a_terminal_is_a_line_every_ten_seconds(monkeypatch, capsys):
+
+@for_each(
+    ("seconds", "shown"),
+    [
+        (4, "round 3 of 8, 20 s left\nround 6 of 8, 8 s left\nround 8 of 8\n"),
+        (1, ""),
+    ],
+)
+def test_a_bar_without_a_terminal_is_a_line_every_ten_seconds_and_the_final_count(seconds, shown, monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with ProgressBar("round", 8) as bar:
         for _ in range(8):
-            now[0] += 4
+            now[0] += seconds
             bar.advance(1)
-    assert capsys.readouterr().err == "round 3 of 8, 20 s left\nround 6 of 8, 8 s left\n"
+    assert capsys.readouterr().err == shown
