@@ -152,7 +152,8 @@ class Sweep:
         interval = " (95 % interval of the mean, Student's t)" if n > 2 else ""
         spread = f", ± sample standard deviation{interval}" if n > 1 else ""
         seeds = f"{n} seed{'s' * (n > 1)}" if n == least else f"{least} to {n} of {len(self.seeds)} seeds"
-        about = f"% of levels, mean over {seeds}{spread}. {self.measure.about}"
+        about = f"Percentages of levels; accuracy, at most 1, times 100. Mean over {seeds}{spread}."
+        about += f" {self.measure.about}"
         facts: dict[str, Any] = {"seeds": self.seeds, "measure": self.measure.to_json()}
         if self.best is not None and complete:
 

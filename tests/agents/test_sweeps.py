@@ -330,7 +330,7 @@ class TestSweep:
         (winner,) = [row for row in results.rows if row.state == "1 of 1"]
         assert (winner.name, results.facts["best"]) == (max(left, key=left.get),) * 2
         assert results.facts["ended"] == {**dict.fromkeys(first, 2), min(left, key=left.get): 4}
-        assert "mean over 1 seed." in results.about
+        assert "accuracy, at most 1, times 100. Mean over 1 seed." in results.about
         assert "3 rows ended early, the worse by validation accuracy." in results.about
         job = runs[winner.name]
         alone = train(job.config, out=tmp_path / "alone", device="cpu", threads=1, log_every=1, validate_every=1)
@@ -347,7 +347,7 @@ class TestSweep:
         (copied / "runs" / as_folder(made.rows[3].name) / "seed-5" / "result.json").unlink()
         (copied / "runs" / as_folder(made.rows[0].name) / "seed-5" / "result.json").unlink()
         found = made.results(made.jobs(copied), copied)
-        assert "mean over 1 to 2 of 2 seeds" in found.about
+        assert "Mean over 1 to 2 of 2 seeds" in found.about
         assert not found.effects
 
     def test_networks_of_one_size_have_gaps(self, here, tmp_path):
