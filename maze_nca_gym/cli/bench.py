@@ -10,8 +10,14 @@ from maze_nca_gym.cli.output import tell
 from maze_nca_gym.support.tables import Table
 
 
-def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "png", **options: Any) -> int:
-    """Print a table for each set, measured and published, narrow enough for a terminal of 80 columns."""
+def run(
+    *, out: Path = Path("runs/bench"), plot: bool = False, format: str = "png", details: bool = False, **options: Any
+) -> int:
+    """Print a table for each set, measured and published, narrow enough for a terminal of 80 columns.
+
+    Args:
+        details: also print, below each table, how every row was trained and measured, and its source.
+    """
     from maze_nca_gym.agents.evaluation.leaderboard.board import BOARD, PAGE, PICTURE
     from maze_nca_gym.agents.evaluation.leaderboard.rows import lines_of, notes_of, published_beside, scores_of
 
@@ -25,10 +31,13 @@ def run(*, out: Path = Path("runs/bench"), plot: bool = False, format: str = "pn
             cells.append((title, line.entry.learns_from.replace(", ", ",\n"), *found))
         columns = ["solver", "learns from", *(score.replace(" ", "\n") for score in scores)]
         Table(columns, cells, columns[2:], f"{name}: % of instances").print()
-        tell(notes_of(rows, others))
-        for line in lines:
+        if details:
+            tell(notes_of(rows, others))
+        for line in lines if details else ():
             known = "" if line.entry.weights is None else f"{line.entry.weights:,} weights, "
             tell(f"{line.name}: {known}{line.details}")
+    if not details:
+        print("--details says how each row was trained and measured, and where it comes from")
     for path in filter(Path.exists, (out / name for name in (BOARD, PAGE, *[f"{PICTURE}.{format}"] * plot))):
         tell(str(path))
     return 0

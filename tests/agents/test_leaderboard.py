@@ -500,6 +500,20 @@ class TestBoard:
         assert "| aNCA | 256,000 | answers |  | 94.18 ± 1.14 |" in page
         assert {line.count("|") for line in page.splitlines() if line.startswith("|")} == {6}
 
+    def test_the_command_prints_a_table_and_the_notes_with_details_alone(self, tmp_path, capsys):
+        words = ["bench", "maze-unique-30", "--policies", "shortest-path-bfs", "--n", "2", "--out", str(tmp_path)]
+        printed = []
+        for details in ([], ["--details"]):
+            assert main([*words, *details]) == 0
+            printed.append(capsys.readouterr().out)
+        short, long = printed
+        table = short[: short.index("--details says how")]
+        assert table.startswith("maze-unique-30: % of instances\n")
+        assert "shortest-path-bfs" in table
+        assert long.startswith(table)
+        for note in ("In order of *", "\nFPRM: 7,000,000 weights, ", "\nshortest-path-bfs: 1,485 weights, "):
+            assert (note in short, note in long) == (False, True)
+
     def test_sets_without_published_results_fold_away_beside_others(self, small):
         folds = "<summary>Sets without published results</summary>"
         alone = bench("small-9", policies="shortest-path-bfs", n=2)
