@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 import re
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import TypeAliasType
 
+from maze_nca_gym.agents import train
 from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
 from maze_nca_gym.cli import main
@@ -199,6 +202,18 @@ def test_a_functions_arguments_are_options_too():
     assert list(options) == ["speed", "name", "sides"]
     assert options["speed"].help == "How fast."
     assert read_option(options["speed"], ["3"]) == 3
+
+
+def test_help_of_a_function_shows_types_defaults_and_the_further_options():
+    text = pydoc.plain(pydoc.render_doc(train))
+    signature = text[text.index("train(") : text.index(") -> Policy")]
+    assert "\n    out: str | Path | None = None,\n" in signature
+    assert "\n    *,\n" in signature
+    assert not re.search("Annotated|Shown|Between|OneOf|lambda", signature)
+    for option in OPTIONS.values():
+        assert re.search(rf"\b{option.name}=", signature), option.name
+    assert max(map(len, signature.splitlines())) <= 100
+    assert inspect.signature(train).parameters["preset"].annotation == "str | TrainingConfig"
 
 
 def test_an_alias_is_the_type_that_it_names():

@@ -17,6 +17,7 @@ help taken from its docstring; this is how a function becomes a command.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import math
@@ -29,6 +30,7 @@ from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
+from textwrap import indent, wrap
 from typing import (
     Annotated,
     Any,
@@ -64,6 +66,8 @@ CONTINUED = ("resume", "continue")
 """Names in other programs of an option that is not needed here: the same call again continues a run."""
 
 
+_WIDTH = 96
+"""Columns of the options in a signature."""
 REQUIRED: Any = inspect.Parameter.empty
 """Default of an option that must be given."""
 
@@ -419,7 +423,62 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         finally:
             _CALL.reset(now)
 
+    vars(call)["__signature__"] = _Signature.of(call)
     return call
+
+
+class _Signature(inspect.Signature):
+    """The signature of a `checked` function as `help` and notebooks show it: each argument on a line, with its type and
+    its default, then the names and defaults of all `**options`."""
+
+    function: Callable[..., Any]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> _Signature:
+        """Return the signature of a function, whose annotations are texts."""
+        plain = inspect.signature(function)
+        shown = cls(
+            [each.replace(annotation=_without_notes(each.annotation)) for each in plain.parameters.values()],
+            return_annotation=plain.return_annotation,
+        )
+        shown.function = function
+        return shown
+
+    def __str__(self) -> str:
+        lines, keyword_only = list[str](), False
+        for each in self.parameters.values():
+            if each.kind is each.KEYWORD_ONLY and not keyword_only:
+                lines, keyword_only = [*lines, "*"], True
+            if each.kind is not each.VAR_KEYWORD:
+                default = "" if each.default is each.empty else f" = {_code(each.default)}"
+                lines.append(f"{each.name}: {each.annotation}{default}")
+        further = further_options(self.function)
+        inner = "".join(f"    {line},\n" for line in lines)
+        if further is not None:
+            options = further.options_of({}).values()
+            named = "\n".join(wrap(", ".join(f"{each.name}={_code(each.default)}" for each in options), _WIDTH))
+            command = self.function.__name__.replace("_", "-")
+            inner += f"    # further options; `maze-nca-gym {command} --help` explains them\n{indent(named, '    ')},\n"
+        return f"(\n{inner}) -> {self.return_annotation}"
+
+    def format(self, **_: Any) -> str:
+        """Return the same, whatever the width: `help` asks for it since Python 3.13."""
+        return str(self)
+
+
+def _without_notes(annotation: Any) -> Any:
+    """Return a type, written as text, without the notes of its `Annotated`."""
+    if isinstance(annotation, str) and annotation.startswith("Annotated["):
+        (statement,) = ast.parse(annotation).body
+        return ast.unparse(cast(Any, statement).value.slice.elts[0])
+    return annotation
+
+
+def _code(default: Any) -> str:
+    """Return a default as it may be written in code; a function by its name, or as dots if it has none."""
+    if callable(default):
+        return "..." if default.__name__ == "<lambda>" else str(default.__name__)
+    return repr(str(default) if isinstance(default, Path) else default)
 
 
 def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
