@@ -21,6 +21,14 @@ from gymnasium import register, registry  # noqa: E402
 from maze_nca_gym.mazes.orders import split_order  # noqa: E402
 from maze_nca_gym.support.names import check_count  # noqa: E402
 
+__all__ = [
+    "ENVIRONMENTS",
+    "EVOLVING_ENVIRONMENTS",
+    "LEARNING_ENVIRONMENTS",
+    "__version__",
+    "environment_id",
+    "register_environment",
+]
 __version__ = "0.1.0"
 
 # id -> (task, steps within which its hand-coded solver finishes every maze of 16 x 16 inner tiles: 2 moves + 2 for a
@@ -98,3 +106,7 @@ for _id, (_task, _time_limit) in EVOLVING_ENVIRONMENTS.items():
         vector_entry_point="maze_nca_gym.envs.wrappers.adversarial_evolution:make_vec",
         kwargs={"task": _task, "time_limit": _time_limit},  # Gymnasium's own limit would lie outside the evolution
     )
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "agents", "envs", "mazes", "rendering"])

@@ -121,6 +121,13 @@ def test_package_data_is_listed_and_there() -> None:
     assert {"py.typed", "prefabs.txt"} <= {path.name for path in listed}
 
 
+def test_dir_of_the_package_shows_its_public_names_alone() -> None:
+    doors = {name.split(".")[1] for name in DOORS}
+    assert dir(maze_nca_gym) == sorted({*maze_nca_gym.__all__, *doors})
+    assert all(hasattr(maze_nca_gym, name) for name in maze_nca_gym.__all__)
+    assert run_python("-c", "import maze_nca_gym; print(*dir(maze_nca_gym))").split() == dir(maze_nca_gym)
+
+
 def test_version_is_the_same_everywhere() -> None:
     version = project_table()["version"]
     assert maze_nca_gym.__version__ == version
