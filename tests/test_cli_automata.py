@@ -11,13 +11,14 @@ import pytest
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata.compiling.config import HintConfig
 from maze_nca_gym.agents.automata.compiling.kernel import CLOSED, EMPTY, LISTS, Checked
+from maze_nca_gym.agents.automata.compiling.run import folder_of
 from maze_nca_gym.cli import automata, main
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
 TINY = ["learn-automaton", "--families", "random", "--sizes", "4", "--n-levels", "8", "--n-recombined", "500"]
 TINY += ["--n-updates", "120", "--batch-size", "64", "--n-rounds", "0"]
-FOLDER = Path("runs/learn-automaton")
+FOLDER = Path("runs/learn-automaton/shortest-path")
 
 
 def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
@@ -49,13 +50,14 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
 )
 def test_runs_of_other_automata(automaton, task, n_weights, n_booleans, capsys):
     short = ["--n-updates", "8", "--n-rounds", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
+    folder = FOLDER.with_name(automaton)
     assert main(["learn-automaton", automaton, *short, "--overwrite"]) == 1
     assert f"NCA, {task}, {n_weights} weights" in capsys.readouterr().out
-    described = json.loads((FOLDER / "config.json").read_text())
+    described = json.loads((folder / "config.json").read_text())
     assert HintConfig(**described["configuration"]).automaton == automaton
     assert described["command"].startswith(f"maze-nca-gym learn-automaton {automaton} --sizes 4")
     assert described["data"].startswith(f"traces of an automaton of {n_booleans}")
-    model = load(str(FOLDER / "model.safetensors"))
+    model = load(str(folder / "model.safetensors"))
     assert (model.task, model.max_pool) == (task, True)
 
 
@@ -78,6 +80,14 @@ def test_a_run_that_may_ask_too_little_says_so(capsys):
     assert "do what the automaton does: try more --n-questions" in err
     described = json.loads((FOLDER / "config.json").read_text())
     assert described["data"].startswith("traces of an automaton of 9 booleans a tile on 1 of random, perfect, ")
+
+
+def test_two_automata_are_compiled_into_two_folders(capsys):
+    for name in ("reachable", "life"):
+        assert main(["compile-automaton", name]) == 0
+        assert f"model: runs/compile-automaton/{name}/model.safetensors" in capsys.readouterr().out
+    assert folder_of("learn-automaton", "shortest-path", "DLRU") == Path("runs/learn-automaton/shortest-path-DLRU")
+    assert folder_of("learn-automaton", "own:RULE", None) == Path("runs/learn-automaton/own.RULE")
 
 
 def test_a_compiled_automaton_says_what_its_signals_mean_and_exports_its_proof(capsys, tmp_path):

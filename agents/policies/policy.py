@@ -299,7 +299,7 @@ class Policy(nn.Module):
 def for_task(policy: Policy, task: str) -> Policy:
     """Return a policy for another task, with the weights of this one and its guarantees for that task.
 
-    >>> load("diameter:runs/compile-automaton/model.safetensors")  # the same by name
+    >>> load("diameter:runs/compile-automaton/both/model.safetensors")  # the same by name
 
     Raises:
         ValueError: an unknown task, one whose mazes have more kinds of tile than the policy reads, or one with other

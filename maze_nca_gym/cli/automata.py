@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton, learn_automaton
+from maze_nca_gym.agents.automata.compiling.run import folder_of
 from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.support.tables import Table
 
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from maze_nca_gym.agents.policies.learned import NCA
 
 
-def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
+def run_learn(*, automaton: str = "shortest-path", out: Path | None = None, **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
     from maze_nca_gym.agents.runs import METRICS, duration, read_metrics
 
+    out = folder_of("learn-automaton", automaton, options.get("order")) if out is None else out
     model, certificate = learn_automaton(automaton, out=out, **options)
     last = read_metrics(out / METRICS)[-1]
     asked = f", {last['questions']:,} questions" if "questions" in last else ""
@@ -27,8 +29,9 @@ def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-
     return _summarise(automaton, options.get("order"), model, certificate, out, learning, advice)
 
 
-def run_compile(*, automaton: str = "shortest-path", out: Path = Path("runs/compile-automaton"), **options: Any) -> int:
+def run_compile(*, automaton: str = "shortest-path", out: Path | None = None, **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
+    out = folder_of("compile-automaton", automaton, options.get("order")) if out is None else out
     model, certificate = compile_automaton(automaton, out=out, **options)
     advice = ": their errors of rounding are too large"
     return _summarise(automaton, options.get("order"), model, certificate, out, {}, advice)

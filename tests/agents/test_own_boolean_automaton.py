@@ -79,7 +79,7 @@ def test_the_command_takes_it_by_module_and_name(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     name = f"{__name__}:REACH"
     assert main(["learn-automaton", name, "--n-updates", "8", "--n-rounds", "0"]) == 1
-    described = json.loads(Path("runs/learn-automaton/config.json").read_text())
+    described = json.loads(Path("runs/learn-automaton", name.replace(":", "."), "config.json").read_text())
     assert described["command"] == f"maze-nca-gym learn-automaton {name} --n-updates 8 --n-rounds 0"
 
 

@@ -53,17 +53,24 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
     )
 
 
+def folder_of(command: str, automaton: str | Automaton, order: str | None) -> Path:
+    """Return the default folder of a command's run: runs/COMMAND/NAME with the automaton's name."""
+    name = automaton if isinstance(automaton, str) else automaton.name
+    name = name if order is None else with_order(name, order)
+    return Path("runs", command, name.replace(":", "."))
+
+
 @Further(options_of_hints, named_by=("automaton",))
 @checked
 def learn_automaton(
     automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
     *,
-    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/learn-automaton"),
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     threads: Annotated[int, Between(1)] = 1,
     overwrite: bool = False,
     **options: Unpack[HintOptions],
 ) -> tuple[NCA, Certificate]:
-    """Do the same as `compile-automaton` by gradient descent: train a network on hints.
+    """Train a network to do what an automaton does, by gradient descent on hints.
 
     Hints are everything that an automaton holds at every tile at every step. It takes seconds on one core for most
     automata, a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one or two
@@ -83,7 +90,7 @@ def learn_automaton(
     Args:
         automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name,
             module:NAME of one of your own, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
-        out: folder of the run.
+        out: folder of the run, by default runs/learn-automaton/ and the automaton's name.
         threads: number of CPU threads; another number can give other weights in the last digits.
         overwrite: delete the run in the folder, if there is one, and start a new one.
         options: options of the configuration (`HintConfig`) that replace those of the automaton.
@@ -103,7 +110,7 @@ def learn_automaton(
     from .patches import few_to_watch
 
     # what is to be learned, by which options
-    folder = Path(out)
+    folder = folder_of("learn-automaton", automaton, options.get("order")) if out is None else Path(out)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
     given, automaton = automaton, find_automaton(automaton, options.get("order"))
@@ -186,7 +193,8 @@ def compile_automaton(
         order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
             left, down, right.
         out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and what each
-            signal means if the proof had to find that.
+            signal means if the proof had to find that; by default runs/compile-automaton/ and the automaton's name. In
+            Python, nothing is written by default.
         export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers, and where cvc5 is
             installed its refutation of each, which `check-refutations` checks.
         coq: folder that receives the network, the automaton and what tiles can hold, printed for Coq, and the theory in
@@ -232,7 +240,8 @@ def compile_automaton(
     run = None
     with nullcontext() if out is None else alone_in(Path(out)):
         if out is not None:
-            run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+            files, kept = (MODEL_OF_RUN,), {"automaton": name}
+            run = RunFolder.open(Path(out), kept, files, counter=None, resume=False, overwrite=overwrite)
             data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
             run.begin({"command": _command(given), "data": data, "device": "cpu"})
         _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
