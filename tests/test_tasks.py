@@ -17,7 +17,7 @@ from own_tasks import registered
 from tables import for_each, refused
 
 import maze_nca_gym
-from maze_nca_gym.agents import Policy, load, make_env, solve, train
+from maze_nca_gym.agents import Policy, evaluate, load, make_env, solve, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.evolution.measure import Regret
 from maze_nca_gym.agents.evolution.run import different_levels
@@ -33,6 +33,8 @@ from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.families import test_levels as levels_to_test
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import KINDS, Kind, LevelSet, Tile, Tiles, parse
+from maze_nca_gym.mazes.loading import save_levels
+from maze_nca_gym.mazes.mutation import mutate
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.mazes.scoring import minibatch_accuracies, score
 from maze_nca_gym.mazes.tasks import (
@@ -334,6 +336,53 @@ class TestModels:
         TASKS.remove("dead-ends")
         refused("unknown task 'dead-ends'", load_model, path)
         register_task(own)
+
+
+KEYS = Task(
+    name="keys",
+    kinds=(*KINDS, Kind("key", "k", "#e69f00")),
+    counts={"source": "one", "key": "at least one"},
+    solve=lambda tiles: tiles != Tile.WALL,
+    mark=lambda rng, tiles: np.where(tiles == Tile.TARGET, 4, tiles).astype(np.uint8),
+    n_channels=2,
+)
+
+
+@for_each("level", ["S..", "k.k", "SkS", "S.S", "..."])
+def test_levels_with_more_or_fewer_tiles_of_a_kind_than_declared_are_refused_at_every_door(level, tmp_path):
+    tiles = parse(level, letters=KEYS.letters)[None] if "k" in level else parse(level)[None]
+    said = "levels of the task 'keys' have exactly one source and at least one key; level 0 has"
+    with registered(KEYS, "MazeKeys-v0"):
+        policy = NCA(KEYS.n_tiles, 2, task="keys")
+        assert (KEYS.generate(np.random.default_rng(0), 50, 4) == 4).any(axis=(1, 2)).all()
+        save_levels(LevelSet(tiles), tmp_path / "levels.npz")
+        env = gym.make("MazeKeys-v0", size=(1, 3), border=False)
+        for call in (
+            lambda: KEYS.prepare(tiles),
+            lambda: KEYS.solve_all(tiles),
+            lambda: replace(KEYS, mark=lambda rng, t: np.broadcast_to(tiles, t.shape).copy()).marked(None, tiles),
+            lambda: solve(policy, levels=tiles),
+            lambda: evaluate({"own": policy}, levels=tmp_path / "levels.npz", steps=2),
+            lambda: measure(policy, LevelSet(tiles)),
+            lambda: env.reset(options={"level": tiles[0]}),
+            lambda: gym.make("MazeKeys-v0", levels=tiles),
+            lambda: gym.make_vec("MazeKeys-v0", num_envs=2, levels=tiles),
+            lambda: LevelPopulation(PopulationConfig("keys")).fresh(tiles),
+            lambda: mutate(np.random.default_rng(0), tiles, "flip", KEYS),
+        ):
+            refused(said, call)
+
+
+@for_each(
+    ("counts", "message"),
+    [
+        ({"keys": "one"}, "unknown kind of tile in counts of the task 'shortest-path' 'keys'.*source"),
+        ({"source": "two"}, "unknown number of tiles of the kind source in counts 'two'.*at least one"),
+        ("one", "counts of the task 'shortest-path' must be words by kind of tile, got 'one'"),
+    ],
+)
+def test_wrong_counts_are_refused(counts, message):
+    refused(message, replace, SHORTEST_PATH, counts=counts)
 
 
 ENDLESS = levels_to_test("random", 6, "diameter", 4)

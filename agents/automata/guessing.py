@@ -130,11 +130,9 @@ def _by_name(rule: Expression, see: Any) -> Truth:
 
 def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles]) -> Iterator[Tiles]:
     """Yield (1, H, W) mazes in which tiles near some place have the given kinds, -1 beyond the edge, made by changing
-    other mazes.
-
-    A kind that every maze has once, such as the source, is there once.
+    other mazes, so that each kind is there as often as the task allows.
     """
-    rng, once = np.random.default_rng(0), kinds_once(task)
+    rng, once, (least, most) = np.random.default_rng(0), kinds_once(task), task.count_limits
     for tiles in (mazes[i].copy() for i in rng.permutation(len(mazes))):
         (height, width), kinds = tiles.shape, np.array(list(picture.values()))
         for corner in rng.permutation([*np.ndindex(height, width)])[:12]:
@@ -146,10 +144,11 @@ def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles])
             level[np.isin(level, once) & np.isin(level, kinds)] = Tile.EMPTY
             rest = np.ones(level.shape, np.bool_)
             level[rows[inside], cols[inside]], rest[rows[inside], cols[inside]] = kinds[inside], False
-            for kind in once:
+            for kind in np.flatnonzero(least):
                 if not (level == kind).any() and rest.any():
                     level[tuple(rng.permutation(np.argwhere(rest))[0])] = kind
-            if all((level == kind).sum() == 1 for kind in once):
+            counted = np.bincount(level.ravel(), minlength=task.n_tiles)
+            if ((counted >= least) & (counted <= most)).all():
                 yield level
 
 

@@ -16,11 +16,13 @@ from functools import cache
 from itertools import combinations, product
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
 from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, witnesses_of
-from maze_nca_gym.mazes.levels import Kind, Tile
+from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
-from maze_nca_gym.mazes.small import kinds_once, small_mazes
+from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import check
 
@@ -264,10 +266,12 @@ class Prover:
             others = self._places if self._is_grid else [ANY_PLACE]
             alike = [z3.Implies(picture.inside(q), self._said(picture, q, t)[signal] == now[signal]) for q in others]
             yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
-            with_source = all((maze == Tile.SOURCE).any() for maze in small_mazes(self._automaton.problem))
-            some = picture.tile(Tile.SOURCE) if with_source else inside
+            certain = [picture.tile(int(kind)) for kind in np.flatnonzero(self._automaton.problem.count_limits[0])]
             switched = z3.Implies(said, rules[signal](see))
-            lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
+            for some in certain or [inside]:
+                lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
+                if lemma.holds:
+                    break
             for comes, here in witnesses_of(theorem) if not lemma.holds else ():
                 # wherever it is on, there is such a tile, and at that tile its rule says so
                 switched = z3.Implies(said, comes(picture) & z3.Implies(here(picture, CENTRE), rules[signal](see)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.small import mazes_to_try
-from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.mazes.tasks import Task, solved
 
 from ..policies.guarantees import StepBound
 from .automaton import Automaton, MapView, Signals
@@ -69,16 +69,11 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
     n_mazes, left = 0, MOST_ITERATIONS
     for tiles in mazes_to_try(task):
         tiles = tiles[:: -(-len(tiles) // MOST_MAZES)]
-        try:
-            targets = task.solve(tiles)
-        except Exception:  # it need not take mazes that its generators never draw
-            continue
-        solvable = task.is_answer(targets)
-        tiles, targets = tiles[solvable], targets[solvable]
-        n_moves = lengths_of(targets) - 1
-        due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
+        tiles, targets = solved(task, tiles)
         if not len(tiles) or left <= 0:
             continue
+        n_moves = lengths_of(targets) - 1
+        due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
         n_iterations, *shown_twice = _run(automaton, tiles, due, left)
         left -= n_iterations
         for drawn in shown_twice if left >= 0 else ():

@@ -65,8 +65,9 @@ N_ITERATIONS = 100
 """Number of iterations for which ghosts that change are computed on real mazes."""
 Witness: TypeAlias = tuple[Callable[[Picture], Truth], Fact]
 """A fact of a map, and one of tiles that is true of some tile of it then."""
-_AXIOMS = WeakKeyDictionary[Callable[..., Any], tuple[Witness, ...]]()
-"""The axioms that functions of this module have made, and the witnesses that they promise."""
+_AXIOMS = WeakKeyDictionary[Callable[..., Any], tuple[tuple[Witness, ...], frozenset[int]]]()
+"""The axioms that functions of this module have made, each with the witnesses that they promise, and the kinds of which
+they suppose that a map has at most one tile."""
 
 
 def has_known_axioms(ghosts: Ghosts) -> bool:
@@ -76,7 +77,13 @@ def has_known_axioms(ghosts: Ghosts) -> bool:
 
 def witnesses_of(ghosts: Ghosts) -> tuple[Witness, ...]:
     """Return the witnesses of ghosts of this library: facts that must be true of some tile of a map."""
-    return _AXIOMS.get(ghosts.axioms, ())
+    return _AXIOMS[ghosts.axioms][0] if has_known_axioms(ghosts) else ()
+
+
+def supposed_single(ghosts: Ghosts) -> frozenset[int]:
+    """Return the kinds of tile of which a map must have at most one tile, so that the axioms of ghosts of this library
+    are true."""
+    return _AXIOMS[ghosts.axioms][1] if has_known_axioms(ghosts) else frozenset()
 
 
 def _known(
@@ -85,8 +92,9 @@ def _known(
     answers: tuple[Answer, ...] = (),
     relations: Mapping[str, tuple[str | Fact, Fact | int]] | None = None,
     witnesses: tuple[Witness, ...] = (),
+    single: Iterable[int] = (),
 ) -> Ghosts:
-    _AXIOMS[axioms] = witnesses
+    _AXIOMS[axioms] = witnesses, frozenset(single)
     return Ghosts(axioms, ghosts, answers, relations or {})
 
 
@@ -133,7 +141,8 @@ def both_of(*parts: Ghosts) -> Ghosts:
         {name: defined for part in parts for name, defined in part.relations.items()},
     )
     if all(map(has_known_axioms, parts)):
-        _AXIOMS[axioms] = tuple(witness for part in parts for witness in witnesses_of(part))
+        witnesses = tuple(witness for part in parts for witness in witnesses_of(part))
+        _AXIOMS[axioms] = witnesses, frozenset().union(*map(supposed_single, parts))
     return joined
 
 
@@ -231,12 +240,17 @@ def distance(
         free: (picture, at) -> whether a tile may be entered; by default every tile but walls.
         weights: the length of a move from a tile of a kind to a tile that is farther, from 1; by default 1.
         several: whether there may be several starts. If not, a move to one of four neighbours changes whether a
-            distance is odd, so neighbours are never equally far.
+            distance is odd, so neighbours are never equally far; `starts` must be a kind then, whose number
+            `tasks.Task.counts` limits.
         name: suffix of the ghosts' names, if there are several distances.
 
     Raises:
-        ValueError: a weight below 1.
+        ValueError: a weight below 1; or only one start, which is not given by its kind.
     """
+    if not several and not isinstance(starts, int):
+        raise ValueError(
+            f"several=False needs the kind of the only start, as nothing counts other tiles, got {starts!r}"
+        )
     given, chosen = weights or {}, of_kind(starts) if isinstance(starts, int) else starts
     if any(weight < 1 for weight in given.values()):
         raise ValueError(f"weights must be at least 1, got {min(given.values())}")
@@ -287,7 +301,7 @@ def distance(
     defined: dict[str, tuple[str | Fact, Fact | int]] = {reached_name: (distance_name, comes)}
     for before, after in pairwise(waits):
         defined[after] = _stage(after), partial(lambda before, picture, at: picture.true(before, at), before)
-    return _known(axioms, ghosts, relations=defined)
+    return _known(axioms, ghosts, relations=defined, single=() if several else (starts,))
 
 
 def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
@@ -656,7 +670,7 @@ def canonical_path(
     Args:
         order: the order of directions.
         start: the kind of the one tile at which it begins.
-        end: the kind of the tiles at which it may end.
+        end: the kind of the tiles at which it may end; with `several` left out, of the one tile.
         free: see `distance`.
         weights: the length of a move to a tile of a kind, from 1; by default 1.
         several: whether there may be several ends.
@@ -768,7 +782,7 @@ def canonical_path(
         lambda picture, at: picture.true(path_name, at),
         lambda picture: picture.of_map(n_steps_name if given else length_name),
     )
-    return _known(axioms, ghosts, (answer,), relations)
+    return _known(axioms, ghosts, (answer,), relations, single={start, *supposed_single(flood)})
 
 
 def entered(picture: Picture, at: Place) -> Truth:

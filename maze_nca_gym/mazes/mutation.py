@@ -337,6 +337,7 @@ def _as_parents(tiles: ArrayLike, task: Task | None) -> Parents:
     margins = np.logical_and.reduce([(edge == Tile.WALL).all(axis=1) for edge in edges]).astype(np.int64)
     if task is not None:
         task.check_kinds(levels)
+        task.check_counts(levels)
         can_move = task.has_endpoints and bool(((n_sources == 1) & (n_targets > 0)).all())
         return Parents(levels, margins, can_move)
     has_endpoints = bool((n_sources + n_targets).any())

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
 
@@ -30,6 +31,10 @@ class Task(Hashable, Protocol):
     def n_tiles(self) -> int:
         """The number of kinds of tile."""
 
+    @property
+    def count_limits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The least and the largest number of tiles of each kind that a level may have, each (T,)."""
+
     def generate(self, rng: np.random.Generator, n: int, size: Any, generator: str, **options: Any) -> Tiles:
         """Return n generated levels, (n, H, W) uint8."""
 
@@ -37,7 +42,10 @@ class Task(Hashable, Protocol):
 @lru_cache(maxsize=64)
 def small_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
     """Return small (H, W) levels of a task, with and without loops and borders; in half of them more empty tiles are
-    walls, so there may be no way from one tile to another."""
+    walls, so there may be no way from one tile to another.
+
+    Kinds of tile that the task draws on none of these are put on every other level, instead of empty tiles.
+    """
     rng, found = np.random.default_rng(seed), list[Tiles]()
     for size in SIZES:
         for generator in GENERATORS:
@@ -45,14 +53,18 @@ def small_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
                 levels = task.generate(rng, 1, size, generator, border=border)
                 closed = (levels == Tile.EMPTY) & (rng.random(levels.shape) < 0.3)
                 found += [*levels, *np.where(closed, np.uint8(Tile.WALL), levels)]
+    _, most = task.count_limits
+    drawn = np.bincount(np.concatenate([maze.ravel() for maze in found]), minlength=task.n_tiles)
+    for kind in np.flatnonzero(drawn == 0):
+        for maze in found[::2]:
+            places = rng.permutation(np.flatnonzero(maze == Tile.EMPTY))
+            maze.flat[places[: min(most[kind], 1 + len(places) // 4)]] = kind
     return tuple(found)
 
 
-@lru_cache(maxsize=64)
 def kinds_once(task: Task) -> tuple[int, ...]:
-    """Return the kinds of tile that each of `small_mazes` has once, such as the source."""
-    counts = np.array([np.bincount(tiles.ravel(), minlength=task.n_tiles) for tiles in small_mazes(task)])
-    return tuple(np.flatnonzero((counts == 1).all(axis=0)).tolist())
+    """Return the kinds of tile of which no level has two, such as the source."""
+    return tuple(np.flatnonzero(task.count_limits[1] <= 1).tolist())
 
 
 @lru_cache(maxsize=64)
@@ -70,13 +82,10 @@ def all_mazes(task: Task) -> tuple[Tiles, ...]:
     """Return the (N, H, W) mazes of each height and width up to `ALL_UP_TO` that have at least two tiles: all or, where
     there are too many, a sample.
 
-    A kind of tile that each of `small_mazes` has once, at most once or at least once occurs equally often in these.
+    Each kind of tile occurs as often as the task allows.
     """
     rng, n_kinds, found = np.random.default_rng(0), task.n_tiles, []
-    counts = np.array([np.bincount(tiles.ravel(), minlength=n_kinds) for tiles in small_mazes(task)])
-    least = np.minimum(counts.min(axis=0), 1)
-    most = np.where(counts.max(axis=0) <= 1, counts.max(axis=0), np.iinfo(np.int64).max)
-    least[: Tile.WALL + 1], most[: Tile.WALL + 1] = 0, np.iinfo(np.int64).max
+    least, most = task.count_limits
     for height, width in np.ndindex(ALL_UP_TO, ALL_UP_TO):
         shape, n = (height + 1, width + 1), (height + 1) * (width + 1)
         if n_kinds**n <= 16 * MOST_MAZES * 2:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial, update_wrapper, wraps
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial, update_wrapper, wraps
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, broken_axioms
 from maze_nca_gym.mazes.generation import Size, generate
-from maze_nca_gym.mazes.ghosts import Fixpoint, canonical_path, has_known_axioms
+from maze_nca_gym.mazes.ghosts import Fixpoint, canonical_path, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
 from maze_nca_gym.mazes.levels import (
     KINDS,
@@ -32,10 +32,15 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order,
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, mazes_to_try
 from maze_nca_gym.support.arrays import as_array
-from maze_nca_gym.support.names import check_count, check_flag
+from maze_nca_gym.support.names import check_count, check_flag, unknown_name
+from maze_nca_gym.support.options import ReadOnly
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
 """(N, H, W) tiles and bool paths -> (N,) int64, 0 for an invalid path, and more for a better one."""
+MANY = np.iinfo(np.int64).max
+"""The largest number of tiles of a kind where there is no limit."""
+COUNTS = {"one": (1, 1), "at least one": (1, MANY), "at most one": (0, 1), "any": (0, MANY)}
+"""The least and largest number of tiles of a kind, by the words that `Task.counts` has for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +58,11 @@ class Task:
         mark: (rng, (N, H, W) generated tiles) -> the task's levels, of the same shape: puts its own kinds of tile, or
             more targets, on levels that any generator has made. What it returns must be solvable. It is not called for
             levels that users give. None if generated levels are the task's as they are.
+        counts: how many tiles of a kind each level has, by the kind's name: "one", "at least one", "at most one" or
+            "any". Levels with more or fewer are refused wherever they come from, and proofs may rely on these numbers.
+            If the task has a source, a target and no `mark`, the default is one of each, and any number of tiles of
+            other kinds; otherwise any number of all kinds. A specification that is only true of levels with at most
+            one tile of a kind, such as `ghosts.canonical_path` of its start, limits the number too.
         n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
         solve: (N, H, W) tiles -> bool canonical solutions, (N, H, W) or with several channels (N, K, H, W), empty where
             there is none. It may take an `order` of directions.
@@ -82,6 +92,7 @@ class Task:
     kinds: tuple[Kind, ...] = KINDS
     answers: tuple[str, ...] = ("path",)
     mark: Callable[[np.random.Generator, Tiles], Tiles] | None = None
+    counts: Mapping[str, str] = field(default_factory=dict, hash=False)
     n_channels: int = 8
     solve: Callable[[Tiles], NDArray[np.bool_]]
     is_optimal: IsOptimal = None  # type: ignore[assignment]  # `__post_init__` has the default, which needs `solve`
@@ -111,8 +122,9 @@ class Task:
 
         Raises:
             ValueError: no name, or one that ends with another order; a number below 1; kinds of tile that do not begin
-                with empty and wall, two that share a name or a letter, or a fixpoint that reads others; no answer, two
-                of one name, more than channels, or several with a `rank`; or guidance without names of its channels.
+                with empty and wall, two that share a name or a letter, or a fixpoint that reads others; `counts` of an
+                unknown kind, or other words than those of `COUNTS`; no answer, two of one name, more than channels, or
+                several with a `rank`; or guidance without names of its channels.
         """
         if self.is_optimal is None or getattr(self.is_optimal, "__func__", None) is Task._is_canonical:
             # that of another task, if `replace` made this one of it
@@ -147,6 +159,15 @@ class Task:
             twice = sorted({each for each in given if given.count(each) > 1})
             if twice:
                 raise ValueError(f"two kinds of tile of the task {self.name!r} have the {what} {', '.join(twice)}")
+        names = [kind.name for kind in self.kinds]
+        if not isinstance(self.counts, Mapping):
+            raise ValueError(f"counts of the task {self.name!r} must be words by kind of tile, got {self.counts!r}")
+        for name, count in self.counts.items():
+            if name not in names:
+                raise ValueError(unknown_name(f"kind of tile in counts of the task {self.name!r}", name, names))
+            if count not in COUNTS:
+                raise ValueError(unknown_name(f"number of tiles of the kind {name} in counts", count, COUNTS))
+        object.__setattr__(self, "counts", ReadOnly(self.counts))
         for number, name in sorted(self.solve.kinds) if isinstance(self.solve, Fixpoint) else ():
             self.check_kind("a rule of its fixpoint", number, name)
 
@@ -171,6 +192,23 @@ class Task:
     def n_tiles(self) -> int:
         """T, the number of kinds of tile, each a channel of the one-hot maze."""
         return len(self.kinds)
+
+    @cached_property
+    def count_limits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The least and the largest number of tiles of each of the T kinds that a level may have, each (T,)."""
+        usual = dict.fromkeys(("source", "target"), "one") if self.has_endpoints and self.mark is None else {}
+        counts = [COUNTS[{**usual, **self.counts}.get(kind.name, "any")] for kind in self.kinds]
+        least, most = np.array(counts, np.int64).T.copy()
+        ghosts = None if self.specification is None else self.specification()
+        for kind in supposed_single(ghosts) if isinstance(ghosts, Ghosts) else ():
+            most[kind : kind + 1] = np.minimum(most[kind : kind + 1], 1)
+        return least, most
+
+    @cached_property
+    def _limited(self) -> tuple[tuple[int, int, int], ...]:
+        """The kinds of tile whose number is limited, each with its `count_limits`."""
+        limits = enumerate(zip(*(each.tolist() for each in self.count_limits), strict=True))
+        return tuple((kind, *each) for kind, each in limits if each != COUNTS["any"])
 
     @property
     def drawn(self) -> int | slice:
@@ -293,9 +331,10 @@ class Task:
         none.
 
         Raises:
-            ValueError: a tile of another kind.
+            ValueError: a tile of another kind, or a level with more or fewer tiles of a kind than `counts` allows.
         """
         self.check_kinds(tiles)
+        self.check_counts(tiles)
         return clear_endpoints(tiles) if self.kinds == KINDS[:2] else tiles
 
     def check_kinds(self, tiles: Tiles) -> None:
@@ -309,13 +348,35 @@ class Task:
             names = ", ".join(kind.name for kind in known)
             raise ValueError(f"tiles of the task {self.name!r} are 0 to {len(known) - 1} ({names}), got {tiles.max()}")
 
+    def check_counts(self, tiles: Tiles) -> None:
+        """Check how many tiles of each kind an (H, W) level or (N, H, W) levels have.
+
+        Raises:
+            ValueError: a level has more or fewer than `counts` allows; the message has its index.
+        """
+        levels, size, limited = tiles.reshape(-1, *tiles.shape[-2:]), tiles.shape[-2] * tiles.shape[-1], self._limited
+        if len(levels) == 1 and all(least <= np.count_nonzero(levels == k) <= most for k, least, most in limited):
+            return  # at each reset of an environment, so quickly
+        # a sum over the tiles of each level would take several times as long
+        found = [np.bincount(np.flatnonzero(levels == k) // size, minlength=len(levels)) for k, *_ in limited]
+        for (_, fewest, largest), n in zip(limited, found, strict=True):
+            wrong = (n < fewest) | (n > largest)
+            if wrong.any():
+                i, words = int(wrong.argmax()), {limits: word for word, limits in COUNTS.items()}
+                allowed = " and ".join(f"{words[least, most]} {self.kinds[k].name}" for k, least, most in limited)
+                allowed = f"exactly {allowed}" if allowed.startswith("one") else allowed
+                got = " and ".join(str(each[i]) for each in found)
+                raise ValueError(
+                    f"levels of the task {self.name!r} have {allowed}; level {i} has {got} (see `counts` of Task)"
+                )
+
     def generate(
         self, rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
     ) -> Tiles:
         """Return n levels of this task, (n, H, W) uint8: levels of a generator, with the task's marks.
 
         Raises:
-            ValueError: an unknown generator or option, a bad value, or marks that are no tiles of the task.
+            ValueError: an unknown generator or option, a bad value, or levels that are none of the task.
         """
         if "endpoints" in options:
             raise ValueError(f"endpoints is no option here: the task {self.name!r} decides it")
@@ -325,9 +386,11 @@ class Task:
         """Return (N, H, W) generated levels with the task's marks.
 
         Raises:
-            ValueError: `mark` returns something other than tiles of the task in the same shape.
+            ValueError: `mark` returns something other than tiles of the task in the same shape, or the levels have more
+                or fewer tiles of a kind than `counts` allows.
         """
         if self.mark is None or not len(tiles):
+            self.check_counts(tiles)
             return tiles
         levels = self.mark(rng, tiles.copy())
         if not isinstance(levels, np.ndarray) or (levels.shape, levels.dtype) != (tiles.shape, tiles.dtype):
@@ -341,6 +404,7 @@ class Task:
         Raises:
             ValueError: a level is unsolvable or malformed.
         """
+        self.check_counts(tiles)
         if not len(tiles):
             return np.zeros(self.shape_of_answers(*tiles.shape), np.bool_)
         targets = self.solve(tiles)
@@ -363,6 +427,23 @@ class Task:
         if all(len(places) == 1 for places in ends) and solvers.distances(level)[tuple(ends[1][0])] < 0:
             return "no path joins source and target"
         return f"the answer of the task {self.name!r} is empty, and its may_be_empty is False"
+
+
+def solved(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
+    """Return those of (N, H, W) levels to which a task's `solve` has an answer, and the answers, (M, ...) bool.
+
+    A level for which `solve` raises an error has none: it may read kinds of tile that `mark` never draws.
+    """
+    try:
+        targets = task.solve(tiles.copy())
+    except Exception:  # it is anything that its author wrote
+        each = [solved(task, level[None]) for level in tiles] if len(tiles) > 1 else []
+        if not any(len(levels) for levels, _ in each):
+            return tiles[:0], np.zeros(task.shape_of_answers(0, *tiles.shape[1:]), np.bool_)
+        levels, answers = zip(*each, strict=True)
+        return np.concatenate(levels), np.concatenate(answers)
+    solvable = task.is_answer(targets)
+    return tiles[solvable], targets[solvable]
 
 
 def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
@@ -459,7 +540,7 @@ def register_task(task: Task) -> Task:
 
 def _try_out(name: str, task: Task) -> None:
     """Check what a task's functions return for two tiny levels."""
-    tiles = task.prepare(clear_endpoints(read_tiles(_TINY)) if not task.has_endpoints else read_tiles(_TINY))
+    tiles = read_tiles(_TINY) if task.has_endpoints else clear_endpoints(read_tiles(_TINY))
     tiles = _called(task, "marked", np.random.default_rng(0), tiles)
     targets = _called(task, "solve", tiles)
     _check_result(task, "solve", targets, task.shape_of_answers(*tiles.shape))
@@ -504,18 +585,19 @@ def check_specification(task: Task) -> None:
                 f"the axiom {name!r} in the specification of the task {task.name!r} is not true of the maze "
                 f"{task.in_a_line(some[i])}"
             )
-        picture = MazePicture(tiles, ghosts.ghosts(tiles))
+        levels, targets = solved(task, tiles)
+        if not len(levels):
+            continue
+        picture = MazePicture(levels, ghosts.ghosts(levels))
         shown = np.stack([answer.shown(picture, CENTRE) for answer in ghosts.answers], axis=1)
-        targets = _called(task, "solve", tiles).reshape(shown.shape)
-        solvable = task.is_answer(targets.reshape(task.shape_of_answers(*tiles.shape)))
         lengths = np.concatenate([answer.n_moves(picture) for answer in ghosts.answers], axis=1).max(axis=(1, 2))
         # a bound is proven in terms of the specification's number of moves, and measured in terms of the answer's
         too_long = lengths > np.maximum(lengths_of(targets) - 1, 0)
-        wrong = np.flatnonzero(solvable & (too_long | (shown != targets).any(axis=(1, 2, 3))))
+        wrong = np.flatnonzero(too_long | (shown != targets.reshape(shown.shape)).any(axis=(1, 2, 3)))
         if len(wrong):
             raise ValueError(
                 f"the specification of the task {task.name!r} is not what solve returns for the maze "
-                f"{task.in_a_line(tiles[wrong[0]])}"
+                f"{task.in_a_line(levels[wrong[0]])}; if no level is like this one, say so in `counts` of the Task"
             )
 
 

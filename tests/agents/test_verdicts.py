@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from enum import IntEnum
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,11 +27,12 @@ from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
 from maze_nca_gym.mazes.facts import Ghosts
 from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, fixpoint, is_free, reached
-from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.levels import KINDS, Kind, Tile
 from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
+from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
 from maze_nca_gym.mazes.tasks import Task, check_specification, find_task, register_task
-from tests.own_tasks import own_tasks
+from tests.own_tasks import own_tasks, registered
 from tests.tables import for_each, some_and_all
 
 
@@ -92,6 +94,99 @@ def test_an_invariant_is_proven_for_what_it_is_used_for():
     alone = prove(replace(REACHABLE, theorem=silent, invariant=lambda see: ~see(Reached.PATH)))
     assert (alone.invariant, alone.holds) == (False, False)
     assert "its invariant is not proven" in alone.words
+
+
+SPRING, MUD = 2, 4
+SPRINGS = (*KINDS[:2], Kind("spring", "s", "#56b4e9"))
+
+
+class Spread(IntEnum):
+    PATH, DRY, ANY = range(3)
+
+
+def seldom(change):
+    """Return a mark that puts a spring on each level, and then changes one level in 400."""
+
+    def mark(rng, tiles):
+        for level in tiles:
+            level[tuple(rng.permutation(np.argwhere(level == Tile.EMPTY))[0])] = SPRING
+            if rng.random() < 1 / 400:
+                change(level)
+        return tiles
+
+    return mark
+
+
+def without_spring(level):
+    level[level == SPRING] = Tile.EMPTY
+
+
+def springs(counts):
+    """Return a task whose answer is all tiles without a wall, and what makes an automaton that waits for a spring."""
+    free = fixpoint(FREE=lambda see: see.tile(Tile.EMPTY) | see.tile(SPRING))
+    task = Task(name="springs", kinds=SPRINGS, mark=seldom(without_spring), counts=counts, solve=free)
+    rules = {
+        Spread.PATH: lambda see: see(Spread.ANY) & ~see.tile(Tile.WALL),
+        Spread.DRY: lambda see: see.tile(Tile.EMPTY),
+        Spread.ANY: lambda see: see.tile(SPRING),
+    }
+    pooled = {"pooled": (Spread.ANY,), "everywhere": (Spread.ANY,), "bound": StepBound(constant=2)}
+    return task, lambda: Automaton("springs", "springs", Spread, rules, **pooled)
+
+
+@for_each(
+    ("counts", "verdict"),
+    [
+        ({"spring": "at least one"}, "right"),
+        ({"spring": "one"}, "right"),
+        ({}, "refuted"),
+        ({"spring": "any"}, "refuted"),
+    ],
+)
+def test_how_many_tiles_of_a_kind_there_are_is_declared_and_checked(counts, verdict):
+    task, automaton = springs(counts)
+    with registered(task, "MazeSprings-v0"):
+        assert prove(automaton()).verdict == verdict
+        draw = partial(task.generate, np.random.default_rng(1), 2_000, 5)
+        if verdict == "right":
+            refused(r"levels of the task 'springs' have .*one spring; level \d+ has 0", draw)
+        else:
+            assert (draw() != SPRING).all(axis=(1, 2)).any()
+
+
+def test_a_specification_of_a_single_start_is_one_of_levels_that_have_it():
+    def two_sources(level):
+        level[tuple(np.argwhere(level == Tile.EMPTY)[0])] = Tile.SOURCE
+
+    def mark(rng, tiles):
+        for level in tiles:
+            if rng.random() < 1 / 400:
+                two_sources(level)
+        return tiles
+
+    for specification, allowed in ((canonical_path, (1, 1)), (partial(canonical_path, several=True), (1, np.inf))):
+        ends = Task(name="ends", solve=shortest_path, mark=mark, specification=specification)
+        assert [most for most in allowed if most < np.inf] == [n for n in ends.count_limits[1][2:] if n == 1]
+        refused(r"at most one source.*; level \d+ has 2", ends.generate, np.random.default_rng(1), 2_000, 5)
+    several = Task(name="wet", mark=mark, solve=fixpoint(WET=lambda see: see.tile(Tile.SOURCE)))
+    assert (several.generate(np.random.default_rng(1), 2_000, 5) == Tile.SOURCE).sum() > 2_000
+    with registered(several, "MazeWet-v0"):  # an axiom that is true of levels with a single source alone
+        automaton = replace(REACHABLE, task="wet", bound=None, theorem=distance(Tile.SOURCE, several=False))
+        refused("the axiom '.*distances of neighbours differ.*' is not true of the maze", prove, automaton)
+    refused("several=False needs the kind of the only start", distance, is_free, several=False)
+
+
+def test_kinds_that_no_mark_draws_are_compared_too():
+    kinds = (*KINDS, Kind("mud", "m", "#8c564b"))
+
+    def dry(tiles):
+        return (tiles != Tile.WALL) & (tiles != MUD)
+
+    free = fixpoint(FREE=lambda see: ~see.tile(Tile.WALL) & (see.tile(0) | see.tile(2) | see.tile(3) | see.tile(MUD)))
+    task = Task(name="muddy", kinds=kinds, solve=dry, specification=free.specification)
+    assert {MUD} <= {int(kind) for maze in small_mazes(task) for kind in np.unique(maze)}
+    assert all((maze == Tile.SOURCE).sum() == 1 for maze in small_mazes(task))
+    refused(r"is not what solve returns for the maze \S*m\S*; .*`counts`", register_task, task)
 
 
 @some_and_all(

@@ -386,10 +386,9 @@ class LevelPopulation:
         if len(self) and levels.shape[1:] != self.tiles.shape[1:]:
             raise ValueError(f"this population's levels are {self.tiles.shape[1:]} tiles, got {levels.shape[1:]}")
         self._task.check_kinds(levels)
-        n_endpoints = 2 if self._task.has_endpoints else 0
-        if self._task.is_plain and np.count_nonzero(levels >= Tile.SOURCE) != n_endpoints * len(levels):
-            wanted = "one source and one target each" if n_endpoints else "no source or target (see clear_endpoints)"
-            raise ValueError(f"levels of the task {self._task.name!r} have {wanted}")
+        self._task.check_counts(levels)
+        if self._task.is_plain and not self._task.has_endpoints and (levels >= Tile.SOURCE).any():
+            raise ValueError(f"levels of the task {self._task.name!r} have no source or target (see clear_endpoints)")
 
     def _score(self, fitness: Floats, completed: Floats, n_seen: NDArray[np.int64] | int) -> Floats:
         return learnability(completed, n_seen) if self.config.score == "learnability" else fitness
