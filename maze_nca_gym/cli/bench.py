@@ -18,7 +18,7 @@ def run(
     Args:
         details: also print, below each table, how every row was trained and measured, and its source.
     """
-    from maze_nca_gym.agents.evaluation.leaderboard.board import BOARD, PAGE, PICTURE
+    from maze_nca_gym.agents.evaluation.leaderboard.board import BOARD, PAGE, PICTURE, SOURCES
     from maze_nca_gym.agents.evaluation.leaderboard.rows import lines_of, notes_of, published_beside, scores_of
 
     board = bench(out=out, plot=plot, format=format, **options)
@@ -38,6 +38,6 @@ def run(
             tell(f"{line.name}: {known}{line.details}")
     if not details:
         print("--details says how each row was trained and measured, and where it comes from")
-    for path in filter(Path.exists, (out / name for name in (BOARD, PAGE, *[f"{PICTURE}.{format}"] * plot))):
+    for path in filter(Path.exists, (out / name for name in (BOARD, PAGE, SOURCES, *[f"{PICTURE}.{format}"] * plot))):
         tell(str(path))
     return 0

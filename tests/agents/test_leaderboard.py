@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
@@ -15,7 +16,7 @@ from fresh_models import FRESH_MLP
 from scripted_policies import Scripted
 from tables import for_each, refused
 
-from maze_nca_gym.agents import bench, load, rollout
+from maze_nca_gym.agents import bench, list_policies, load, rollout
 from maze_nca_gym.agents.evaluation.leaderboard import entrants, figures
 from maze_nca_gym.agents.evaluation.leaderboard.answers import (
     CANONICAL,
@@ -420,7 +421,8 @@ class TestBoard:
         bench("small-9", policies="shortest-path-bfs", n=2, out=tmp_path)
         bench("dt-net-9", policies="shortest-path-bfs", n=3, out=tmp_path)
         board = bench("small-9", policies="shortest-path-bfs", n=4)
-        assert [path.name for path in board.save(tmp_path)] == ["leaderboard.json", "leaderboard.md"]
+        written = ["leaderboard.json", "leaderboard.md", "leaderboard-sources.md"]
+        assert [path.name for path in board.save(tmp_path)] == written
         rows = Board.load(tmp_path).rows
         assert [(row.set, row.n) for row in rows] == [("small-9", 4), ("dt-net-9", 3)]
         assert rows[0] == board.rows[0]
@@ -487,7 +489,8 @@ class TestBoard:
         files = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs", n=10).save(
             tmp_path, plot=True
         )
-        assert [path.name for path in files] == ["leaderboard.json", "leaderboard.md", "leaderboard.png"]
+        written = ["leaderboard.json", "leaderboard.md", "leaderboard-sources.md", "leaderboard.png"]
+        assert [path.name for path in files] == written
         *_, printed = Board.load(tmp_path).save(tmp_path, True, "pdf", "column")
         assert b"/MediaBox [ 0 0 241.2 " in printed.read_bytes()
         page = (tmp_path / "leaderboard.md").read_text()
@@ -496,9 +499,11 @@ class TestBoard:
         )
         line = next(line for line in page.splitlines() if line.startswith("| `shortest-path-bfs` |"))
         assert line == "| `shortest-path-bfs` | 1,485 | by hand |" + " 100.0 (72.2 to 100) |" * 2
-        assert "| UFM, 100 runs | 8,400,000 | answers, search, peak | 92 ± 0.5 |  |".replace(" ± 0.5", "") in page
-        assert "| aNCA | 256,000 | answers |  | 94.18 ± 1.14 |" in page
-        assert {line.count("|") for line in page.splitlines() if line.startswith("|")} == {6}
+        assert "| UFM, 100 runs † | 8,400,000 | answers, search, peak | 92 |  |" in page
+        assert "| aNCA † | 256,000 | answers |  | 94.18 ± 1.14 |" in page, "its mazes are not those of the set"
+        assert "| EqR, width 64 | 66,400 | answers, peak | 100 |" in page
+        tables = page[page.index("## maze-unique-30") :]
+        assert {line.count("|") for line in tables.splitlines() if line.startswith("|")} == {6}
 
     def test_the_command_prints_a_table_and_the_notes_with_details_alone(self, tmp_path, capsys):
         words = ["bench", "maze-unique-30", "--policies", "shortest-path-bfs", "--n", "2", "--out", str(tmp_path)]
@@ -520,7 +525,20 @@ class TestBoard:
         assert folds not in alone.markdown()
         both = Board((*alone.rows, *bench("maze-unique-30", policies="shortest-path-bfs", n=2).rows)).markdown()
         assert both.index("## maze-unique-30") < both.index(folds) < both.index("## small-9")
-        assert both.count('<details markdown="1">') == both.count("</details>") == 3
+        assert both.count('<details markdown="1">') == both.count("</details>") == 1
+
+    def test_the_first_table_has_the_best_of_each_kind(self):
+        """A published figure stands only beside figures of the same score, and searching solvers have their column."""
+        board = Board.load(DOCS)
+        best = board.best()
+        rows = {cells[0].split("]")[0][1:]: dict(zip(best.columns, cells, strict=True)) for cells in best.rows}
+        hard = rows["maze-hard-30"]
+        assert (hard["score"], hard["published"]) == (OPTIMAL, "94.18: aNCA, 256,000 weights")
+        assert hard["published, search"] == "99.9: LDT, 1,800,000 weights"
+        edits = rows["edits-23"]
+        assert edits["published"].startswith("98.3: Spiers, output reuse †"), "measured on other mazes"
+        assert edits["guidance"] == "85.0: `nca-shortest-path-healing`, 12,480 weights"
+        assert rows.keys() == {each.set for each in published()} & {row.set for row in board.rows}
 
     def test_seeds_of_a_training_are_shown_as_one(self, tmp_path, small):
         for seed, name in enumerate(("nca-shortest-path-small", "nca-shortest-path-baseline")):
@@ -533,7 +551,8 @@ class TestBoard:
         assert line.values[OPTIMAL] == np.mean(values)
         assert line.spreads[OPTIMAL] == f" ± {np.std(values, ddof=1):.2f}"
         assert "mean and deviation of 2 seeds" in line.details
-        assert "| `mine` |" in board.markdown()
+        assert "| mine |" in board.markdown(), "only names that can be loaded are in code font"
+        assert "| `shortest-path-bfs` |" in board.markdown()
         one, other, alone = board.rows
         less = replace(one, scores={OPTIMAL: one.scores[OPTIMAL]})
         for pair in ([less, other], [other, less]):  # only some of the seeds have the other scores
@@ -569,6 +588,11 @@ class TestBoard:
     def test_the_page_in_docs_is_that_of_its_data(self):
         board = Board.load(DOCS)
         assert (DOCS / "leaderboard.md").read_text() == board.markdown(picture=True)
+        assert (DOCS / "leaderboard-sources.md").read_text() == board.sources()
+        names = {*list_policies(all=True)}
+        for row in board.rows:
+            if row.name.removeprefix("symmetrised:") not in names:  # then it says how it is made
+                assert re.search(r"; (python -m|compile-automaton|[a-z-]+\.md has the commands)", row.trained_on), row
         assert {row.set for row in board.rows} >= {"maze-unique-30", "maze-hard-30-redrawn"}
         n_of_sets = {(row.set, row.n) for row in board.rows}
         assert len(n_of_sets) == len({name for name, _ in n_of_sets})  # rows of a set are of the same mazes
@@ -620,5 +644,6 @@ class TestCommand:
         assert "shortest-path-bfs: 1,485 weights, exact label " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
         assert max(map(len, table)) <= 80
-        assert text.splitlines()[-2:] == [str(out / name) for name in ("leaderboard.json", "leaderboard.md")]
+        written = ("leaderboard.json", "leaderboard.md", "leaderboard-sources.md")
+        assert text.splitlines()[-3:] == [str(out / name) for name in written]
         assert [row.set for row in Board.load(out).rows] == sets

@@ -71,8 +71,8 @@ def bench(
             name.
         data: folder with the files of maze-hard-30, which does not ship: HRM's test.csv, or test/all__inputs.npy and
             test/all__labels.npy, which its build_maze_dataset.py makes of it.
-        out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
-            by default.
+        out: folder for leaderboard.md, leaderboard-sources.md and leaderboard.json, written after each row. In Python,
+            nothing is written by default.
         plot: write a figure, leaderboard, to that folder too: weights against percent, of all rows that the folder has.
         format: file type of that figure: png, pdf or svg.
         figure_width: its width in print: inches, column (3.35) or page (6.9); by default a large one, for a screen.
