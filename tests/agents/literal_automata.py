@@ -131,7 +131,7 @@ class DepthFirst(Automaton):
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
         route, flow, _, stack, direction, rank = torch.split(convolved, [1, 4, 1, 1, 1, 1], dim=1)
-        flow = self.step(flow)
+        flow = self.flow(flow)
         route = self.step(route + self.step(flow.sum(dim=1, keepdim=True)))
         stack, direction, rank = stack.relu(), direction.relu(), rank.relu()
         twice = self.sawtooth(stack, 2)
@@ -143,6 +143,9 @@ class DepthFirst(Automaton):
         popped = self.sawtooth(total - base.global_min(total), 0) * self.stuck(pebble)
         kept = 1 - popped
         return torch.cat([route, flow, pebble, stack * kept, direction * kept, rank * kept], dim=1)
+
+    def flow(self, flow: Tensor) -> Tensor:
+        return self.step(flow)
 
     def overwrite(self, stack: Tensor, rank: Tensor, state: Tensor, twice: Tensor) -> tuple[Tensor, Tensor]:
         stack = stack - state[:, [Search.STACK]] * twice
@@ -192,6 +195,52 @@ class SearchTableRank(DepthFirst):
             (rank, rank): Weight(rank, Search.STACK_DIRECTION, "C"),
         }
         return tuple(slips.get((weight.out, weight.source), weight) for weight in weights)
+
+
+class SearchThreeByThree(DepthFirst):
+    """W_DFS of 3x3 tiles: the taps two tiles away are missing."""
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        return tuple(weight for weight in weights if weight.kernel not in ("DD", "RR"))
+
+
+class SearchAboveForBelow(DepthFirst):
+    """W_p,(3,2) as described, "neighbour above us": the route flows in from above where it should from below."""
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        below = (Search.ROUTE_D, Search.PATH, "D")
+        return tuple(
+            weight._replace(kernel="U") if (weight.out, weight.source, weight.kernel) == below else weight
+            for weight in weights
+        )
+
+
+class SearchAnyRival(DepthFirst):
+    """The pseudocode: the route flows in "if any of the higher priority neighbors" are free, where it must be none."""
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        """Let a route beside the tile count 3, so that 3 minus the number of free rivals shows both."""
+        flows = (Search.ROUTE_U, Search.ROUTE_L, Search.ROUTE_D, Search.ROUTE_R)
+        return tuple(
+            weight._replace(value=3)
+            if weight.out in flows and weight.source == Search.PATH and weight.kernel in "ULDR"
+            else weight
+            for weight in weights
+        )
+
+    def flow(self, flow: Tensor) -> Tensor:
+        return self.step(flow) * (1 - self.step(flow - 2))
+
+
+class SearchDirectionCounts(DepthFirst):
+    """The prose's second paragraph: stack_direction counts up at each iteration, in place of stack_rank."""
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        counted = (Search.STACK_RANK, Search.STACK)
+        return tuple(
+            weight._replace(out=Search.STACK_DIRECTION) if (weight.out, weight.source) == counted else weight
+            for weight in weights
+        )
 
 
 class SearchOverwritesStackTwice(DepthFirst):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import literal_automata as literal
 import numpy as np
 import torch
@@ -10,6 +12,7 @@ from oracles import all_shortest_paths, depth_first_order
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, iterate
+from maze_nca_gym.agents.policies.handcoded.depth_first import DepthFirstChannel
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 
 PATH_SLIPS = {
@@ -37,6 +40,13 @@ SEARCH_SLIPS = {
         ..#
         ST.
     """,
+    literal.SearchThreeByThree: "TS.",
+    literal.SearchAboveForBelow: """
+        T
+        S
+        .
+    """,
+    literal.SearchAnyRival: "ST.",
     literal.SearchOverwritesStackTwice: """
         S..
         .T.
@@ -90,6 +100,21 @@ def test_slips_in_the_depth_first_search(slip):
     tiles = parse(SEARCH_SLIPS[slip])
     assert visits_in_order(literal.DepthFirst(), tiles), "right but for the slip"
     assert not visits_in_order(slip(), tiles)
+
+
+def test_each_erratum_of_the_page_has_a_slip_but_for_two_that_it_names():
+    """One of the two changes nothing, as only the sum of rank and direction is read; the other is of a channel that no
+    automaton of this package has.
+    """
+    page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    rows = page.split("| printed | must be |")[1].split("\n\n")[0].splitlines()[2:]
+    about_both = {literal.SearchStepOfZero, literal.SearchSawtooth}  # rows that the two automata share
+    steep = {literal.SearchInFifthsSteep}  # a second reading of one row
+    freezing = {literal.PathAgesNeverFreeze}  # one row is about floods and ages
+    assert len(rows) - 2 == len({*PATH_SLIPS, *SEARCH_SLIPS} - about_both - steep - freezing)
+    assert not any("SINCE" in channel.name for channel in DepthFirstChannel)
+    for slip in SEARCH_SLIPS.values():
+        assert visits_in_order(literal.SearchDirectionCounts(), parse(slip))
 
 
 def test_the_printed_functions_differ_where_it_matters():
