@@ -252,5 +252,5 @@ assert all(small and large for holds, small, large in seen if holds), "a certifi
 #
 # </details>
 #
-# More of this is in [Automata of your own](../automata.md): theorems about paths, about mazes that change, and networks
-# that were learned and are proven.
+# [Prove a rule correct](../prove-a-rule.md) has more of this, and [How the prover works](../how-the-prover-works.md)
+# lists theorems about paths, about mazes that change, and more.

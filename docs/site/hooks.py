@@ -38,6 +38,9 @@ COPIED = {
 }
 """Page in the repository outside of this folder -> its page on the site."""
 
+SHOWN = {"examples": "examples.md", "maze_nca_gym/cli": "options.md"}
+"""Folder of the repository -> the page of the site that shows what it contains, to which links to the folder lead."""
+
 WIDE = re.compile(r"^\|(?:[^|\n]*\|){7,}$", re.MULTILINE)
 """A row of a table that needs more room than a page has beside its table of contents."""
 TAG = re.compile(r"<[^>]*>")
@@ -109,7 +112,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def _places(files: Files) -> dict[str, str]:
     """Return the path on the site by the path in the repository of all that has a page."""
     places = {f"docs/{file.src_uri}": file.src_uri for file in files if not file.inclusion.is_excluded()}
-    places |= COPIED | {"examples": "examples.md"}
+    places |= COPIED | SHOWN
     places |= {f"examples/{name}.py": "examples.md" for name in example_page.names(ROOT / "examples")}
     return places | {f"docs/{path.removesuffix('.md')}.py": path for path in chain(*tutorial_pages.paths().values())}
 

@@ -189,7 +189,7 @@ animate(network, level, 24)
 # maze-nca-gym export runs/wildfire/model.safetensors --import wildfire --out wildfire.html
 # ```
 #
-# [What proven means](../proven.md) says what is still trusted. [Automata of your own](../automata.md) has more: signals
+# [What proven means](../proven.md) says what is still trusted. [Automata: reference](../automata.md) has more: signals
 # that spread by delays, answers of several channels, rules that no single sum decides, and theorems that are written
 # instead of guessed. Three examples do the same for [the nearest of several
 # targets](../../examples/16_nearest_of_several_targets.py), [weighted

@@ -33,7 +33,7 @@ from maze_nca_gym.mazes.tasks import TASKS, Task, find_task, register_task
 
 TINY = {"n_channels": 8, "n_iterations": 3, "n_updates": 2, "batch_size": 8, "sizes": (5,)}
 FEW = {"log_every": 1, "validate_every": 2, "device": "cpu", "threads": 1}
-PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+PAGE = Path(__file__).parents[2] / "docs" / "training-your-own.md"
 COLUMNS = {
     "`shortest-path`": "shortest-path",
     "`diameter`": "diameter",

@@ -342,19 +342,22 @@ def test_what_cannot_be_proven_says_why(monkeypatch):
         second_opinion(".")
 
 
-def test_the_code_of_the_page_proves_an_automaton_of_ones_own(capsys):
-    page = (Path(__file__).parents[2] / "docs/automata.md").read_text(encoding="utf-8")
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+def test_the_code_of_the_pages_proves_an_automaton_of_ones_own(capsys):
+    """The pages are one program, in this order."""
+    folder, known = Path(__file__).parents[2] / "docs", {}
+    for name in ("write-a-rule", "prove-a-rule", "automata", "any-order"):
+        page = (folder / f"{name}.md").read_text(encoding="utf-8")
+        exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), known)
     refuted = prove(replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)))
     assert capsys.readouterr().out.splitlines() == [
         "True 105",
         "right 15",
         "refuted",
         *refuted.counterexample.splitlines(),
-        "5",
         "described from t = 1 + distance",
         "{} []",
         "described True",
+        "5",
     ]
 
 
