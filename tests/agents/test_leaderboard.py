@@ -634,7 +634,7 @@ class TestCommand:
     def test_tables_fit_a_terminal_and_files_are_written(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("COLUMNS", "80")
         out, sets = tmp_path / "board", ["maze-hard-30-redrawn", "dt-net-9"]
-        words = ["bench", *sets, "--policies", "shortest-path-bfs", "--n", "2", "--out", str(out)]
+        words = ["bench", *sets, "--policies", "shortest-path-bfs", "--n", "2", "--details", "--out", str(out)]
         assert main(words) == 0
         text = capsys.readouterr().out
         assert "maze-hard-30-redrawn: % of instances" in text
