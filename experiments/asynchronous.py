@@ -25,7 +25,6 @@ from maze_nca_gym.agents.automata import AUTOMATA, Automaton
 from maze_nca_gym.agents.automata.asynchronous import ASYNCHRONOUS, AT, FLOOD
 from maze_nca_gym.agents.automata.automaton import MapView, Signals
 from maze_nca_gym.agents.automata.proof import prove
-from maze_nca_gym.agents.automata.rules import Bits, expression_of
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation.drawing import ORANGE, SKY, figure, panels
 from maze_nca_gym.cli.reading import run_script
@@ -41,6 +40,7 @@ from maze_nca_gym.mazes import (
     shortest_path,
     test_levels,
 )
+from maze_nca_gym.mazes.terms import Bits, term_of
 from maze_nca_gym.support.tables import Table
 
 WORD = 64
@@ -76,12 +76,12 @@ def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
 
     low, high = _Symbols(z3, "low"), _Symbols(z3, "high")
     reads = {
-        s: {leaf.seen for leaf in expression_of(rule).leaves if isinstance(leaf.seen, IntEnum)}
+        s: {leaf.seen for leaf in term_of(rule).leaves if isinstance(leaf.seen, IntEnum)}
         for s, rule in automaton.rules.items()
     }
 
     def monotone(signal: IntEnum) -> bool:
-        solver, leaves = z3.Solver(), expression_of(automaton.rules[signal]).leaves
+        solver, leaves = z3.Solver(), term_of(automaton.rules[signal]).leaves
         for leaf in leaves:
             if isinstance(leaf.seen, IntEnum):
                 solver.add(z3.Implies(low(leaf.seen, leaf.tap), high(leaf.seen, leaf.tap)))

@@ -22,7 +22,6 @@ from maze_nca_gym.agents import compile_automaton, list_policies, load, rollout
 from maze_nca_gym.agents.automata.automaton import Automaton
 from maze_nca_gym.agents.automata.canonical import CanonicalPath
 from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.rules import Bits, Expression, Rule, TileKind, TileView, expression_of
 from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.learned import NCA
@@ -40,6 +39,7 @@ from maze_nca_gym.mazes.ghosts import (
 from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot, parse, to_text
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from maze_nca_gym.mazes.solvers import distances, shortest_path
+from maze_nca_gym.mazes.terms import Bits, Rule, Term, TileKind, TileView, term_of
 from maze_nca_gym.support.files import atomic_write
 
 FOLDER = PAGE / "policies"
@@ -203,14 +203,14 @@ def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> byte
             nodes.append(node)
         return places[key]
 
-    def add(part: Expression) -> int:
+    def add(part: Term) -> int:
         if part.seen is not None:
             ((down, right),) = offsets(part.tap)
             return place_of(["tile" if isinstance(part.seen, TileKind) else "see", int(part.seen), [down, right]])
         assert part.join is not None
         return place_of([OPERATORS[part.join], *map(add, part.parts)])
 
-    roots = [add(expression_of(automaton.rules[signal])) for signal in automaton.signals]
+    roots = [add(term_of(automaton.rules[signal])) for signal in automaton.signals]
     content = json.loads(to_json(like, name))
     for part in ("weights", "bias"):
         del content[part]

@@ -46,12 +46,13 @@ from maze_nca_gym.mazes.ghosts import (
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 from ..policies.guarantees import StepBound
 from .automaton import Automaton
 from .canonical import CanonicalPath
 from .healing import path_claims
-from .rules import Bits, Rule, TileView, any_on, threshold
+from .rules import any_on, threshold
 from .theorem import Claim, State, Steps, Theorem
 
 EARLIER = {3: 2, 4: 3, 5: 3, 6: 5, 7: 6, 9: 5, 10: 7, 11: 9}

@@ -32,11 +32,12 @@ from maze_nca_gym.mazes.facts import CENTRE, Number, Place, Truth, implies, move
 from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_less, is_free
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 from .automaton import Automaton
 from .canonical import CanonicalPath
 from .gallery import free
-from .rules import Bits, Rule, TileView, around
+from .rules import around
 from .theorem import Claim, Steps, Theorem
 
 

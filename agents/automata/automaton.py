@@ -20,12 +20,12 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import order_code, split_order
 from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.terms import Bits, Rule, Tape, Term, TileKind, term_of
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.options import ReadOnly, check_options
 from maze_nca_gym.support.tables import Table
 
 from ..policies.guarantees import StepBound
-from .rules import Bits, Expression, Rule, Tape, TileKind, expression_of
 
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
@@ -121,6 +121,12 @@ class Automaton:
         # signals and their channels
         if not issubclass(self.signals, IntEnum):
             raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
+        for name, signal in self.signals.__members__.items():
+            if name != signal.name:
+                raise ValueError(
+                    f"{name} and {signal.name} of {self.name} are two names of the signal {signal:d}, which has one "
+                    "rule: give each signal a number of its own"
+                )
         signals = tuple(self.signals)
         first = ("PATH",) if len(answers) == 1 else tuple(answer.upper() for answer in answers)
         if [*map(int, signals)] != [*range(len(signals))] or tuple(
@@ -186,7 +192,7 @@ class Automaton:
         task, rows = self.problem, []
         for signal in self.signals:
             read: dict[str, list[str]] = {}
-            for leaf in expression_of(self.rules[signal]).leaves:
+            for leaf in term_of(self.rules[signal]).leaves:
                 seen = leaf.seen
                 name = seen.name if isinstance(seen, IntEnum) else task.kinds[cast(TileKind, seen)].name
                 read.setdefault(name, []).append(leaf.tap)
@@ -280,7 +286,7 @@ class Automaton:
     @cached_property
     def tape(self) -> Tape:
         """All rules as one list of operations."""
-        return Tape(expression_of(self.rules[signal]) for signal in self.signals)
+        return Tape(term_of(self.rules[signal]) for signal in self.signals)
 
     def view(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> MapView:
         """Return a view of (N, H, W) uint8 tiles and (N, S, H, W) signals, by default all off; with `graph`, tiles are
@@ -385,19 +391,14 @@ def scaled(bound: StepBound, factor: Fraction) -> StepBound:
     return StepBound(**{name: float(Fraction(value) * factor) for name, value in asdict(bound).items()})
 
 
-def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], reads_path: bool = False) -> Expression:
+def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], reads_path: bool = False) -> Term:
     """Return a rule as an expression, if it reads only what it may read.
 
     Raises:
-        ValueError: it reads the path, another tap, or a kind of tile or signal that the automaton does not have; or it
-            uses more than `&`, `|`, `^` and `~` on what it sees.
+        ValueError: it reads the path, another tap, or a kind of tile or signal that the automaton does not have; or see
+            `term_of`.
     """
-    try:
-        found = expression_of(rule, automaton.signals)
-    except TypeError as error:
-        raise ValueError(f"{who} must be made of what it sees with &, |, ^ and ~: {error}") from error
-    except Exception as error:  # a rule is anything that its author wrote
-        raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
+    found = term_of(rule, automaton.signals, who)
     for leaf in found.leaves:
         seen = leaf.seen
         if leaf.tap not in taps:

@@ -25,11 +25,11 @@ from maze_nca_gym.mazes.ghosts import canonical_path
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.terms import Bits, TileView
 
 from ..policies.guarantees import StepBound
 from .automaton import Automaton
 from .diameter import CANONICAL, DIAMETER, S, one_walker
-from .rules import Bits, TileView
 from .theorem import Claim, Steps, Theorem
 
 

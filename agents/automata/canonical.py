@@ -24,8 +24,9 @@ from operator import or_
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.orders import USUAL_ORDER
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
-from .rules import Bits, Rule, TileView, any_on, several_on
+from .rules import any_on, several_on
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,13 @@ from functools import cache, partial, reduce
 
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 from ..policies.guarantees import StepBound
 from .automaton import Automaton
 from .canonical import CanonicalPath
 from .diameter_theorem import invariant_theorem
-from .rules import Bits, Rule, TileView, around, several_on
+from .rules import around, several_on
 
 
 class RaceSignal(IntEnum):

@@ -40,9 +40,10 @@ from maze_nca_gym.mazes.ghosts import (
 )
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
+from maze_nca_gym.mazes.terms import Bits, TileView
 
 from .automaton import NEIGHBOURHOODS, Automaton
-from .rules import Bits, TileView, any_on, around, several_on
+from .rules import any_on, around, several_on
 from .theorem import Claim, Steps, Theorem
 
 SMALL = {

@@ -9,10 +9,10 @@ from typing import Any
 
 from maze_nca_gym.mazes.ghosts import Fixpoint, anywhere
 from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView, term_of
 
 from ..policies.guarantees import StepBound
 from .automaton import NEIGHBOURHOODS, Automaton
-from .rules import Bits, Rule, TileView, expression_of
 
 
 def _copied(signal: IntEnum, see: TileView) -> Bits:
@@ -48,7 +48,7 @@ def grown(task: str | Task) -> Automaton:
     rules: dict[IntEnum, Rule] = {signals[name]: partial(stays, name, rule) for name, rule in solve.rules.items()}
     for output, name in zip(outputs, solve.answers, strict=True):
         rules[signals[output]] = partial(_copied, signals[name])
-    taps = {tap for rule in rules.values() for tap in expression_of(rule, signals).taps}
+    taps = {tap for rule in rules.values() for tap in term_of(rule, signals).taps}
     return Automaton(
         name=task,
         task=task,

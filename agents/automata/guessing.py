@@ -45,6 +45,7 @@ from maze_nca_gym.mazes.ghosts import (
     has_less,
     is_free,
     known,
+    may_be_relation,
     of_kind,
     peeling,
 )
@@ -52,9 +53,9 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.mazes.terms import Term, TileKind, term_of
 
 from .automaton import Automaton
-from .rules import Expression, TileKind, expression_of
 from .theorem import Theorem
 
 MOST_TIMES, MOST_REASONS, MOST_VALUES, MOST_CONSTANT, N_SEEDS, LAGS = 8, 6, 8, 5, 6, range(4)
@@ -83,7 +84,7 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
     signals, through tiles that they do not negate; rounds of peeling; and the iterations in which its own rules switch
     on the signals that no rule negates.
     """
-    rules = {signal: expression_of(rule) for signal, rule in automaton.rules.items()}
+    rules = {signal: term_of(rule) for signal, rule in automaton.rules.items()}
     read = {each for rule in rules.values() for each in rule.polarity}
     taps = tuple(tap for tap in automaton.taps if tap != "C" and any(leaf.tap == tap for leaf, _ in read))
     said, denied = (
@@ -106,26 +107,15 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
     }
     while (kept := {signal: rule for signal, rule in alone.items() if _stays_within(rule, alone)}) != alone:
         alone = kept
-    if alone:
-        own = fixpoint(**{signal.name: partial(_by_name, rule) for signal, rule in alone.items()})
+    if alone and all(may_be_relation(signal.name) for signal in alone):
+        own = fixpoint(**{signal.name: rule for signal, rule in alone.items()})
         worth = "its own rules alone, which say when a signal comes on, but not what that means"
         yield replace(own.specification(), answers=()), worth
 
 
-def _stays_within(rule: Expression, signals: Container[IntEnum]) -> bool:
+def _stays_within(rule: Term, signals: Container[IntEnum]) -> bool:
     """Return whether a rule negates no signal, and reads no signals but these."""
     return all(how and leaf.seen in signals for leaf, how in rule.polarity if isinstance(leaf.seen, IntEnum))
-
-
-def _by_name(rule: Expression, see: Any) -> Truth:
-    """Return the value of a rule where signals are seen by name."""
-    read = [(leaf, leaf.seen) for leaf in rule.leaves if leaf.seen is not None]
-    return rule.value(
-        {
-            leaf: see.tile(seen, leaf.tap) if isinstance(seen, TileKind) else see(seen.name, leaf.tap)
-            for leaf, seen in read
-        }
-    )
 
 
 def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles]) -> Iterator[Tiles]:
@@ -160,7 +150,7 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     """
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles) for tiles in mazes]
-    leaves = [leaf for rule in automaton.rules.values() for leaf in expression_of(rule).leaves]
+    leaves = [leaf for rule in automaton.rules.values() for leaf in term_of(rule).leaves]
     kinds_read = {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
     read = sorted(kinds_read | {("C", kind) for kind in automaton.kinds})
     on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()

@@ -40,11 +40,12 @@ from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 from ..policies.guarantees import StepBound
 from .automaton import Automaton
 from .canonical import CanonicalPath
-from .rules import Bits, Rule, TileView, any_on
+from .rules import any_on
 from .theorem import Claim, State, Steps, Theorem
 
 

@@ -23,12 +23,12 @@ from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, witnesses_of
 from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from maze_nca_gym.mazes.small import kinds_once
+from maze_nca_gym.mazes.terms import Rule
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import check
 
 from .automaton import NEIGHBOURHOODS, Automaton
 from .contexts import Z3
-from .rules import Rule
 from .theorem import State, Theorem
 
 PATIENCE = 120.0

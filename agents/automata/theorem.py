@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.facts import Answer, Fact, Ghosts, Number, Picture, Place, Truth  # noqa: F401 (of its constructor)
 from maze_nca_gym.mazes.levels import Tiles
-
-from .rules import Rule
+from maze_nca_gym.mazes.terms import Rule
 
 State: TypeAlias = Callable[[Place], Mapping[IntEnum, Truth]]
 """The signals of every tile, by place."""

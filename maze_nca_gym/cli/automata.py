@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_learn(*, automaton: str = "shortest-path", out: Path | None = None, **options: Any) -> int:
-    """Exit with 1 if the weights are not proven to do the same."""
+    """Exit with 1 if the weights are not proven to do the same, or the automaton is refuted."""
     from maze_nca_gym.agents.runs import METRICS, duration, read_metrics
 
     out = folder_of("learn-automaton", automaton, options.get("order")) if out is None else out
@@ -30,7 +30,7 @@ def run_learn(*, automaton: str = "shortest-path", out: Path | None = None, **op
 
 
 def run_compile(*, automaton: str = "shortest-path", out: Path | None = None, **options: Any) -> int:
-    """Exit with 1 if the weights are not proven to do the same."""
+    """Exit with 1 if the weights are not proven to do the same, or the automaton is refuted."""
     out = folder_of("compile-automaton", automaton, options.get("order")) if out is None else out
     model, certificate = compile_automaton(automaton, out=out, **options)
     advice = ": their errors of rounding are too large"
@@ -104,6 +104,9 @@ def _summarise(
         print("after t iterations a signal is on where:")
         Table.of_facts(means).print()
     tell(f"model: {out / MODEL}")
+    if certificate.holds and found["verdict"] == "refuted":
+        complain(f"the automaton {automaton.name} is refuted: it does not show the answer on the maze above")
+        return FAILED
     if certificate.holds:
         return 0
     print(worst_patch(automaton, model))

@@ -48,7 +48,8 @@ from maze_nca_gym.mazes.facts import (
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
 from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
-from maze_nca_gym.support.options import ReadOnly
+from maze_nca_gym.mazes.terms import Term, TileKind, term_of
+from maze_nca_gym.support.options import ReadOnly, check
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
 WAITED = "waited"
@@ -61,6 +62,8 @@ N_TILES, SPREAD = "n_tiles", "spread"
 GRID, BIPARTITE = "on a grid, ", "in bipartite worlds, "
 """Prefixes of the names of axioms that are true only of grids, not of all graphs of four doors; or only of worlds in
 which each move leads from one of two halves to the other, as in grids."""
+RESERVED = ("kind", "t", N_TILES, SPREAD)
+"""Names that no relation may have: those of numbers that every proof has."""
 N_ITERATIONS = 100
 """Number of iterations for which ghosts that change are computed on real mazes."""
 Witness: TypeAlias = tuple[Callable[[Picture], Truth], Fact]
@@ -525,80 +528,47 @@ def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
 def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]], least: bool) -> Fixpoint:
     if not rules or not {*answers} <= {*rules}:
         raise ValueError(f"fixpoint needs rules, and answers among these, {', '.join(rules) or 'none'}, got {answers}")
-    kinds = set[tuple[int, str]]()
-    for name, rule in rules.items():
-        kinds |= _kinds_read(name, rule, [*rules], least)
+    terms = {name: _read(name, rule, [*rules]) for name, rule in rules.items()}
+    for name, term in terms.items() if least else ():
+        if any(isinstance(leaf.seen, str) and not positive for leaf, positive in term.polarity):
+            raise ValueError(
+                f"the rule of {name} negates a relation: then there may be no least fixed point, but an inflationary "
+                "one"
+            )
+    read = {leaf.seen for term in terms.values() for leaf in term.leaves if isinstance(leaf.seen, TileKind)}
     chosen = answers or (next(iter(rules)),)
     if everywhere := [name for name in chosen if isinstance(rules[name], anywhere)]:
         raise ValueError(
             f"{everywhere[0]} is on anywhere, so at all tiles or none: another relation must be the answer"
         )
-    return Fixpoint(ReadOnly(rules), chosen, least, frozenset(kinds))
+    held = {name: anywhere(term) if isinstance(rules[name], anywhere) else term for name, term in terms.items()}
+    return Fixpoint(ReadOnly(held), chosen, least, frozenset((int(kind), kind.name.lower()) for kind in read))
 
 
-class _Polarity:
-    """A part of a rule that reads relations, by how it does: as they are, or negated."""
-
-    def __init__(self, positive: bool, negative: bool) -> None:
-        self.positive, self.negative = positive, negative
-
-    def __and__(self, other: _Polarity) -> _Polarity:
-        return _Polarity(self.positive | other.positive, self.negative | other.negative)
-
-    __or__ = __and__
-
-    def __xor__(self, other: _Polarity) -> _Polarity:
-        return (self | ~self) & (other | ~other)
-
-    def __invert__(self) -> _Polarity:
-        return _Polarity(self.negative, self.positive)
-
-    def __bool__(self) -> bool:
-        raise TypeError("a rule has neither `if` nor `and`, `or`, `not`")
-
-    def __eq__(self, other: object) -> bool:
-        raise TypeError("a rule compares nothing")
-
-    __hash__ = object.__hash__
+def may_be_relation(name: str) -> bool:
+    """Return whether a relation may have a name: no other ghost of a proof can have it."""
+    return name.isidentifier() and name not in RESERVED
 
 
-class _Reader:
-    """A view that returns how a rule reads what it sees."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self.kinds = names, set[tuple[int, str]]()
-
-    def __call__(self, name: str, tap: str = "C") -> _Polarity:
-        if name not in self._names:
-            raise TypeError(f"it reads {name!r}, which is none of {', '.join(self._names) or 'the kinds of tile'}")
-        self.tile(0, tap)
-        return _Polarity(positive=True, negative=False)
-
-    def tile(self, kind: int, tap: str = "C") -> _Polarity:
-        if not {*tap} <= {CENTRE, *DIRECTIONS}:
-            raise TypeError(f"it reads at {tap!r}, which is no word of {', '.join((CENTRE, *DIRECTIONS))}")
-        self.kinds.add((int(kind), getattr(kind, "name", "").lower()))
-        return _Polarity(positive=False, negative=False)
-
-
-def _kinds_read(name: str, rule: Callable[..., Truth], names: Sequence[str], least: bool) -> set[tuple[int, str]]:
-    """Return the kinds of tile that a rule reads, each with the name by which it does, if it gives one.
+def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
+    """Return a rule of relations as a term.
 
     Raises:
-        ValueError: it is not made of what it sees, or negates a relation although there is to be a least fixed point.
+        ValueError: a relation has a name that no relation may have; or the rule is not made of what it may see.
     """
-    reader = _Reader(names)
-    try:
-        found: object = rule(reader)
-    except TypeError as error:
-        raise ValueError(f"the rule of {name} must be made of what it sees with &, |, ^ and ~: {error}") from error
-    if not isinstance(found, _Polarity):
-        raise ValueError(f"the rule of {name} must be made of what it sees with &, |, ^ and ~, got {found!r}")
-    if least and found.negative:
-        raise ValueError(
-            f"the rule of {name} negates a relation: then there may be no least fixed point, but an inflationary one"
+    for name in names:
+        check(
+            may_be_relation(name),
+            f"a relation needs a name like that of a variable, and none of {', '.join(RESERVED)}, which name numbers "
+            f"of every proof, got {name!r}",
         )
-    return reader.kinds
+    found = term_of(rule, names, f"the rule of {who}")
+    for leaf in found.leaves:
+        if not isinstance(leaf.tap, str) or not {*leaf.tap} <= {CENTRE, *DIRECTIONS}:
+            raise ValueError(
+                f"the rule of {who} reads at {leaf.tap!r}, which is no word of {', '.join((CENTRE, *DIRECTIONS))}"
+            )
+    return found
 
 
 def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Ghosts:
@@ -619,13 +589,14 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
         isinstance(both, tuple) and [*map(callable, both)] == [True, True] for both in rules.values()
     ):
         raise ValueError(f"evolution needs a first and a next rule of each ghost, got {rules or 'none'}")
-    for name, (first, then) in rules.items():
-        _kinds_read(f"{name} at first", first, (), least=False)
-        _kinds_read(name, then, [*rules], least=False)
+    terms = {
+        name: (_read(f"{name} at first", first, ()), _read(name, then, [*rules]))
+        for name, (first, then) in rules.items()
+    }
 
     def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         found = dict[str, Truth]()
-        for name, (first, then) in rules.items():
+        for name, (first, then) in terms.items():
             now, inside = picture.true(name, at, t), picture.inside(at)
             found |= {
                 f"{name} at first": implies(inside & (t == 0), now == first(_Seen(picture, at))),
@@ -635,17 +606,17 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         picture = MazePicture(tiles, {})
-        found = [{name: first(_Seen(picture, CENTRE)) for name, (first, _) in rules.items()}]
+        found = [{name: first(_Seen(picture, CENTRE)) for name, (first, _) in terms.items()}]
         for _ in range(N_ITERATIONS):
             see = _Seen(picture.with_ghosts(found[-1]), CENTRE)
-            found.append({name: then(see) for name, (_, then) in rules.items()})
-        return {name: np.stack([each[name] for each in found]) for name in rules}
+            found.append({name: then(see) for name, (_, then) in terms.items()})
+        return {name: np.stack([each[name] for each in found]) for name in terms}
 
-    def as_fact(rule: Callable[..., Truth]) -> Fact:
+    def as_fact(rule: Term) -> Fact:
         return lambda picture, at: rule(_Seen(picture, at))
 
     return _known(
-        axioms, ghosts, relations={name: (as_fact(first), as_fact(then)) for name, (first, then) in rules.items()}
+        axioms, ghosts, relations={name: (as_fact(first), as_fact(then)) for name, (first, then) in terms.items()}
     )
 
 

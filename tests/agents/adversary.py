@@ -14,11 +14,12 @@ import torch
 from maze_nca_gym.agents.automata import Automaton
 from maze_nca_gym.agents.automata.compiling.run import compile_automaton
 from maze_nca_gym.agents.automata.gallery import REACHABLE, Reached
-from maze_nca_gym.agents.automata.rules import Expression, around, expression_of
+from maze_nca_gym.agents.automata.rules import around
 from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes import Tile, parse
 from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.terms import Term, term_of
 
 MOVES = {"C": (0, 0), "U": (-1, 0), "L": (0, -1), "D": (1, 0), "R": (0, 1)}
 SNAKE = "\n".join(["S" + "." * 15, *(("#" * 15 + ".", "." * 16, "." + "#" * 15, "." * 16)[i % 4] for i in range(13))])
@@ -93,7 +94,7 @@ def is_right(automaton, later=0, on=None):
 def mutated(rng, automaton):
     """Return an automaton in which one rule is another: an operator, a contrary, a tap or a signal."""
     signal = rng.choice([s for s in automaton.signals if s not in automaton.everywhere])
-    root = expression_of(automaton.rules[automaton.signals(signal)])
+    root = term_of(automaton.rules[automaton.signals(signal)])
     nodes = [root]
     for node in nodes:
         nodes += [part for part in node.parts if not any(part is each for each in nodes)]
@@ -109,7 +110,7 @@ def mutated(rng, automaton):
     def rebuilt(node):
         if node is chosen:
             return other
-        return node if node.seen is not None else Expression(join=node.join, parts=tuple(map(rebuilt, node.parts)))
+        return node if node.seen is not None else Term(join=node.join, parts=tuple(map(rebuilt, node.parts)))
 
     return replace(automaton, rules={**automaton.rules, automaton.signals(signal): rebuilt(root)})
 

@@ -16,11 +16,12 @@ import torch
 from tables import for_each, refused
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
-from maze_nca_gym.agents.automata import AUTOMATA, Automaton
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, register_automaton, threshold
 from maze_nca_gym.agents.automata.any_state import ANY_STATE
 from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
 from maze_nca_gym.agents.automata.both import BOTH
 from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.coq import printed_joins
 from maze_nca_gym.agents.automata.compiling.exact import compile_weights
 from maze_nca_gym.agents.automata.compiling.helpers import helped
 from maze_nca_gym.agents.automata.compiling.linear import separated
@@ -173,6 +174,31 @@ def test_a_rule_that_is_no_threshold_is_split():
     walls = np.pad(tiles == Tile.WALL, [(0, 0), (1, 1), (1, 1)]).astype(int)
     odd = (walls[:, :-2, 1:-1] + walls[:, 2:, 1:-1] + walls[:, 1:-1, :-2] + walls[:, 1:-1, 2:]) % 2 == 1
     np.testing.assert_array_equal(paths(automaton, tiles, 2), odd)
+
+
+def test_a_part_has_a_name_of_its_own():
+    signals = IntEnum("Odd", ["PATH", "BIT", "BIT_1"], start=0)
+    rules = {"PATH": lambda see: see(signals.BIT), "BIT": parity, "BIT_1": lambda see: see.tile(Tile.WALL)}
+    automaton = Automaton("odd", "diameter", signals, rules)
+    split = separated(automaton)
+    assert [signal.name for signal in split.signals] == ["PATH", *(f"BIT__{i}" for i in range(1, 5)), "BIT_1"]
+    assert printed_joins(automaton, split)["its_joins"] == "[[0]; [1; 2; 3; 4]; [5]]"
+    tiles = mazes(automaton)
+    np.testing.assert_array_equal(paths(automaton, tiles, 2), paths(of(parity), tiles, 2))
+
+
+def test_parts_that_join_sums_get_signals():
+    def mixed(see):
+        walls, empty = ([see.tile(kind, tap) for tap in "ULDR"] for kind in (Tile.WALL, Tile.EMPTY))
+        several = threshold([(2, walls[0]), (1, walls[1]), (1, walls[2])], 2)
+        return threshold([(1, walls[0] & empty[1]), (1, ~(several | empty[0])), (-1, empty[2])], 1) | (
+            walls[3] & ~several
+        )
+
+    automaton = of(mixed, path=mixed)
+    assert helped(automaton).pace > 1
+    tiles = mazes(automaton)
+    np.testing.assert_array_equal(paths(automaton, tiles, 12), [*automaton.trace(tiles)][-1][:, 0])
 
 
 def test_learning_splits_them_too(tmp_path: Path):
@@ -330,7 +356,7 @@ def test_what_never_settles_is_named(tmp_path: Path):
         learn_automaton(automaton, out=tmp_path / "run", n_updates=1)
 
 
-def test_the_command_compiles_and_the_file_is_a_policy(tmp_path, monkeypatch, capsys):
+def test_the_command_compiles_and_the_file_is_a_policy(tmp_path, monkeypatch, capsys, forgotten):
     monkeypatch.chdir(tmp_path)
     assert main(["compile-automaton", "shortest-path", "--out", "mine"]) == 0
     assert "proven, in float32" in " ".join(capsys.readouterr().out.replace("│", " ").split())
@@ -345,3 +371,6 @@ def test_the_command_compiles_and_the_file_is_a_policy(tmp_path, monkeypatch, ca
     np.testing.assert_array_equal(drawn, shortest_path(tiles))
     assert main(["compile-automaton", "life", "--out", "mine"]) == 2
     assert "mine" in capsys.readouterr().err
+    register_automaton(replace(SHORTEST_PATH, name="hasty", bound=StepBound(constant=1)))
+    assert main(["compile-automaton", "hasty", "--out", "hasty"]) == 1
+    assert "hasty is refuted" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import runpy
 from collections import deque
 from dataclasses import replace
+from enum import IntEnum
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,7 @@ import torch
 
 import maze_nca_gym
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.automata import anywhere, fixpoint, grown, inflationary, prove
+from maze_nca_gym.agents.automata import Automaton, anywhere, evolution, fixpoint, grown, inflationary, prove, threshold
 from maze_nca_gym.agents.automata.compiling.run import compile_automaton
 from maze_nca_gym.mazes import KINDS, Task, Tile, one_hot, register_task
 from maze_nca_gym.mazes.facts import broken_axioms
@@ -215,9 +216,31 @@ def test_wrong_twins_of_worlds_are_never_right(twins, automaton):
         (lambda: fixpoint(WET=lambda see: ~see("WET")), "the rule of WET negates a relation"),
         (lambda: fixpoint(WET=lambda see: ~(see.tile(0) & ~see("WET")) & ~see("WET", "U")), "negates a relation"),
         (lambda: fixpoint(WET=lambda see: see("WET") + 1), "must be made of what it sees with &, |, ^ and ~"),
-        (lambda: fixpoint(WET=lambda see: True), "must be made of what it sees with &, |, ^ and ~, got True"),
-        (lambda: fixpoint(WET=lambda see: see("WET", "N")), "it reads at 'N', which is no word of C, U, L, D, R"),
-        (lambda: fixpoint(WET=lambda see: see("DRY")), "it reads 'DRY', which is none of WET"),
+        (lambda: fixpoint(WET=lambda see: True), "must be made of what it sees with &, |, ^ and ~: it returns True"),
+        (
+            lambda: fixpoint(WET=lambda see: see("WET", "N")),
+            "the rule of WET reads at 'N', which is no word of C, U, L, D, R",
+        ),
+        (lambda: fixpoint(WET=lambda see: see("WET") | True), "must be made of what it sees with &, |, ^ and ~: unsu"),
+        (
+            lambda: fixpoint(WET=lambda see: see("WET") | see("WET").any()),
+            "^ and ~: 'Term' object has no attribute 'any'",
+        ),
+        (lambda: fixpoint(WET=lambda see: see("WET").size > 9 or see.tile(0)), "'Term' object has no attribute 'size'"),
+        (lambda: fixpoint(WET=lambda see: threshold([(-1, see("WET"))], 0)), "the rule of WET negates a relation"),
+        (lambda: fixpoint(WET=lambda see: see.tile(int("x"))), "the rule of WET fails: ValueError: invalid literal"),
+        (
+            lambda: evolution(WET=(lambda see: see.tile(0), lambda see: see("WET").any())),
+            "the rule of WET must be made",
+        ),
+        *(
+            (
+                lambda name=name: fixpoint(**{name: lambda see: see.tile(0)}),
+                f"kind, t, n_tiles, spread, .* got '{name}'",
+            )
+            for name in ("kind", "t", "n_tiles", "spread", "WET stage")
+        ),
+        (lambda: fixpoint(WET=lambda see: see("DRY")), r"see takes a relation \(WET\), got 'DRY'"),
         (lambda: fixpoint(WET=lambda see: see.tile(0) ^ see("WET")), "the rule of WET negates a relation"),
         (
             lambda: Task(name="fire", solve=fixpoint(WET=lambda see: see.tile(4))),
@@ -234,6 +257,33 @@ def test_wrong_twins_of_worlds_are_never_right(twins, automaton):
 def test_rules_that_make_no_world_are_refused(make, message):
     with pytest.raises(ValueError, match=message.replace("|", r"\|").replace("^", r"\^")):
         make()
+
+
+def test_a_rule_is_read_once(forgotten):
+    asked = []
+
+    def floods(see):
+        asked.append(see)  # another answer at another time would be another rule
+        return see.tile(SOURCE if len(asked) == 1 else WALL) | (see("WET", "L") & see.tile(0))
+
+    wet = fixpoint(WET=floods)
+    tiles = np.array([[[2, 0, 1, 0]]], np.uint8)
+    assert [wet(tiles).tolist() for _ in range(3)] == [[[[True, True, False, False]]]] * 3
+    assert prove(grown(register_task(Task(name="own", solve=wet)))).verdict == "right"
+    assert len(asked) == 1
+
+
+def test_own_rules_describe_thresholds_too(forgotten):
+    signals = IntEnum("Summed", ["PATH", "LIT"], start=0)
+    register_task(Task(name="own", solve=lambda tiles: tiles == SOURCE))
+
+    def lit(see):
+        near = [(1, see(signals.LIT, tap)) for tap in "ULDR"]
+        kinds = [(2, see.tile(SOURCE)), (2, see.tile(TARGET)), (-1, see.tile(WALL))]
+        return threshold([*near, (4, see(signals.LIT)), *kinds], 2)
+
+    proof = prove(Automaton("summed", "own", signals, {"PATH": lambda see: see(signals.LIT), "LIT": lit}))
+    assert (proof.verdict, proof.worth[:13]) == ("described", "its own rules")
 
 
 def test_relations_have_other_names_than_answers(forgotten):

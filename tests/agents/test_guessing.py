@@ -79,7 +79,9 @@ def test_what_changes_begins_as_one_rule_says_and_goes_on_as_another_does():
     refused("evolution needs a first and a next rule of each ghost, got none", evolution)
     refused("evolution needs a first and a next rule of each ghost, got {'there'", evolution, there=wave)
     refused(
-        "the rule of there at first must be made of what it sees .*: it reads 'there'", evolution, there=still[::-1]
+        "the rule of there at first must be made of what it sees .*: see takes a relation, got 'there'",
+        evolution,
+        there=still[::-1],
     )
     refused("the rule of there must be made of what it sees", evolution, there=(still[0], lambda see: 1))
 

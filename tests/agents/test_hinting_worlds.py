@@ -16,10 +16,11 @@ from maze_nca_gym.agents.automata.compiling.patches import KIND_BITS, labels, ma
 from maze_nca_gym.agents.automata.compiling.worlds import World, find_worlds
 from maze_nca_gym.agents.automata.diameter import DIAMETER
 from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.rules import Rule, TileView, around
+from maze_nca_gym.agents.automata.rules import around
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.terms import Rule, TileView
 
 
 class Signal(IntEnum):

@@ -40,12 +40,13 @@ from maze_nca_gym.agents.automata.compiling.kernel import compile_files, write_f
 from maze_nca_gym.agents.automata.compiling.lemmas import Guide, printed_theorem
 from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
 from maze_nca_gym.agents.automata.proof import Proof, _as_theorem
-from maze_nca_gym.agents.automata.rules import expression_of, threshold
+from maze_nca_gym.agents.automata.rules import threshold
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture
 from maze_nca_gym.mazes.ghosts import DISTANCE, has_less
+from maze_nca_gym.mazes.terms import term_of
 
 REACHABLE = AUTOMATA["reachable"]
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="there is no coqc, of Debian's package coq")
@@ -83,11 +84,9 @@ def evaluated(text: str, on: Callable[[str], bool]) -> bool:
 
 def test_a_printed_rule_has_the_value_of_the_rule():
     rng = np.random.default_rng(0)
-    weighed = expression_of(
-        lambda see: threshold([(2, see(REACHABLE.signals(1))), (-3, see.tile(1)), (1, see.tile(3))], 1)
-    )
+    weighed = term_of(lambda see: threshold([(2, see(REACHABLE.signals(1))), (-3, see.tile(1)), (1, see.tile(3))], 1))
     both = ("shortest-path", "shortest-path-healing-DLRU")
-    rules = [expression_of(rule) for name in both for rule in AUTOMATA[name].rules.values()]
+    rules = [term_of(rule) for name in both for rule in AUTOMATA[name].rules.values()]
     for rule in [*rules, weighed]:
         printed = printed_rule(rule)
         for _ in range(40):
@@ -116,7 +115,7 @@ def test_what_coq_cannot_check_is_refused(tmp_path):
     with torch.no_grad():
         model.weights[0][0, 0, 0] = 1 / 3
     refused("integer weights", printed_network, model, REACHABLE)
-    many = expression_of(lambda see: threshold([(1, see.tile(kind)) for kind in range(13)], 5))
+    many = term_of(lambda see: threshold([(1, see.tile(kind)) for kind in range(13)], 5))
     refused("joins 13 parts", printed_rule, many)
     refused("give a folder or an automaton, not both", check_proofs, tmp_path, automaton="reachable")
     (tmp_path / "Own.v").touch()

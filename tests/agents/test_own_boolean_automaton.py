@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import IntEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, register_automaton
 from maze_nca_gym.agents.automata.compiling.certificate import certify
 from maze_nca_gym.agents.automata.compiling.run import compile_automaton, learn_automaton
-from maze_nca_gym.agents.automata.rules import around
+from maze_nca_gym.agents.automata.rules import around, threshold
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import tasks
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot
+from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot, parse
 from maze_nca_gym.mazes.solvers import distances
+from maze_nca_gym.mazes.terms import Weighed, term_of
 
 
 class Signal(IntEnum):
@@ -112,7 +114,28 @@ class Backwards(IntEnum):
     PATH = 1
 
 
+class Twice(IntEnum):
+    PATH = 0
+    FROM_SOURCE = 1
+    FROM_TARGET = 1
+
+
+def summed(*weights: Any, least: Any = 1) -> dict[str, object]:
+    """Return rules in which WET is a sum of what the neighbours hold."""
+    return ruled(
+        WET=lambda see: threshold(
+            [(w, see(Signal.WET, tap)) for w, tap in zip(weights, "ULD"[: len(weights)], strict=True)], least
+        )
+    )
+
+
 WRONG: list[tuple[dict[str, object], str]] = [
+    ({"signals": Twice}, "FROM_TARGET and FROM_SOURCE of reach are two names of the signal 1, which has one rule"),
+    (summed(0.1, 1), "the rule of WET in reach fails: .* whole numbers and fractions, such as .*, got 0.1"),
+    (summed(1, 1, least=float("nan")), "whole numbers and fractions, .* got nan"),
+    (summed(1, "1"), "whole numbers and fractions, .* got '1'"),
+    (summed(), "a threshold needs at least one weight"),
+    (summed(1, Fraction(1, 2**53)), "must add up to below"),
     ({"task": "shortest"}, "unknown task 'shortest'"),
     ({"signals": Backwards}, "the signals of reach must count from 0, and the first must be PATH"),
     ({"signals": IntEnum("Many", ["PATH", *(f"S{i}" for i in range(60))], start=0)}, "reach has 61 signals, but a til"),
@@ -158,6 +181,31 @@ class Held:
 
     def tile(self, kind: int, tap: str = "C") -> Any:
         return np.array([kind == 0])
+
+
+def test_fractions_are_added_without_errors() -> None:
+    def walls(weight: Any, least: Any) -> Any:
+        return lambda see: threshold([(weight, see.tile(Tile.WALL, tap)) for tap in "ULDR"], least)
+
+    tenths, whole = (ruled(WET=walls(*given)) for given in ((Fraction(1, 10), Fraction(3, 10)), (1.0, 3)))
+    for rules in (tenths, whole):
+        automaton = replace(REACH, **rules)  # type: ignore[arg-type]
+        assert term_of(automaton.rules[Signal.WET]).join == Weighed((1, 1, 1, 1), 3)
+        *_, last = automaton.trace(parse("###/#S#/#T#".replace("/", "\n"))[None])
+        assert last[0, Signal.WET].tolist() == [[False] * 3, [False, True, False], [False] * 3]
+
+
+def test_a_count_to_a_large_number_has_rules_that_can_be_read() -> None:
+    age = Count("AGE", 1000, binary=True)
+    signals = IntEnum("Signal", ["PATH", "LIT", *age.signals], start=0)  # type: ignore[misc]
+    rules = {"PATH": lambda see: see("AGE_BIT_10"), "LIT": lambda see: see.tile(Tile.SOURCE)}
+    rules |= age.rules(lambda see, n: see("LIT") & age.at_least(see, n - 1))
+    automaton = Automaton("aged", "shortest-path", signals, rules, settles=False)
+    tiles = np.array([[[2, 3]]], np.uint8)
+    held = automaton.step(tiles, np.zeros((1, len(signals), 1, 2), bool))
+    for number in range(1, 6):
+        held = automaton.step(tiles, held)
+        assert held[0, 2:, 0, 0].tolist() == [bool(number >> i & 1) for i in range(10)]
 
 
 @for_each("most", [1, 2, 6, 9])

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.terms import Rule, term_of
 from maze_nca_gym.support.options import check
 
 from ...policies.policy import Policy
 from ...policies.program import RELU
 from ..automaton import Automaton
-from ..rules import Rule, expression_of
 from .patches import KIND_BITS, Codes, PatchView, mask_of, signals_of
 from .worlds import Component, World, find_worlds
 
@@ -177,7 +177,7 @@ class Network:
         A pair has three rows: its two channels and their difference. A signal with a single channel has one.
         """
         rule = self.automaton.rules[signal]
-        says = expression_of(rule)
+        says = term_of(rule)
         reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
         return self._kinds(reads, self.rows[signal], rule)
 

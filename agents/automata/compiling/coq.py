@@ -10,11 +10,12 @@ from itertools import compress, product
 import numpy as np
 
 from maze_nca_gym.mazes.facts import at_least
+from maze_nca_gym.mazes.terms import Term, TileKind, term_of
 from maze_nca_gym.support.options import check
 
 from ...policies.learned.nca import NCA
 from ..automaton import Automaton
-from ..rules import Expression, TileKind, expression_of
+from .linear import parts_of
 from .patches import KIND_BITS, mask_of
 from .worlds import find_worlds, following
 
@@ -70,7 +71,7 @@ def printed_tap(tap: str) -> str:
     return "C" if tap == "C" else f"(N {tap})"
 
 
-def printed_rule(rule: Expression) -> str:
+def printed_rule(rule: Term) -> str:
     """Return a rule as the text of a Coq term of type `expr`.
 
     Raises:
@@ -95,7 +96,7 @@ def printed_rule(rule: Expression) -> str:
     )
 
 
-def _same(rule: Expression, other: Expression, known: dict[tuple[int, int], bool]) -> bool:
+def _same(rule: Term, other: Term, known: dict[tuple[int, int], bool]) -> bool:
     """Return whether two rules are joined in the same way of the same leaves; `known` says so of parts by their ids."""
     if rule.seen is not None or other.seen is not None:
         return rule is other
@@ -126,7 +127,7 @@ def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
 def printed_automaton(automaton: Automaton) -> str:
     """Return an automaton as the text of a Coq term, one line for each rule, with its signal's number and name."""
     rules = [
-        f"(* {int(signal)} {printed_name(signal.name)} *) {printed_rule(expression_of(automaton.rules[signal]))}"
+        f"(* {int(signal)} {printed_name(signal.name)} *) {printed_rule(term_of(automaton.rules[signal]))}"
         for signal in automaton.signals
     ]
     pooled = printed_list([str(int(signal)) for signal in automaton.pooled])
@@ -252,7 +253,7 @@ def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
     invariant = automaton.invariant
     # an invariant that excludes nothing is not needed
     supposed = invariant is not None and find_worlds(automaton).assumed
-    given = [printed_rule(expression_of(invariant))] if invariant is not None and supposed else []
+    given = [printed_rule(term_of(invariant))] if invariant is not None and supposed else []
     return {
         "its_rules": printed_automaton(automaton),
         "its_network": network,
@@ -266,7 +267,7 @@ def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
 def printed_joins(automaton: Automaton, split: Automaton) -> dict[str, str]:
     """Return the texts of Coq terms by name: how the signals that `linear.separated` split make up the automaton's own,
     and how many iterations it takes for one of the automaton that it slows."""
-    signals, named = (automaton if automaton.slows is None else automaton.slows).signals, split.signals.__members__
-    parts = [[s.name] if s.name in named else [n for n in named if re.fullmatch(rf"{s.name}_\d+", n)] for s in signals]
-    joins = printed_list([printed_list([str(int(named[name])) for name in of_signal]) for of_signal in parts])
+    signals, names = (automaton if automaton.slows is None else automaton.slows).signals, parts_of(automaton)
+    parts = [names[automaton.signals[signal.name]] for signal in signals]
+    joins = printed_list([printed_list([str(int(split.signals[name])) for name in of_signal]) for of_signal in parts])
     return {"its_joins": joins, "pace": str(automaton.pace)}

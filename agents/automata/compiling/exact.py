@@ -8,10 +8,11 @@ from enum import IntEnum
 import numpy as np
 import torch
 
+from maze_nca_gym.mazes.terms import TileKind
+
 from ...policies.learned.nca import NCA
 from ...policies.weights import constructed
 from ..automaton import Automaton
-from ..rules import TileKind
 from .certificate import Certificate, certify
 from .linear import Sum, no_sum, sum_of
 

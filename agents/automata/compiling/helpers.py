@@ -13,8 +13,9 @@ from fractions import Fraction
 from functools import cache, partial, reduce
 from operator import and_, invert, or_, xor
 
+from maze_nca_gym.mazes.terms import Bits, Term, TileView, Weighed, term_of
+
 from ..automaton import Automaton, scaled
-from ..rules import Bits, Expression, TileView, expression_of
 from .linear import Joined, misfits
 
 PART = "_PART_"
@@ -35,9 +36,9 @@ def helped(automaton: Automaton) -> Automaton:
         ValueError: a rule that has no such parts, or an automaton that restarts or has signals that are the same
             everywhere, or signals named like helpers; the message names the signal.
     """
-    known = dict[tuple[Expression, bool], Expression]()
-    plain = {signal: _plain(expression_of(rule), True, known) for signal, rule in automaton.rules.items()}
-    made, source, copied, cut = automaton, dict(plain), False, set[Expression]()
+    known = dict[Term, tuple[Term, Term]]()
+    plain = {signal: _plain(term_of(rule), known) for signal, rule in automaton.rules.items()}
+    made, source, copied, cut = automaton, dict(plain), False, set[Term]()
     while wrong := misfits(made):
         (error, *_) = wrong.values()
         if automaton.heals or automaton.everywhere or automaton.slows is not None:
@@ -47,7 +48,7 @@ def helped(automaton: Automaton) -> Automaton:
         for signal, why in wrong.items():
             if signal in made.answers and not copied:
                 continue
-            if source[signal] in cut or source[signal].join not in (and_, or_):
+            if source[signal] in cut or not _is_joined(source[signal]):
                 raise why
             cut.add(source[signal])
         copied |= any(signal in made.answers for signal in wrong)
@@ -58,8 +59,8 @@ def helped(automaton: Automaton) -> Automaton:
 
 
 def _slowed(
-    automaton: Automaton, plain: Mapping[IntEnum, Expression], cut: set[Expression], copied: bool
-) -> tuple[Automaton, dict[IntEnum, Expression]]:
+    automaton: Automaton, plain: Mapping[IntEnum, Term], cut: set[Term], copied: bool
+) -> tuple[Automaton, dict[IntEnum, Term]]:
     """Return an automaton with signals for the operands of the expressions that are cut, and what each rule computes.
 
     Args:
@@ -70,19 +71,19 @@ def _slowed(
     """
 
     @cache
-    def delay(rule: Expression) -> int:
+    def delay(rule: Term) -> int:
         return 1 + max(map(delay, _operands(rule))) if rule in cut else 0
 
     latest = max(delay(rule) + (copied and signal in automaton.answers) for signal, rule in plain.items())
     own = [signal.name for signal in automaton.signals]
     # helpers by what they are of the automaton, and how many iterations later
-    helpers, source = dict[tuple[Expression, int], str](), dict[str, Expression]()
+    helpers, source = dict[tuple[Term, int], str](), dict[str, Term]()
     rules = dict[str, Callable[[type[IntEnum], TileView], Bits]]()
 
-    def delay_by(number: int, name: str, rule: Expression) -> None:
+    def delay_by(number: int, name: str, rule: Term) -> None:
         """Make a signal follow a rule with a delay of so many iterations."""
-        source[name], read = rule, list[str]()
-        for part in _operands(rule) if rule in cut and number == delay(rule) else (rule,) if number else ():
+        source[name], read, is_cut = rule, list[str](), rule in cut and number == delay(rule)
+        for part in _operands(rule) if is_cut else (rule,) if number else ():
             if (part, number) not in helpers:
                 helpers[part, number] = f"{name.partition(PART)[0]}{PART}{1 + len(helpers)}"
                 delay_by(number - 1, helpers[part, number], part)
@@ -91,7 +92,8 @@ def _slowed(
         def says(made: type[IntEnum], see: TileView) -> Bits:
             if not read:
                 return rule(Joined({signal: (made[signal.name],) for signal in automaton.signals}, see))
-            return reduce(rule.join or or_, (see(made[each]) for each in read))
+            seen = [see(made[each]) for each in read]
+            return rule.join(*seen) if is_cut and isinstance(rule.join, Weighed) else reduce(rule.join or or_, seen)
 
         rules[name] = says
 
@@ -124,26 +126,36 @@ def _slowed(
 
 
 @cache
-def _operands(rule: Expression) -> tuple[Expression, ...]:
-    """Return what an expression joins, however many parts: what joins nothing as one, then the others."""
-    rest = [part for part in rule.operands if part.join in (and_, or_)]
-    read = [part for part in rule.operands if part.join not in (and_, or_)]
+def _operands(rule: Term) -> tuple[Term, ...]:
+    """Return what a term joins: what joins nothing as one, then the others; of a comparison, every part."""
+    if isinstance(rule.join, Weighed):
+        return rule.parts
+    rest = [part for part in rule.operands if _is_joined(part)]
+    read = [part for part in rule.operands if not _is_joined(part)]
     return (*([reduce(rule.join, read)] if read and rule.join else []), *rest)
 
 
-def _plain(rule: Expression, positive: bool, known: dict[tuple[Expression, bool], Expression]) -> Expression:
-    """Return an expression, or its contrary, in which nothing is negated that joins parts by `&`, `|` or `^`."""
-    if (rule, positive) not in known:
-        parts = rule.parts
-        if rule.join is invert:
-            found = _plain(parts[0], not positive, known)
-        elif rule.join is xor:
-            either = [(True, not positive), (False, positive)]
-            found = reduce(or_, (_plain(parts[0], a, known) & _plain(parts[1], b, known) for a, b in either))
-        elif rule.join in (and_, or_):
-            join = rule.join if positive else {and_: or_, or_: and_}[rule.join]
-            found = Expression(join=join, parts=tuple(_plain(part, positive, known) for part in parts))
+def _is_joined(rule: Term) -> bool:
+    """Return whether a term has parts that may get signals of their own."""
+    return rule.join in (and_, or_) or (isinstance(rule.join, Weighed) and any(part.parts for part in rule.parts))
+
+
+def _plain(rule: Term, known: dict[Term, tuple[Term, Term]]) -> Term:
+    """Return a term in which only what is read is negated; `known` gets that of each part, and that of its contrary."""
+    for part in rule.walk(known):
+        each = [known[one] for one in part.parts]
+        if part.join is invert:
+            known[part] = each[0][::-1]
+        elif part.join is xor:
+            (one, no), (other, neither) = each
+            known[part] = (one & neither) | (no & other), (one & other) | (no & neither)
+        elif part.join in (and_, or_):
+            dual = {and_: or_, or_: and_}[part.join]
+            on, off = zip(*each, strict=True)
+            known[part] = Term(join=part.join, parts=on), Term(join=dual, parts=off)
+        elif isinstance(part.join, Weighed):
+            on = tuple(on for on, _ in each)
+            known[part] = Term(join=part.join, parts=on), Term(join=part.join.negated, parts=on)
         else:
-            found = rule if positive else ~rule
-        known[rule, positive] = found
-    return known[rule, positive]
+            known[part] = part, ~part
+    return known[rule][0]

@@ -23,11 +23,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maze_nca_gym.mazes.terms import TileKind
 from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
 
 from ...policies.learned.nca import NCA
 from ..automaton import Automaton
-from ..rules import TileKind
 from .certificate import Certificate, certify, counterexamples
 from .config import HintConfig
 from .exact import network_of

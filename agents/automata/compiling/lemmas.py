@@ -22,12 +22,12 @@ from maze_nca_gym.mazes.facts import CENTRE, Fact, Picture, Place, moved
 from maze_nca_gym.mazes.ghosts import BIPARTITE, N_TILES, SPREAD, anywhere
 from maze_nca_gym.mazes.neighbours import Offset, offsets
 from maze_nca_gym.mazes.small import kinds_once
+from maze_nca_gym.mazes.terms import Term, TileKind
 
 from ..automaton import NEIGHBOURHOODS
 from ..contexts import Z3
 from ..proof import Proof
 from ..prover import SAID, _See, _SymbolicPicture
-from ..rules import Expression, TileKind
 from .coq import printed_automaton, printed_comment, printed_file, printed_list, printed_name, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
 
@@ -67,14 +67,14 @@ class _Rule:
     def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
         self._names, self._n_kinds = names, n_kinds
 
-    def tile(self, kind: int, at: Place = CENTRE) -> Expression:
-        return Expression(TileKind(kind), TAP_AT[_offset(at)])
+    def tile(self, kind: int, at: Place = CENTRE) -> Term:
+        return Term(TileKind(kind), TAP_AT[_offset(at)])
 
-    def inside(self, at: Place = CENTRE) -> Expression:
+    def inside(self, at: Place = CENTRE) -> Term:
         return reduce(or_, (self.tile(kind, at) for kind in range(self._n_kinds)))
 
-    def true(self, ghost: str, at: Place = CENTRE, when: None = None) -> Expression:
-        return Expression(self._names[ghost], TAP_AT[_offset(at)])
+    def true(self, ghost: str, at: Place = CENTRE, when: None = None) -> Term:
+        return Term(self._names[ghost], TAP_AT[_offset(at)])
 
 
 class _Defined(_SymbolicPicture):

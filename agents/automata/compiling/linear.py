@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
+from fractions import Fraction
 from functools import cache, partial, reduce
 from operator import or_
 from typing import NamedTuple
@@ -20,8 +21,10 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack
 
+from maze_nca_gym.mazes.terms import Bits, Rule, TileKind, TileView, term_of
+
 from ..automaton import Automaton
-from ..rules import Bits, Rule, TileKind, TileView, expression_of, threshold
+from ..rules import threshold
 from .bounds import Doubles, combinations
 from .patches import PatchView, is_seen, mask_of
 from .worlds import find_worlds
@@ -36,6 +39,8 @@ MOST_SPLIT = 1 << 14
 """Largest number of cases of a rule whose signal is split."""
 N_PICKED = 1 << 12
 """Number of cases that are picked, and added, where there are more than `MOST_SPLIT`."""
+ROUNDED = 1 << 20
+"""Denominator of the weights by which a part of a signal is decided."""
 MOST_PARTS = 12
 """Largest number of signals into which one is split."""
 
@@ -77,7 +82,7 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
     Raises:
         ValueError: the rule tells too many patches apart.
     """
-    says = expression_of(rule)
+    says = term_of(rule)
     kinds = {tap: says.kinds(tap) for tap in automaton.taps}
     reads = {tap: mask_of(says.signals(tap)) for tap in automaton.taps}
     found = []
@@ -176,6 +181,33 @@ def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
 
 
 @cache
+def _split(automaton: Automaton) -> dict[IntEnum, tuple[Sum, ...]]:
+    """Return the sums of every signal that no single sum decides."""
+    return {signal: nested(automaton, signal) for signal in automaton.paired if sum_of(automaton, signal) is None}
+
+
+def parts_of(automaton: Automaton) -> dict[IntEnum, tuple[str, ...]]:
+    """Return the names of the signals that make up each signal in the automaton that `separated` returns: S_1, S_2, ...
+    if it is split, or with more underscores if there are signals of these names; otherwise its own name.
+
+    Raises:
+        ValueError: see `separated`.
+    """
+    split, between = _split(automaton), "_"
+    while True:
+        found = {
+            signal: tuple(f"{signal.name}{between}{i + 1}" for i in range(len(split[signal])))
+            if signal in split
+            else (signal.name,)
+            for signal in automaton.signals
+        }
+        names = [name.lower() for of_signal in found.values() for name in of_signal]
+        if len({*names}) == len(names):
+            return found
+        between += "_"
+
+
+@cache
 def separated(automaton: Automaton) -> Automaton:
     """Return an automaton that does the same, in which every signal that no single sum decides is split into several.
 
@@ -185,13 +217,10 @@ def separated(automaton: Automaton) -> Automaton:
     Raises:
         ValueError: a signal would have to be split into more than `MOST_PARTS`, or its rule has too many cases.
     """
-    split = {signal: nested(automaton, signal) for signal in automaton.paired if sum_of(automaton, signal) is None}
+    split = _split(automaton)
     if not split:
         return automaton
-    names = {
-        signal: [f"{signal.name}_{i}" for i in range(1, 1 + len(split[signal]))] if signal in split else [signal.name]
-        for signal in automaton.signals
-    }
+    names = parts_of(automaton)
     members = [name for of_signal in names.values() for name in of_signal]
     made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Parts", members, start=0)  # type: ignore[misc]
     new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
@@ -199,8 +228,9 @@ def separated(automaton: Automaton) -> Automaton:
     def of_sum(found: Sum, see: TileView) -> Bits:
         whole = Joined(new, see)
         seen = (whole.tile(leaf, tap) if isinstance(leaf, TileKind) else whole(leaf, tap) for leaf, tap in found.leaves)
-        terms = [(float(weight), bits) for weight, bits in zip(found.weights, seen, strict=True) if weight]
-        return threshold(terms, 0.5 - found.bias)
+        # rounded to multiples of 1 / ROUNDED, all sums together change by far less than the 1/2 that they are apart
+        terms = [(_fraction(weight), bits) for weight, bits in zip(found.weights, seen, strict=True) if weight]
+        return threshold(terms, Fraction(1, 2) - _fraction(found.bias))
 
     def as_before(rule: Rule, see: TileView) -> Bits:
         return rule(Joined(new, see))
@@ -223,6 +253,11 @@ def separated(automaton: Automaton) -> Automaton:
         slows=None,
         pace=1,
     )
+
+
+def _fraction(number: float) -> Fraction:
+    """Return a number, rounded to a multiple of 1 / `ROUNDED`."""
+    return Fraction(round(number * ROUNDED), ROUNDED)
 
 
 @cache

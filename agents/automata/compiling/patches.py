@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.terms import Bits, TileKind
 
 from ..automaton import Automaton, Signals
-from ..rules import Bits, TileKind
 from .config import HintConfig
 
 Codes: TypeAlias = NDArray[np.int64]

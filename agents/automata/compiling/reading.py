@@ -8,13 +8,14 @@ from functools import partial
 import torch
 
 from maze_nca_gym.mazes.facts import Ghosts
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 from ...policies.guarantees import StepBound
 from ...policies.policy import Policy
 from ...policies.program import RELU
 from ...policies.registry import load
 from ..automaton import NEIGHBOURHOODS, Automaton
-from ..rules import Bits, Rule, TileView, any_on, threshold
+from ..rules import any_on, threshold
 
 
 def automaton_of(
@@ -60,7 +61,7 @@ def automaton_of(
     corners = bool(torch.any(kernel[:, :, [0, 2, 6, 8]] != 0))
 
     def rule(channel: int, see: TileView) -> Bits:
-        terms = [(0.0, see(signals[channels[channel]]))]
+        terms = [(0, see(signals[channels[channel]]))]
         for i, place in kernel[channel].nonzero().tolist():
             tap, at = NEIGHBOURHOODS[9][place], i - len(program.inputs)
             seen = see.tile(i, tap) if at < 0 else see(signals[channels[at]], tap)

@@ -21,8 +21,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes.terms import Bits, Term, term_of
+
 from ..automaton import Automaton
-from ..rules import Bits, Expression, expression_of
 from .patches import KIND_BITS, Codes, is_seen, mask_of
 
 MOST_CASES = 1 << 20
@@ -116,8 +117,8 @@ class _Search:
     def __init__(self, automaton: Automaton) -> None:
         self.assumed = False
         self._automaton = automaton
-        self._rules = {signal: expression_of(rule) for signal, rule in automaton.rules.items()}
-        self._invariant = None if automaton.invariant is None else expression_of(automaton.invariant)
+        self._rules = {signal: term_of(rule) for signal, rule in automaton.rules.items()}
+        self._invariant = None if automaton.invariant is None else term_of(automaton.invariant)
         self._counted = [signal for signal in automaton.everywhere if signal not in automaton.pooled]
 
     def world(self, everywhere: int, states: Mapping[int, Sequence[Codes]]) -> World:
@@ -180,7 +181,7 @@ class _Search:
             values = [np.ones(len(tiles), np.bool_), *(_value(part, tiles) for part in seen)]
             cases.append(np.unique(np.stack(values, axis=1), axis=0)[:, 1:])
         places = np.indices(self._checked([len(case) for case in cases], kind, signals)).reshape(len(taps), -1)
-        known: dict[Expression, Bits] = {
+        known: dict[Term, Bits] = {
             part: case[place, number]
             for case, place, seen in zip(cases, places, taps.values(), strict=True)
             for number, part in enumerate(seen)
@@ -190,7 +191,7 @@ class _Search:
             after |= rule.value(known).astype(np.int64) << KIND_BITS + signal
         return set(np.unique(after).tolist())
 
-    def _where(self, truth: Expression, world: World) -> World:
+    def _where(self, truth: Term, world: World) -> World:
         """Return a world without the states with which an expression is false, whatever the other groups hold."""
         read = mask_of(truth.signals("C"))
         kept: dict[int, tuple[Component, ...]] = {}
@@ -225,7 +226,7 @@ class _Search:
         return numbers
 
 
-def _value(expression: Expression, tiles: Codes) -> NDArray[np.bool_]:
+def _value(expression: Term, tiles: Codes) -> NDArray[np.bool_]:
     """Return the values of an expression that reads one tile, for (...) codes of that tile, (...) bool."""
     return expression.value({leaf: is_seen(leaf.seen, tiles) for leaf in expression.leaves if leaf.seen is not None})
 

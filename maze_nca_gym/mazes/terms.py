@@ -1,0 +1,365 @@
+"""Terms: rules and facts as small trees, which are read off an author's function once and never call it again.
+
+A term reads a signal, a relation or a kind of tile at a neighbour, or joins other terms. Everything else (arrays, words
+of bits, patches, weighted sums, solvers, Coq, JavaScript and text) walks the term.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, lcm
+from numbers import Integral, Rational
+from typing import Any, Protocol, TypeAlias, cast
+
+from numpy.typing import NDArray
+
+Bits: TypeAlias = NDArray[Any]
+"""Booleans, or unsigned integers each bit of which is one boolean."""
+BITWISE = (operator.and_, operator.or_, operator.xor, operator.invert)
+"""The operators that apply to each bit of an integer alone."""
+MOST_WEIGHT = 1 << 53
+"""All weights of a sum and its bound are together below this number, so every reader adds them without an error."""
+
+
+class TileView(Protocol):
+    """What a rule reads around the tiles to which it applies, in arrays of one shape; signals are off beyond the map's
+    edge."""
+
+    def __call__(self, signal: Any, tap: str = "C") -> Bits:
+        """Return a signal, or the one of a name, of the tile itself, "C", or of its neighbour in one of the
+        `DIRECTIONS`."""
+
+    def tile(self, kind: int, tap: str = "C") -> Bits:
+        """Return whether the tile at a tap is of a kind: its number among the kinds of the task, such as
+        `Tile.WALL`."""
+
+
+Rule: TypeAlias = Callable[[TileView], Bits]
+
+
+class TileKind(int):
+    """The number of a kind of tile, as a type that differs from the number of a signal.
+
+    Attributes:
+        name: its name in the rule, such as "SOURCE"; empty if the rule has the number alone.
+    """
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The operator of a linear comparison: whether the weights of the parts that are on add up to at least a number.
+
+    Attributes:
+        weights: the integer weight of each part.
+        least: the least sum.
+    """
+
+    weights: tuple[int, ...]
+    least: int
+
+    def __call__(self, *parts: Any) -> Any:
+        """Return the comparison of terms as a term, and that of booleans in their shape."""
+        if all(isinstance(part, Term) for part in parts):
+            return Term(join=self, parts=parts)
+        return sum(weight * part for weight, part in zip(self.weights, parts, strict=True)) >= self.least
+
+    @property
+    def negated(self) -> Weighed:
+        """The contrary comparison."""
+        return Weighed(tuple(-weight for weight in self.weights), 1 - self.least)
+
+    @property
+    def ways(self) -> list[tuple[bool, ...]]:
+        """How each part is read: as it is, negated, or not at all."""
+        return [(weight > 0,) if weight else () for weight in self.weights]
+
+    def words(self, parts: Sequence[str]) -> str:
+        """Return the comparison as text, such as "2 WET - 1 wall >= 1", from the texts of its parts."""
+        terms = " + ".join(f"{weight} {part}" for weight, part in zip(self.weights, parts, strict=True))
+        return f"{terms} >= {self.least}".replace("+ -", "- ")
+
+
+def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Weighed:
+    """Return the comparison of a sum of weighted booleans with a number, in whole numbers.
+
+    Raises:
+        ValueError: no weights; a number that is neither whole nor a `Fraction`; or numbers that are too large.
+    """
+    if not weights:
+        raise ValueError("a threshold needs at least one weight")
+    for number in (*weights, least):
+        if not isinstance(number, Rational) and not (isinstance(number, float) and number.is_integer()):
+            raise ValueError(
+                f"a threshold takes whole numbers and fractions, such as Fraction(1, 10), got {number!r}: sums of "
+                "other floats depend on how they are rounded"
+            )
+    exact = [Fraction(number) for number in weights]
+    factor = lcm(*(number.denominator for number in exact))
+    whole, bound = tuple(int(number * factor) for number in exact), ceil(Fraction(least) * factor)
+    if sum(map(abs, whole)) + abs(bound) >= MOST_WEIGHT:
+        raise ValueError(
+            f"the weights of a threshold and its bound, as whole numbers, must add up to below 2**53, got {whole}"
+        )
+    return Weighed(whole, bound)
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A rule as a tree: a signal, relation or kind of tile read at a tap, or other terms joined by an operator.
+
+    It is a rule too: called with a view, it returns its value there.
+
+    Attributes:
+        seen: the signal, the relation by its name, or the kind of tile that is read; None where terms are joined.
+        tap: the tap at which it is read.
+        join: the operator: one of `BITWISE`, or a `Weighed`.
+        parts: the terms that the operator joins; some may be shared.
+    """
+
+    seen: IntEnum | TileKind | str | None = None
+    tap: str = ""
+    join: Callable[..., Any] | None = None
+    parts: tuple[Term, ...] = ()
+
+    # without this, numpy would combine an array and a term element by element
+    __array_ufunc__ = None
+
+    def __and__(self, other: Term) -> Term:
+        return self._joined(operator.and_, other)
+
+    def __or__(self, other: Term) -> Term:
+        return self._joined(operator.or_, other)
+
+    def __xor__(self, other: Term) -> Term:
+        return self._joined(operator.xor, other)
+
+    def __invert__(self) -> Term:
+        return self._joined(operator.invert)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a rule has neither `if` nor `and`, `or`, `not`")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("a rule compares nothing: see(A) is true where A is on, ~see(A) where it is off")
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<Term of {sum(1 for _ in self.walk()):,} parts>"
+
+    def _joined(self, join: Callable[..., Any], *others: object) -> Term:
+        if not all(isinstance(other, Term) for other in others):
+            return NotImplemented
+        return Term(join=join, parts=(self, *cast(tuple[Term, ...], others)))
+
+    def walk(self, known: Container[Term] = ()) -> Iterator[Term]:
+        """Yield each part that is not known once, after its own parts, and last the term itself; known parts, which may
+        become more meanwhile, are not entered."""
+        # without recursion, as a rule may join thousands of parts one after another; parts are shared, so a walk along
+        # all ways to the leaves would take exponential time
+        left, done = [(self, False)], set[Term]()
+        while left:
+            part, entered = left.pop()
+            if part in done or part in known:
+                continue
+            if entered or not part.parts:
+                done.add(part)
+                yield part
+            else:
+                left += [(part, True), *((each, False) for each in reversed(part.parts))]
+
+    @cached_property
+    def operands(self) -> tuple[Term, ...]:
+        """The parts that its operator joins, with nested uses of `&`, `|` and `^` flattened."""
+        found, left = list[Term](), [*reversed(self.parts)]
+        while left:
+            part = left.pop()
+            if part.join is self.join and self.join is not operator.invert:
+                left += reversed(part.parts)
+            else:
+                found.append(part)
+        return tuple(found)
+
+    def words(self, kinds: Sequence[str]) -> str:
+        """Return the term as text, such as "WET at U & ~wall", with the names of kinds of tile in `kinds`."""
+        if self.seen is not None:
+            name = self.seen if isinstance(self.seen, str) else self.seen.name
+            name = kinds[self.seen] if isinstance(self.seen, TileKind) else name
+            return name if self.tap == "C" else f"{name} at {self.tap}"
+        said = [part.words(kinds) if len(part.parts) < 2 else f"({part.words(kinds)})" for part in self.operands]
+        if isinstance(self.join, Weighed):
+            return self.join.words(said)
+        marks: dict[Any, str] = {operator.and_: " & ", operator.or_: " | ", operator.xor: " ^ "}
+        return f"~{said[0]}" if self.join is operator.invert else marks[self.join].join(said)
+
+    @cached_property
+    def leaves(self) -> tuple[Term, ...]:
+        """The signals, relations and kinds of tile that it reads, as terms."""
+        return tuple(part for part in self.walk() if part.seen is not None)
+
+    @cached_property
+    def polarity(self) -> frozenset[tuple[Term, bool]]:
+        """The signals, relations and kinds of tile that it reads, each with True if more of it can only switch the term
+        on, and False if it can only switch it off; both if neither is known."""
+        found = dict[Term, frozenset[tuple[Term, bool]]]()
+        for part in self.walk():
+            # whether each part is read as it is, negated, or both
+            ways: Sequence[tuple[bool, ...]] = [(True,)] * len(part.parts)
+            if part.join is operator.invert:
+                ways = [(False,)]
+            elif part.join is operator.xor:
+                ways = [(True, False)] * 2
+            elif isinstance(part.join, Weighed):
+                ways = part.join.ways
+            read = [
+                (leaf, how == way)
+                for each, some in zip(part.parts, ways, strict=True)
+                for way in some
+                for leaf, how in found[each]
+            ]
+            found[part] = frozenset({(part, True)} if part.seen is not None else read)
+        return found[self]
+
+    @cached_property
+    def taps(self) -> frozenset[str]:
+        """The taps at which it reads."""
+        return frozenset(leaf.tap for leaf in self.leaves)
+
+    @cached_property
+    def local_parts(self) -> tuple[Term, ...]:
+        """The largest parts that each read one tile only: their values determine the value of the whole."""
+        taps = dict[Term, frozenset[str]]()
+        for part in self.walk():
+            read = {tap for each in part.parts for tap in taps[each]}
+            taps[part] = frozenset({part.tap} if part.seen is not None else read)
+        found, left, entered = dict[Term, None](), [self], set[Term]()
+        while left:
+            part = left.pop()
+            if len(taps[part]) == 1:
+                found[part] = None
+            elif part not in entered:
+                entered.add(part)
+                left += reversed(part.parts)
+        return tuple(found)
+
+    def signals(self, tap: str) -> set[IntEnum]:
+        """Return the signals that the term reads at a tap."""
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, IntEnum)}
+
+    def kinds(self, tap: str) -> set[TileKind]:
+        """Return the kinds of tile that it tells apart at a tap."""
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, TileKind)}
+
+    def __call__(self, see: TileView) -> Bits:
+        """Return its value in a view, `Bits` of the view's shape."""
+        known = {
+            leaf: see.tile(leaf.seen, leaf.tap) if isinstance(leaf.seen, TileKind) else see(leaf.seen, leaf.tap)
+            for leaf in self.leaves
+        }
+        return self.value(known)
+
+    def value(self, known: MutableMapping[Term, Bits]) -> Bits:
+        """Return its value, `Bits` of the shape of the known values.
+
+        Args:
+            known: the values of all signals, relations and kinds that it reads, or of some of its parts; the values of
+                other parts are added.
+        """
+        for part in self.walk(known):
+            assert part.join is not None  # the values of leaves must be known
+            known[part] = part.join(*[known[each] for each in part.parts])
+        return known[self]
+
+
+class Tape:
+    """Several rules as one list of operations, in which common parts are read and computed once.
+
+    Attributes:
+        steps: the operations: an operator with the steps that it joins; or a reading, with whether it is of a kind of
+            tile, the signal or kind, and the tap.
+        results: the step that is the value of each rule.
+        bitwise: whether each bit of an integer may belong to another map.
+    """
+
+    def __init__(self, rules: Iterable[Term]) -> None:
+        placed, numbered = dict[Term, int](), dict[tuple[Any, tuple[Any, ...]], int]()
+        self.results = list[int]()
+        for rule in rules:
+            for part in rule.walk(placed):
+                reads = (isinstance(part.seen, TileKind), (part.seen, part.tap))
+                does = (part.join, tuple(placed[each] for each in part.parts)) if part.seen is None else reads
+                placed[part] = numbered.setdefault(does, len(numbered))
+            self.results.append(placed[rule])
+        self.steps = list(numbered)
+        self.bitwise = not any(isinstance(join, Weighed) for join, _ in self.steps)
+
+    def __call__(self, see: TileView) -> list[Bits]:
+        """Return the value of each rule in a view, `Bits` of the view's shape."""
+        values = list[Bits]()
+        for join, given in self.steps:
+            if isinstance(join, bool):
+                values.append((see.tile if join else see)(*given))
+            else:
+                values.append(join(*[values[i] for i in given]))
+        return [values[i] for i in self.results]
+
+
+class _SymbolicView:
+    """A view that returns terms in place of arrays, of what has some names: signals, relations, or any signals."""
+
+    def __init__(self, names: type[IntEnum] | Sequence[str] | None) -> None:
+        self._signals = names if isinstance(names, type) else None
+        self._names = [*names.__members__] if isinstance(names, type) else names
+
+    def __call__(self, signal: IntEnum | str, tap: str = "C") -> Term:
+        found: object = signal
+        if isinstance(signal, str) and self._signals is not None:
+            found = self._signals.__members__.get(signal)
+        elif self._signals is None and self._names is not None:  # a relation is its name
+            name = signal.name if isinstance(signal, IntEnum) else signal
+            found = name if name in self._names else None
+        if not isinstance(found, (IntEnum, str)) or (isinstance(found, str) and self._names is None):
+            names = f" ({', '.join(self._names)})" if self._names else ""
+            raise TypeError(
+                f"see takes a {'signal' if self._names is None or self._signals else 'relation'}{names}, got {signal!r}"
+            )
+        return Term(found, tap)
+
+    def tile(self, kind: int, tap: str = "C") -> Term:
+        if not isinstance(kind, Integral) or (self._signals is not None and isinstance(kind, self._signals)):
+            raise TypeError(f"see.tile takes the number of a kind of tile, such as Tile.WALL, got {kind!r}")
+        seen = TileKind(kind)
+        seen.name = getattr(kind, "name", "")
+        return Term(seen, tap)
+
+
+def term_of(rule: Rule, names: type[IntEnum] | Sequence[str] | None = None, who: str = "a rule") -> Term:
+    """Return what a rule returns for symbols, which it is called with once; a term is returned as it is.
+
+    Args:
+        rule: any rule.
+        names: the signals that it may read, or the names of the relations; if None, any signals.
+        who: the rule in words, for messages.
+
+    Raises:
+        ValueError: the rule fails, uses other operators than `&`, `|`, `^`, `~` and `threshold`, reads something else,
+            or reads a signal as a kind of tile.
+    """
+    if isinstance(rule, Term) and (names is None or isinstance(names, type)):
+        return rule
+    try:
+        found: object = rule(cast(TileView, _SymbolicView(names)))
+        if not isinstance(found, Term):
+            raise TypeError(f"it returns {found!r}")
+    except Exception as error:  # a rule is anything that its author wrote
+        if isinstance(error, TypeError) or (isinstance(error, AttributeError) and isinstance(error.obj, Term)):
+            raise ValueError(f"{who} must be made of what it sees with &, |, ^ and ~: {error}") from error
+        raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
+    return found
