@@ -14,16 +14,21 @@ from functools import partial
 from io import StringIO
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from tables import for_each, some_and_all
 from test_play import needs_chromium, serve
 
 import maze_nca_gym.agents
-from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
+from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS, LEARNING_ENVIRONMENTS
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.training.config import OPTIONS
+from tools import make_notebooks
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "site"
@@ -61,6 +66,7 @@ def build(way, folder):
         patch.setattr(pictures, "of_policy", lambda policy: (GIF, 1))
         for name in ("of_environment", "of_levels"):
             patch.setattr(pictures, name, lambda env, policy: GIF)
+        patch.setattr(pictures, "of_solution", lambda env: GIF)
         patch.setattr(logging.getLogger("mkdocs"), "handlers", [logging.StreamHandler(told)])
         plugins = [{"mkdocstrings": {"enabled": False, "handlers": {"python": {}}}}]
         config = load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(folder / "site"), plugins=plugins)
@@ -87,17 +93,15 @@ def text_of(page):
 
 
 class TestTheBuiltSite:
-    @for_each("id", [*ENVIRONMENTS, *EVOLVING_ENVIRONMENTS])
+    @for_each("id", [*ENVIRONMENTS, *EVOLVING_ENVIRONMENTS, *LEARNING_ENVIRONMENTS])
     def test_every_environment_has_a_page(self, site, id):
         page = text_of(site / "environments" / f"{id}.html")
         assert (site / "environments" / f"{id}.gif").read_bytes().startswith(b"GIF8")
-        for words in (
-            "(11, 18, 18)" if "ShortestPath" in id else "(31, 18, 18)",
-            "solution_length",
-            "Reward",
-            "levels",
-        ):
+        shape = "(11, 18, 18)" if "ShortestPath" in id else "(31, 18, 18)"
+        for words in ("(324,)" if id in LEARNING_ENVIRONMENTS else shape, "solution_length", "levels", "render_mode"):
             assert words in page, words
+        assert ("Reward" in page) == (id not in LEARNING_ENVIRONMENTS)
+        assert ("<code>flat</code>" in page) == (id in LEARNING_ENVIRONMENTS)
         assert ("n_offspring" in page) == (id in EVOLVING_ENVIRONMENTS)
 
     @for_each("name", list_policies(all=True))
@@ -175,6 +179,13 @@ class TestTheBuiltSite:
         ]
         assert len(found) >= 8
         assert [words for words in found if not any(word.startswith("make_vec") for word in words)] == []
+
+    @pytest.mark.slow
+    def test_the_search_prefers_the_pages_of_environments(self, whole):
+        pages = json.loads(text_of(whole / "search" / "search_index.json"))["docs"]
+        best = {page["location"] for page in pages if page.get("boost", 1) > 1 and "#" not in page["location"]}
+        ids = {**ENVIRONMENTS, **EVOLVING_ENVIRONMENTS, **LEARNING_ENVIRONMENTS}
+        assert best == {f"environments/{id}.html" for id in ids}
 
     @needs_chromium
     @pytest.mark.slow
@@ -293,6 +304,11 @@ class TestTutorials:
         shown = [re.findall(r"\w+ shown", part) for part in folded]
         assert shown == [["first shown"], ["second shown"], [], ["third shown"]]
 
+    def test_a_line_of_a_notebook_alone_is_a_comment_in_the_script(self):
+        pages = importlib.import_module("tutorial_pages")
+        notebook = pages.read("# %%\nimport x\n\n# notebook: from a import y\n\ny\n")
+        assert notebook.cells[0].source == "import x\nfrom a import y\n\ny"
+
     def test_cells_of_a_file_are_written_and_shown_under_its_name(self):
         pages = importlib.import_module("tutorial_pages")
         notebook = pages.read("# %% [file a.py]\nx = 1\n\n# %% [file a.py]\ny = 2\n")
@@ -309,16 +325,34 @@ class TestTutorials:
         assert any("stdout" in str(cell.get("outputs")) for cell in notebook.cells)
 
     @some_and_all("names", EXERCISES[:1], EXERCISES)
-    def test_solutions_of_exercises_are_right(self, names, tmp_path, monkeypatch):
+    def test_solutions_of_exercises_are_right_in_the_script_too(self, names, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        for module in ("IPython", "IPython.display"):  # which notebooks have
-            monkeypatch.setitem(sys.modules, module, SimpleNamespace(Image=lambda *_, **__: None))
         for name in names:
             script = text_of(ROOT / "docs" / f"{name}.py").replace('"n_updates": 600', '"n_updates": 4')
-            known = {}
-            for cell in importlib.import_module("tutorial_pages").read(script).cells:
-                if cell.cell_type == "code" and KINDS[0] not in cell.metadata.tags:
-                    exec(cell.source, known)  # what is not right fails in the sheet
+            exec(script, {})  # what is not right fails in the sheet
+
+    @for_each("name", TUTORIALS)
+    def test_a_script_imports_only_what_the_package_brings(self, name):
+        listed = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["dependencies"]
+        brought = {re.match(r"[\w-]+", each)[0].replace("-", "_") for each in listed} | {"maze_nca_gym", "PIL"}
+        imports = re.findall(r"^\s*(?:import|from) (\w+)", text_of(ROOT / "docs" / f"{name}.py"), re.MULTILINE)
+        assert {*imports} <= brought | sys.stdlib_module_names
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", [name for name in TUTORIALS if name not in EXERCISES])
+    def test_it_runs_as_a_script(self, name, tmp_path):
+        subprocess.run([sys.executable, ROOT / "docs" / f"{name}.py"], cwd=tmp_path, check=True)
+
+    def test_notebooks_are_written_without_running_them(self, tmp_path):
+        paths = make_notebooks.write(folder=tmp_path)
+        names = [Path(name).name for name in TUTORIALS] + [f"{Path(name).name}_gaps" for name in EXERCISES]
+        assert sorted(path.name for path in paths) == sorted(f"{name}.ipynb" for name in names)
+        for path in paths:
+            cells = [cell for cell in json.loads(text_of(path))["cells"] if cell["cell_type"] == "code"]
+            assert cells
+            assert all(not cell["outputs"] for cell in cells)
+        (imported,) = re.findall(r"from wildfire import (.*?)\\n", text_of(tmp_path / "your_own_world.ipynb"))
+        assert imported == "FIRE, TASK, WILDFIRE, Signal"
 
 
 def test_the_workflow_publishes_what_is_built():

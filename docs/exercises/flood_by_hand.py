@@ -12,12 +12,12 @@
 from enum import IntEnum
 
 import numpy as np
-from IPython.display import Image
+from PIL import Image
 
 from maze_nca_gym.agents import Automaton, compile_automaton
 from maze_nca_gym.agents.automata import around
 from maze_nca_gym.mazes import Tile, generate, parse, shortest_path, solvers
-from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, png_bytes
+from maze_nca_gym.rendering import captioned, contact_sheet, draw_level
 
 MAZE = parse("""
     S...#....
@@ -35,10 +35,10 @@ def film(automaton, signal, tiles=MAZE, times=(1, 3, 6, 12, 18, 40)):
     states = [state[0, signal] for state in automaton.trace(tiles[None])]
     frames = [draw_level(tiles, states[min(t, len(states) - 1)], cell=20) for t in times]
     captions = [captioned(frame, f"after {t}") for frame, t in zip(frames, times, strict=True)]
-    return Image(png_bytes(contact_sheet(captions, columns=3)))
+    return Image.fromarray(contact_sheet(captions, columns=3))
 
 
-Image(png_bytes(draw_level(MAZE, cell=28)))
+Image.fromarray(draw_level(MAZE, cell=28))
 
 # %% [markdown]
 # S is the source, T the target.

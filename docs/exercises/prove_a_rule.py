@@ -23,7 +23,7 @@ from enum import IntEnum
 
 import numpy as np
 import torch
-from IPython.display import Image
+from PIL import Image
 
 from maze_nca_gym.agents import Automaton, compile_automaton, rollout
 from maze_nca_gym.agents.automata import (
@@ -39,7 +39,7 @@ from maze_nca_gym.agents.automata import (
     prove,
 )
 from maze_nca_gym.mazes import Tile, distances, generate, one_hot, parse
-from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, png_bytes
+from maze_nca_gym.rendering import captioned, contact_sheet, draw_level
 
 Signal = IntEnum("Signal", "PATH WET", start=0)
 
@@ -154,7 +154,7 @@ assert found.holds
 # yours is not?
 
 # %% [gap]
-counterexample = parse(...)
+counterexample = ...  # parse(""" rows of a maze """)
 
 # %% [solution]
 counterexample = parse("""
@@ -173,7 +173,7 @@ times = (2, 4, 6, 8, 30)
 states = [state[0, Signal.WET] for state in RULES["shy"].trace(counterexample[None])]
 frames = [draw_level(counterexample, states[min(t, len(states) - 1)], cell=20) for t in times]
 captions = [captioned(frame, f"after {t}") for frame, t in zip(frames, times, strict=True)]
-Image(png_bytes(contact_sheet(captions, columns=5)))
+Image.fromarray(contact_sheet(captions, columns=5))
 
 # %% [markdown]
 # ## 4. Certify weights

@@ -17,18 +17,18 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from IPython.display import Image
+from PIL import Image
 
 from maze_nca_gym.agents import load, rollout, train
 from maze_nca_gym.mazes import generate, has_border, one_hot, shortest_path, solvers
-from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, png_bytes
+from maze_nca_gym.rendering import captioned, contact_sheet, draw_level
 
 shape = {"sizes": (6,), "n_channels": 16, "n_iterations": 16, "n_updates": 600, "batch_size": 64}
 speed = {"optimiser": "soap", "learning_rate": 6e-3, "validate_every": 100, "threads": 1, "device": "cpu"}
 yours = train("fast", out="runs/class", **shape, **speed)
 proven = {"exact": load("nca-shortest-path-hinted"), "healing": load("nca-shortest-path-healing-hinted")}
 policies = {"yours": yours, **proven}
-Image("runs/class/curves.png")
+Image.open("runs/class/curves.png")
 
 # %% [markdown]
 # Beside yours there are two networks that come with the package. `exact` does what an automaton does that is proven
@@ -53,7 +53,7 @@ def show(mazes, state):
     """Draw the first six mazes with the path of a state in blue, and outlines around the shortest path."""
     drawn = zip(mazes[:6], state[:6, 0].numpy(), shortest_path(mazes[:6]), solved(mazes, state), strict=False)
     frames = [captioned(draw_level(m, p, 16, s), "solved" if right else "wrong") for m, p, s, right in drawn]
-    return Image(png_bytes(contact_sheet(frames, columns=6)))
+    return Image.fromarray(contact_sheet(frames, columns=6))
 
 
 mazes = generate(np.random.default_rng(1), n=300, size=6)

@@ -20,12 +20,15 @@ from writing import table
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS, LEARNING_ENVIRONMENTS
 from maze_nca_gym.agents import load
 from maze_nca_gym.envs.maze import MazeEnv
+from maze_nca_gym.envs.path_arrays import PathMazeEnv
 from maze_nca_gym.envs.wrappers import AdversarialEvolution
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
 
 POLICIES = {"shortest-path": "shortest-path-bfs", "diameter": "diameter"}
 """Task -> the policy that is shown in its environment."""
-ALL = {**ENVIRONMENTS, **EVOLVING_ENVIRONMENTS}
+ENVIRONMENTS_OF = {task: id for id, (task, _) in ENVIRONMENTS.items()}
+"""Task -> the environment that automata step through."""
+ALL = {**ENVIRONMENTS, **LEARNING_ENVIRONMENTS, **EVOLVING_ENVIRONMENTS}
 
 
 def paths() -> list[str]:
@@ -43,15 +46,14 @@ def pages() -> dict[str, str | bytes]:
 
 
 def _overview() -> str:
-    rows = [(f"[`{id}`]({id}.md)", task, "yes" if id in EVOLVING_ENVIRONMENTS else "") for id, (task, _) in ALL.items()]
+    rows = [(f"[`{id}`]({id}.md)", task, _kind(id)) for id, (task, _) in ALL.items()]
     return f"""# Environments
 
 Each step is one iteration of a cellular automaton: the action is the automaton's next state, and channel 0 of the state
-is the predicted path.
+is the predicted path. In the environments for reinforcement learning, an action is the path alone, and an observation
+one array ([which to take](../reinforcement.md)).
 
-{table(("id", "task", "levels evolve against the agent"), rows)}
-{" and ".join(f"`{id}`" for id in LEARNING_ENVIRONMENTS)} are the same for agents that learn: an action is the path
-alone, and an observation one array ([which to take](../reinforcement.md)).
+{table(("id", "task", "meant for"), rows)}
 
 `gymnasium.make(id, ...)` makes one environment, `gymnasium.make_vec(id, num_envs, ...)` a batch that steps in one call.
 `policy.make_env(...)` makes the one that fits a policy. A [task of your own](../tutorials/write_a_task.md) registers an
@@ -61,11 +63,29 @@ environment of its own.
 """
 
 
+def _kind(id: str) -> str:
+    if id in LEARNING_ENVIRONMENTS:
+        return "reinforcement learning"
+    return "automata, and levels that evolve against them" if id in EVOLVING_ENVIRONMENTS else "automata"
+
+
 def _page(id: str) -> str:
     task, n_steps = ALL[id]
-    about, _ = _parts(MazeEnv)
+    about, _ = _parts(PathMazeEnv if id in LEARNING_ENVIRONMENTS else MazeEnv)
     its_own = _parts(AdversarialEvolution)[0] + "\n\n" if id in EVOLVING_ENVIRONMENTS else ""
-    return f"""# {id}
+    if id in LEARNING_ENVIRONMENTS:
+        base = ENVIRONMENTS_OF[task]
+        its_own = (
+            "An environment for reinforcement learning. [Reinforcement learning](../reinforcement.md) has the first "
+            f"agents, and [`{base}`]({base}.md) the rewards and infos.\n\n"
+        )
+    own_options = f"{_options(PathMazeEnv.__init__)}\nThose of every environment:\n\n" * (id in LEARNING_ENVIRONMENTS)
+    return f"""---
+search:
+  boost: 4
+---
+
+# {id}
 
 ![{_shown_there(id)}]({id}.gif)
 
@@ -91,7 +111,7 @@ Of an environment with the usual options:
 {_values(id)}
 ## Options
 
-{_options(MazeEnv.__init__)}
+{own_options}{_options(MazeEnv.__init__)}
 {_evolution_options() if id in EVOLVING_ENVIRONMENTS else ""}"""
 
 
@@ -105,6 +125,8 @@ Those of a new population:
 
 
 def _shown_there(id: str) -> str:
+    if id in LEARNING_ENVIRONMENTS:
+        return "What the environment renders while each action draws more tiles of the solution"
     policy = f"`{POLICIES[ALL[id][0]]}`"
     if id in EVOLVING_ENVIRONMENTS:
         return f"Levels that the environment plays one after another, as {policy} solves them"
@@ -156,7 +178,8 @@ def _values(id: str) -> str:
     _, start = env.reset(seed=0)
     *_, end = env.step(np.zeros(env.action_space.shape or (), np.float32))
     env.close()
-    spaces = {**{f"observation `{name}`": box for name, box in space.items()}, "action": env.action_space}
+    parts = {f"observation `{name}`": box for name, box in space.items()} if id not in LEARNING_ENVIRONMENTS else {}
+    spaces = {**(parts or {"observation": space}), "action": env.action_space}
     rows = [(name, str(box.shape), str(box.dtype), _range(box)) for name, box in spaces.items()]
     rows += [*_info("reset", start), *_info("step", end)]
     return table(("value", "shape", "dtype", "range"), rows)
@@ -179,7 +202,9 @@ def _type(value: Any) -> str:
 
 
 def _animation(id: str) -> bytes:
-    """Return the pictures that the environment renders while a hand-coded policy acts."""
+    """Return the pictures that the environment renders while a hand-coded policy, or the solution, acts."""
+    if id in LEARNING_ENVIRONMENTS:
+        return pictures.of_solution(gym.make(id, size=pictures.SIZE, generator="loops", render_mode="rgb_array"))
     policy = load(POLICIES[ALL[id][0]])
     options = {"size": pictures.SIZE, "generator": "loops", "render_mode": "rgb_array", "n_channels": policy.n_channels}
     env = gym.make(id, channel_names=list(policy.channel_names), highlight=policy.highlight, **options)

@@ -29,6 +29,8 @@ N_FRAMES = 24
 """Frames of an animation at the most, evenly spaced."""
 FPS = 6.0
 """Frames a second."""
+N_STEPS = 8
+"""Actions of an animation in which the solution is drawn."""
 HOLD = 8
 """Times that the last frame is shown."""
 
@@ -90,6 +92,22 @@ def of_environment(env: gym.Env[Any, Any], policy: Policy) -> bytes:
     shown = range(0, n_steps, -(-n_steps // N_FRAMES))
     frames = [env.render() for step in _episode(env, policy, level) if step in shown]
     return gif_bytes(_held(frames), FPS)
+
+
+def of_solution(env: gym.Env[Any, Any]) -> bytes:
+    """Return an animated GIF of an environment whose actions are paths: each action draws more tiles of the solution.
+
+    Args:
+        env: made with `render_mode="rgb_array"`, with actions that are vectors; it is closed.
+    """
+    _, info = env.reset(seed=SEED)
+    path, frames = info["target"].ravel(), [env.render()]
+    for share in np.linspace(0, 1, N_STEPS + 1)[1:]:
+        drawn = path & (path.cumsum() <= share * path.sum())
+        env.step(2 * drawn.astype(np.float32) - 1)
+        frames.append(env.render())
+    env.close()
+    return gif_bytes(_held(frames), fps=2.0)
 
 
 def of_levels(env: gym.Env[Any, Any], policy: Policy, n_episodes: int = 12) -> bytes:

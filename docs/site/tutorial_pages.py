@@ -1,7 +1,8 @@
 """Tutorials and exercises: scripts in the percent format, run as notebooks, shown with what they print and draw.
 
 A cell begins with `# %%`, one of text with `# %% [markdown]`. Each page links to the notebook that was run. A cell
-`# %% [file NAME]` is written to a file, behind what earlier ones wrote there, from which later cells import it.
+`# %% [file NAME]` is written to a file, behind what earlier ones wrote there, from which later cells import it: these
+imports are comments, `# notebook: from ...`, because a script that runs as it is has run the cells of the file itself.
 
 In an exercise, `# %% [gap]` is a cell with `...` to fill in, and `# %% [solution]` the same cell filled in, which runs
 in its place. The page shows solutions folded, and what cells show too, once something was asked, in bold letters. It
@@ -33,6 +34,8 @@ SECONDS = 600
 GITHUB, COLAB = "https://github.com/", "https://colab.research.google.com/github/{}/blob/notebooks"
 TEXT, GAP, SOLUTION = "[markdown]", "[gap]", "[solution]"
 FILE = re.compile(r"\[file (.*)\]")
+LATER = re.compile(r"^\n?# notebook: ", re.MULTILINE)
+"""Before a line that a notebook has, and the script does not run."""
 WRITTEN = re.compile(r"%%writefile (?:-a )?(.*)\n")
 """The first line of a notebook's cell that is written to a file."""
 
@@ -86,7 +89,7 @@ def read(script: str) -> Any:
             tags = [kind.strip()] if kind.strip() and not file else []
             first = f"%%writefile {'-a ' if file[1] in files else ''}{file[1]}\n" if file else ""
             files |= {file[1]} if file else set()
-            made = nbformat.v4.new_code_cell(first + body.strip(), metadata={"tags": tags})
+            made = nbformat.v4.new_code_cell(first + LATER.sub("", body.strip()), metadata={"tags": tags})
         made["id"] = str(i)  # drawn at random otherwise
         notebook.cells.append(made)
     return notebook

@@ -28,16 +28,16 @@ print(len(population), "levels")
 
 # %%
 import numpy as np
-from IPython.display import Image
+from PIL import Image
 
 from maze_nca_gym.mazes import generate, shortest_path
-from maze_nca_gym.rendering import contact_sheet, draw_level, png_bytes
+from maze_nca_gym.rendering import contact_sheet, draw_level
 
 
 def sheet(levels):
     solved = zip(levels, shortest_path(levels), strict=True)
     pictures = [draw_level(tiles, path, cell=12) for tiles, path in solved]
-    return Image(png_bytes(contact_sheet(pictures, columns=4)))
+    return Image.fromarray(contact_sheet(pictures, columns=4))
 
 
 sheet(generate(np.random.default_rng(0), n=4, size=10))

@@ -28,9 +28,9 @@ print(f"{policy.n_weights:,} weights")
 # curves. If the run is stopped, the same call continues it.
 
 # %%
-from IPython.display import Image
+from PIL import Image
 
-Image("runs/tiny/curves.png")
+Image.open("runs/tiny/curves.png")
 
 # %% [markdown]
 # How good is it? A test set of the same kind of mazes tells, with confidence intervals.

@@ -91,7 +91,8 @@ WILDFIRE = Automaton(
 
 # %%
 import numpy as np
-from wildfire import FIRE, TASK, WILDFIRE, Signal
+
+# notebook: from wildfire import FIRE, TASK, WILDFIRE, Signal
 
 (level,) = TASK.generate(np.random.default_rng(1), 1, 8, wall_probability=0.3)
 print(TASK.to_text(level, TASK.solve(level[None])[0]))
