@@ -576,10 +576,33 @@ def test_every_command_has_examples_and_help_in_the_words_of_a_command_line(caps
             assert f"\n  maze-nca-gym {name} {example}".rstrip() in text
             assert len(f"  maze-nca-gym {name} {example}") <= 72, "the width of the page of options"
             given(f"{name} {example.partition(' > ')[0]}")
+            for file in re.findall(r"examples/\S+", example):
+                assert (Path(__file__).parents[1] / file).is_file()
         for option in command.options.values():
             if option.style.positional:
                 usage = text.splitlines()[0]
                 assert (f"[{option.style.metavar}]" in usage) == (option.default is not REQUIRED), name
+
+
+@for_each(
+    ("command", "words"),
+    [
+        ("train", ("45 minutes", "maze-nca-gym[train]")),
+        ("sweep", ("minutes", "maze-nca-gym[cluster]")),
+        ("reproduce", ("20 minutes", "hours", "weeks", "maze-nca-gym[cluster]")),
+        ("evolve", ("minutes",)),
+        ("bench", ("20 minutes",)),
+        ("check-proofs", ("ten minutes", "apt-get install coq")),
+        ("compile-automaton", ("seconds", "maze-nca-gym[proof]")),
+        ("learn-automaton", ("seconds", "maze-nca-gym[proof]")),
+        ("export", ("maze-nca-gym[onnx]",)),
+    ],
+)
+def test_help_says_which_commands_take_minutes_or_need_an_extra(command, words, capsys):
+    assert main([command, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.partition("Examples:")[0].split())
+    for each in words:
+        assert each in text, each
 
 
 @for_each(

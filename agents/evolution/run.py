@@ -98,6 +98,8 @@ def evolve(
     of levels is named, metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run
     resumes.
 
+    With the usual options an evolution takes some minutes.
+
     >>> population = evolve("nca-shortest-path", rounds=100, size=16, mutation="edits", n_edits=3)
 
     Args:

@@ -58,6 +58,9 @@ def sweep(
     trained again. The folder receives results.md, results.tex, results.csv, results.json, a figure curves and one for
     each measurement; its folder runs has the folder of each run.
 
+    A sweep takes as long as its trainings, minutes for examples/widths.toml. The launchers slurm and submitit need an
+    extra: pip install "maze-nca-gym[cluster]".
+
     >>> results = sweep({"preset": "fast", "vary": {"n_channels": [8, 16]}, "seeds": 3}, out="runs/channels")
 
     Args:

@@ -50,6 +50,9 @@ def train(
     finished, checkpoint.safetensors. If the levels evolve, it also receives population.npz, a set of levels, at the
     end. Processes that `torchrun` starts share the work.
 
+    The preset `fast` takes 45 minutes on one core, the paper's presets take days, and --n-updates 1000 some minutes.
+    --tensorboard and `torchrun` need an extra: pip install "maze-nca-gym[train]".
+
     >>> policy = train("fast", out="runs/mine", n_updates=1000)
 
     Args:

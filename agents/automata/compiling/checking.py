@@ -28,7 +28,7 @@ def check_proofs(
     of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
     first shortest path on every maze; and that the rules of shortest-path-healing, and the network that learned these,
     draw it again after any sequence of mazes. `coqc` compiles all of it, `coqchk` checks the result again. That takes
-    some minutes, and needs Coq: `apt-get install coq`.
+    up to ten minutes, and needs Coq: `apt-get install coq`.
 
     With `automaton`, it checks instead the theorem that `prove` finds for it in terms of a fixpoint, and that the
     network compiled from it, weights included, shows the same answers. Where the theory covers the theorem alone, it

@@ -85,6 +85,8 @@ def learn_automaton(
     does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
     names these signals.
 
+    The verdict says whether the automaton is correct. It needs an extra: pip install "maze-nca-gym[proof]".
+
     >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
 
     Args:
@@ -184,6 +186,8 @@ def compile_automaton(
     A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`). Where that
     does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
     names these signals.
+
+    The verdict says whether the automaton is correct. It needs an extra: pip install "maze-nca-gym[proof]".
 
     >>> model, certificate = compile_automaton("shortest-path")
 

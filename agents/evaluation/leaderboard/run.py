@@ -53,6 +53,8 @@ def bench(
     The page leaderboard.md and its data, leaderboard.json, keep the rows of earlier runs on other sets or of other
     policies.
 
+    A policy takes from 10 seconds to 20 minutes on 1,000 mazes of 30 x 30; --n 100 measures the first 100 alone.
+
     >>> bench("maze-hard-30-redrawn", policies=["nca-shortest-path", "predictions.csv"]).rows[0].scores["canonical"]
 
     Args:

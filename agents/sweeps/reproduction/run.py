@@ -40,6 +40,9 @@ def reproduce(
     moment: the same command or call resumes, and repeats no finished run. The folder receives results.md, results.tex,
     results.csv, results.json, the figure published and figures of behaviour.
 
+    On two cores, two trials of all tables take 20 minutes at scale tiny, over 5 hours at scale small, and weeks at
+    scale full. The launchers slurm and submitit need an extra: pip install "maze-nca-gym[cluster]".
+
     >>> results = reproduce(["3", "4.1"], trials=2, scale="tiny", out="runs/tiny")
 
     Args:
