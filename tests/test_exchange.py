@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,47 @@ class TestFiles:
         Image.fromarray(pixels).convert(mode).save(tmp_path / "x.png")
         for suffix, expected in ((".npy", SQUARE), (".json", SQUARE), (".png", SQUARE[:1])):
             np.testing.assert_array_equal(load_levels(tmp_path / f"x{suffix}").tiles, expected)
+
+    @for_each(
+        ("colours", "mode", "message"),
+        [
+            # black walls on a transparent background, and the same in grey
+            ([[0, 0, 0, 0], [0, 0, 0, 255]], "RGBA", r"transparent at \(1, 1\), which is empty on white and wall on b"),
+            ([[255, 255, 255, 0], [0, 0, 0, 255]], "LA", r"transparent at \(1, 1\), which is empty on white and wall"),
+            ([[255, 255, 255, 255], [0, 0, 0, 90]], "RGBA", r"\(0, 0\), which is no tile on white and wall on black"),
+            ([[255, 255, 255, 250], [0, 0, 0, 250]], "RGBA", None),
+        ],
+    )
+    def test_a_transparent_picture_is_read_if_no_background_changes_it(
+        self, colours: list[list[int]], mode: str, message: str | None, tmp_path: Path
+    ) -> None:
+        tiles = parse("###\n#.#\n###")
+        Image.fromarray(np.array(colours, np.uint8)[tiles]).convert(mode).save(tmp_path / "x.png")
+        if message is None:
+            np.testing.assert_array_equal(load_levels(tmp_path / "x.png").tiles, [tiles])
+        else:
+            refused(message, load_levels, tmp_path / "x.png")
+
+    def test_a_picture_with_sixteen_bits_of_grey_is_the_one_with_eight(self, tmp_path: Path) -> None:
+        tiles = parse("###\n#.#\n###")
+        Image.fromarray(np.array([0xFF00, 0x0300], np.uint16)[tiles]).save(tmp_path / "x.png")
+        np.testing.assert_array_equal(load_levels(tmp_path / "x.png").tiles, [tiles])
+
+    def test_a_small_file_never_unpacks_to_much(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Neither a part that the mazes need nor one that nothing needs is unpacked."""
+        with zipfile.ZipFile(tmp_path / "x.zanj", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in ("needed.npy", "other.npy"):
+                with archive.open(name, "w") as file:
+                    np.save(file, np.zeros((1 << 16, 2, 15, 15), np.bool_))
+            archive.writestr("__zanj__.json", '{"mazes": {"$ref": "needed.npy"}}')
+        tracemalloc.start()
+        refused("needed.npy unpacks to 29,491,328 bytes, at most 16,777,216 are read", load_levels, tmp_path / "x.zanj")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1 << 20
+        LevelSet(SQUARE).save(tmp_path / "x.npz")
+        monkeypatch.setattr("maze_nca_gym.support.files.MOST_UNPACKED", SQUARE.nbytes)
+        refused(rf"tiles unpacks to {SQUARE.nbytes + 128} bytes, at most {SQUARE.nbytes} ", load_levels, tmp_path / "x.npz")
 
     @for_each("form", ["a list", "lines", "arrays"])
     def test_data_sets_of_maze_dataset(self, form: str, tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ class TestLoadLevels:
             np.testing.assert_array_equal(load_levels(one).tiles, SOME[:1])
         for rows in (to_text(SOME[0]).split("\n"), tuple(to_text(SOME[0]).replace(".", " ").split("\n"))):
             np.testing.assert_array_equal(load_levels(rows).tiles, SOME[:1])
-        np.testing.assert_array_equal(load_levels(["  ", "ST"]).tiles, [[[0, 0], [2, 3]]])
+        np.testing.assert_array_equal(load_levels(["S ", " T"]).tiles, load_levels("S \n T").tiles)
         np.testing.assert_array_equal(load_levels(["S.T\n", "S.T\n"]).tiles, [[[2, 0, 3]]] * 2)
         np.testing.assert_array_equal(load_levels("S.T\n").tiles, [[[2, 0, 3]]])
         np.testing.assert_array_equal(load_levels("o_x", "_#ox").tiles, [[[2, 0, 3]]])
@@ -259,11 +259,18 @@ class TestLoadLevels:
             ("evolved-diameter", r"Did you mean 'evolved-diameter-16'.*\? Known "),
             ("S.x\n..T", "unknown tiles"),
             (["ST", "S.T"], r"all rows of a level must be equally long, got lengths \[2, 3\]"),
+            (["  ", "ST"], r"draw \['\.\.', 'ST'\] or \['ST'\], with '\.' for each empty tile"),
+            ([" S", " T"], r"draw \['\.S', '\.T'\] or \['S', 'T'\], with '\.'"),
             (["ST", "S\nT"], r"all levels must have the same shape, got \(1, 2\), \(2, 1\)"),
         ],
     )
     def test_what_is_none(self, given: Any, message: str) -> None:
         refused(message, load_levels, given)
+
+    @for_each("letters", ["", " #ST", ".# T", ".#*T", ".##T", ".#\nT", 3])
+    def test_letters_that_no_drawing_can_have(self, letters: Any) -> None:
+        for call in (parse, load_levels, lambda _, letters: to_text(SOME[0], letters=letters)):
+            refused("letters must be", call, "S.T\n.#.", letters=letters)
 
     def test_missing_file(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):

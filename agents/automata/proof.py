@@ -476,10 +476,14 @@ def cvc5_answer(solver: Any, query: str) -> str:
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
     """Yield (signal, t) wherever an automaton's state on an (H, W) maze differs from what its theorem states; the
-    theorem must state what signals are."""
+    theorem must state what signals are.
+
+    Raises:
+        ValueError: the automaton has no theorem, or one that does not state what signals are.
+    """
     theorem = automaton.theorem
-    assert isinstance(theorem, Theorem)
-    assert theorem.signals is not None
+    if not isinstance(theorem, Theorem) or theorem.signals is None:
+        raise ValueError(f"{automaton.name} has no theorem that states what its signals are: `prove` finds one")
     picture = MazePicture(tiles[None], theorem.ghosts(tiles[None]))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
         for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():

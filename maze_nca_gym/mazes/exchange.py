@@ -40,6 +40,8 @@ from maze_nca_gym.support.options import check
 
 _TOLERANCE = 80
 """Largest difference of a colour's red, green or blue from those of a kind of tile, of 255."""
+_MOST_UNPACKED = 50
+"""Largest ratio of the size of a part of a `.zanj` file to that of the file, for parts that are not small."""
 _OBJECTS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent", "unknown")
 """Minigrid's kinds of object, in the order of their numbers, and a name for all others."""
 _MINIGRID = np.array([[1, 0, 0], [2, 5, 0], [10, 0, 0], [8, 1, 0]], np.uint8)  # kind, colour and state of each `Tile`
@@ -249,7 +251,7 @@ def load_npy(path: str | Path) -> LevelSet:
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no array of levels"):
-        return _read(np.array(mapped_array(path)), path)
+        return _read(mapped_array(path), path)  # which copies it once its kind and shape are known
 
 
 def load_zanj(path: str | Path) -> LevelSet:
@@ -261,31 +263,44 @@ def load_zanj(path: str | Path) -> LevelSet:
     """
     parts: dict[str, Any] = {}
 
-    def held(item: Any) -> Any:
-        """Return the array or list that an entry has, or that a part of the archive has for it."""
-        return item if isinstance(item, list) else parts[item["$ref"]] if "$ref" in item else item["data"]
+    def part(archive: zipfile.ZipFile, name: str, least: int) -> Any:
+        """Return the array or JSON of a part of an archive, unless it unpacks to more than mazes need."""
+        size, packed = archive.getinfo(name).file_size, sum(each.compress_size for each in archive.infolist())
+        most = max(least, _MOST_UNPACKED * packed)
+        check(size <= most, f"{name} unpacks to {size:,} bytes, at most {most:,} are read")
+        try:
+            with archive.open(name) as content:
+                if name.endswith(".npy"):
+                    return np.lib.format.read_array(content, allow_pickle=False)
+                return [*map(json.loads, content)] if name.endswith(".jsonl") else json.load(content)
+        except Exception as error:  # from NumPy, json or any of zipfile's decompressors
+            raise ValueError("it is no archive of JSON and arrays (.zanj), or a damaged one") from error
 
-    with validated_read(path, "is no data set of maze-dataset"):
-        with user_path(path).open("rb") as file:
-            try:
-                with zipfile.ZipFile(file) as archive:
-                    for name in archive.namelist():
-                        with archive.open(name) as part:
-                            if name.endswith(".npy"):
-                                parts[name] = np.lib.format.read_array(part, allow_pickle=False)
-                            elif name.endswith(".jsonl"):
-                                parts[name] = [*map(json.loads, part)]
-                    content = json.loads(archive.read("__zanj__.json"))
-            except Exception as error:  # from NumPy, json, zipfile or any of its decompressors
-                raise ValueError("it is no archive of JSON and arrays (.zanj), or a damaged one") from error
-        names = "connection_list", "start_pos", "end_pos"
-        if "mazes" in content:
-            mazes = [{name: held(maze[name]) for name in names} for maze in held(content["mazes"])]
-        else:  # many mazes have their fields in one array each
-            paths, lengths = held(content["maze_solutions"]), held(content["maze_solution_lengths"])
-            ends = [(path[0], path[length - 1]) for path, length in zip(paths, lengths, strict=True)]
-            joined = zip(held(content["maze_connection_lists"]), *zip(*ends, strict=True), strict=True)
-            mazes = [dict(zip(names, maze, strict=True)) for maze in joined]
+    with validated_read(path, "is no data set of maze-dataset"), user_path(path).open("rb") as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except Exception as error:
+            raise ValueError("it is no archive of JSON and arrays (.zanj), or a damaged one") from error
+        with archive:
+            content = part(archive, "__zanj__.json", 1 << 20)
+
+            def held(item: Any) -> Any:
+                """Return the array or list that an entry has, or that a part of the archive has for it."""
+                if isinstance(item, list) or "$ref" not in item:
+                    return item if isinstance(item, list) else item["data"]
+                name = item["$ref"]
+                if name not in parts:
+                    parts[name] = part(archive, name, 1 << 24 if name.endswith(".npy") else 1 << 20)
+                return parts[name]
+
+            names = "connection_list", "start_pos", "end_pos"
+            if "mazes" in content:
+                mazes = [{name: held(maze[name]) for name in names} for maze in held(content["mazes"])]
+            else:  # many mazes have their fields in one array each
+                paths, lengths = held(content["maze_solutions"]), held(content["maze_solution_lengths"])
+                ends = [(path[0], path[length - 1]) for path, length in zip(paths, lengths, strict=True)]
+                joined = zip(held(content["maze_connection_lists"]), *zip(*ends, strict=True), strict=True)
+                mazes = [dict(zip(names, maze, strict=True)) for maze in joined]
         return LevelSet(from_maze_dataset(mazes), {"file": Path(path).name})
 
 
@@ -294,7 +309,8 @@ def load_png(path: str | Path) -> LevelSet:
     tiles, a source in blue and a target in green, about as in the figures of this package.
 
     Raises:
-        ValueError: no PNG file, a damaged one, one of more than 4096 x 4096 pixels, or with another colour.
+        ValueError: no PNG file, a damaged one, one of more than 4096 x 4096 pixels, with another colour, or transparent
+            where the background decides which tile is seen.
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no picture of a maze"):
@@ -306,24 +322,44 @@ def load_png(path: str | Path) -> LevelSet:
 
         try:
             with Image.open(BytesIO(content), formats=["PNG"]) as picture:
-                pixels = np.asarray(picture.convert("RGB"), np.int16)
+                if picture.mode.startswith("I"):  # 16 bits of grey, which Pillow would clip to 8
+                    picture = Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
+                bands = np.asarray(picture.convert("RGBA"))
         except (OSError, SyntaxError) as error:  # of the content, not of the disk
             raise ValueError("it is damaged") from error
-        ends = [np.flatnonzero((np.diff(pixels, axis=axis) != 0).any(axis=(1 - axis, 2))) + 1 for axis in (0, 1)]
+        ends = [np.flatnonzero((np.diff(bands, axis=axis) != 0).any(axis=(1 - axis, 2))) + 1 for axis in (0, 1)]
         side = math.gcd(height, width, *np.concatenate(ends).tolist())
-        colours = np.array([[int(kind.colour[i : i + 2], 16) for i in (1, 3, 5)] for kind in KINDS])
-        apart = np.abs(pixels[::side, ::side, None] - colours).max(axis=-1)
-        strange = np.argwhere(apart.min(axis=-1) > _TOLERANCE)
-        if len(strange):
-            row, col = (strange[0] * side).tolist()
-            allowed = "black, white, blue and green"
-            raise ValueError(f"the colour {tuple(pixels[row, col].tolist())} at {(row, col)} is not near {allowed}")
-        return _read(apart.argmin(axis=-1), path)
+        squares = np.ascontiguousarray(bands[::side, ::side])
+        # each colour is read once: a picture has few, and a transparent one is seen on white or on black
+        packed, which = np.unique(squares.view(np.uint32)[..., 0], return_inverse=True)
+        colours = packed.view(np.uint8).reshape(-1, 4).astype(np.float32)
+        opacity = colours[:, 3:] / 255
+        on_black, on_white = (_kinds(colours[:, :3] * opacity + ground * (1 - opacity)) for ground in (0, 255))
+        which = which.reshape(squares.shape[:2])
+        for row, col in np.argwhere(((on_black != on_white) | (on_black == len(KINDS)))[which])[:1].tolist():
+            place, read = (row * side, col * side), [kinds[which[row, col]] for kinds in (on_white, on_black)]
+            if read[0] == read[1]:
+                colour = tuple(squares[row, col, :3].tolist())
+                raise ValueError(f"the colour {colour} at {place} is not near black, white, blue and green")
+            white, black = ([*(kind.name for kind in KINDS), "no tile"][kind] for kind in read)
+            raise ValueError(
+                f"the picture is transparent at {place}, which is {white} on white and {black} on black: fill its "
+                "background"
+            )
+        return _read(on_black[which], path)
 
 
 def _read(levels: Any, path: str | Path) -> LevelSet:
     tiles = read_tiles(levels)
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None], {"file": Path(path).name})
+
+
+def _kinds(colours: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Return the kind of tile of each colour, (K,) for (K, 3) from 0 to 255; one more than the last where no kind has a
+    colour near it."""
+    shown = [[int(kind.colour[i : i + 2], 16) for i in (1, 3, 5)] for kind in KINDS]
+    apart = np.stack([np.abs(colours - np.float32(colour)).max(axis=-1) for colour in shown])
+    return np.where(apart.min(axis=0) > _TOLERANCE, len(KINDS), apart.argmin(axis=0)).astype(np.uint8)
 
 
 def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.ghosts import Fixpoint
-from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_tiles
+from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_path, as_tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.orders import order_code
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task
-from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.names import is_integer, unknown_name
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import check_rng
 
@@ -150,7 +151,7 @@ class Graph:
         The attribute `kind` of a node is its kind of tile, by default `Tile.EMPTY`. A loop counts two.
 
         Raises:
-            ValueError: a directed graph, or a node of a higher degree.
+            ValueError: a directed graph, a node of a higher degree, or a `kind` that is no integer from 0 to 63.
             ImportError: networkx is not installed.
         """
         import networkx as nx
@@ -187,8 +188,8 @@ class Graph:
         for (a, b, is_real), of_factor in zip(edges, factor.tolist(), strict=True):
             if is_real:
                 doors[of_factor, b], doors[of_factor + 2, a] = a, b  # U and D, or L and R
-        kinds = [kind for _, kind in graph.nodes(data="kind", default=int(Tile.EMPTY))]
-        return cls(np.array(kinds, np.uint8), doors)
+        kinds = [_kind(node, kind) for node, kind in graph.nodes(data="kind", default=int(Tile.EMPTY))]
+        return cls(np.array(kinds), doors)
 
     def look(self, values: NDArray[Any], tap: str, beyond: Any = 0) -> NDArray[Any]:
         """Return the values of the places behind each place's door U, L, D or R, or at "C" its own, (..., H, W) of any
@@ -211,11 +212,9 @@ class Graph:
             tiles: (..., H, W) other kinds of the same places.
 
         Raises:
-            ValueError: kinds of another shape.
+            ValueError: kinds of another shape, or no integers from 0 to 63.
         """
-        kinds = self.tiles if tiles is None else tiles
-        known = kinds.shape[-2:] == self.tiles.shape
-        check(known, f"mazes must be kinds of {self.tiles.shape} places, got {kinds.shape[-2:]}")
+        kinds = self._kinds(tiles)
         found, edge = np.where(kinds == Tile.TARGET, 0, -1), kinds == Tile.TARGET
         for n in count(1):
             edge = reduce(or_, (self.look(edge, door) for door in DIRECTIONS)) & (kinds != Tile.WALL) & (found < 0)
@@ -223,6 +222,15 @@ class Graph:
                 return found
             found[edge] = n
         raise AssertionError
+
+    def _kinds(self, tiles: ArrayLike | None) -> Tiles:
+        """Return (..., H, W) kinds of the places, by default the graph's own."""
+        if tiles is None:
+            return self.tiles
+        array = as_array(tiles, "mazes")
+        known = array.shape[-2:] == self.tiles.shape
+        check(known, f"mazes must be kinds of {self.tiles.shape} places, got {array.shape[-2:]}")
+        return as_tiles(array.reshape(-1, *self.tiles.shape), n_kinds=MOST_KINDS).reshape(array.shape)
 
     def shortest_path(self, tiles: Tiles | None = None, order: str = SHORTEST_PATH.order) -> NDArray[np.bool_]:
         """Return the canonical shortest path from source to target, (..., H, W) bool, empty where there is none: from
@@ -233,10 +241,17 @@ class Graph:
             order: the order of the doors.
 
         Raises:
-            ValueError: `order` is no order of directions, or the kinds have another shape.
+            ValueError: `order` is no order of directions, the kinds have another shape or are no integers from 0 to
+                63, or a maze has not exactly one source and one target.
         """
         order_code(order)
-        kinds = self.tiles if tiles is None else tiles
+        kinds = self._kinds(tiles)
+        ends = [(kinds == end).sum(axis=(-2, -1)) for end in (Tile.SOURCE, Tile.TARGET)]
+        wrong = np.flatnonzero((ends[0] != 1) | (ends[1] != 1))
+        if len(wrong):
+            which = f"maze {wrong[0]}" if kinds.ndim > 2 else "the graph"
+            counts = " and ".join(str(np.ravel(n)[wrong[0]]) for n in ends)
+            raise ValueError(f"a shortest path needs exactly one source and one target; {which} has {counts}")
         far = self.distances(kinds)
         path = here = (kinds == Tile.SOURCE) & (far >= 0)
         while here.any():
@@ -248,7 +263,13 @@ class Graph:
         return path
 
     def is_optimal(self, tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return whether each of (..., H, W) paths is some shortest one, (...) bool, for kinds of these places."""
+        """Return whether each of (..., H, W) paths is some shortest one, (...) bool, for kinds of these places.
+
+        Raises:
+            ValueError: kinds or paths of another shape, or with other values.
+        """
+        tiles, paths = self._kinds(tiles), as_path(paths, "paths")
+        check(paths.shape == tiles.shape, f"paths must have the shape of mazes, {tiles.shape}, got {paths.shape}")
         far = self.distances(tiles)
         begins = (tiles == Tile.SOURCE) & (far >= 0)
         length = far.max(axis=(-2, -1), where=begins, initial=-1)
@@ -274,3 +295,14 @@ class Graph:
         check(task.question == SHORTEST_PATH.question, words)
         solve = partial(self.shortest_path, order=task.order)
         return replace(task, solve=solve, is_optimal=self.is_optimal, **asked)
+
+
+def _kind(node: Any, kind: Any) -> int:
+    """Return the kind of a node of networkx as an integer.
+
+    Raises:
+        ValueError: another value, which NumPy would round, wrap or read as a number.
+    """
+    known = is_integer(kind, 0) and kind < MOST_KINDS
+    check(known, f"the kind of a node must be an integer from 0 to {MOST_KINDS - 1}, got {kind!r} for {node!r}")
+    return int(kind)

@@ -18,8 +18,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.orders import USUAL_ORDER
+from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_tiles
+from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
 from maze_nca_gym.mazes.solvers import distances, eccentricities
 
 STEPS = MappingProxyType({"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)})
@@ -54,7 +54,15 @@ def first_steps(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
     Args:
         tiles: (N, H, W) uint8 levels that have one target each.
         order: the order of directions.
+
+    Raises:
+        ValueError: `order` is no order of directions, or a level has not exactly one target.
     """
+    order_code(order)
+    tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
+    n_targets = (tiles == Tile.TARGET).sum(axis=(1, 2))
+    for i in np.flatnonzero(n_targets != 1)[:1]:
+        raise ValueError(f"first steps lead to exactly one target; level {i} has {n_targets[i]}")
     targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
     away = distances(tiles, targets)
     nearer = (_around(away, -1) == away - 1) & (away > 0)
@@ -76,8 +84,12 @@ def branches(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
 
     Returns:
         Guidance of eight channels.
+
+    Raises:
+        ValueError: `order` is no order of directions.
     """
-    eccentricity = eccentricities(tiles)
+    order_code(order)
+    eccentricity = eccentricities(as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS))
     around, free = _around(eccentricity, -1), eccentricity >= 0
     inward, outward = (around >= 0) & (around < eccentricity), (around > eccentricity) & free
     height = np.zeros_like(eccentricity)

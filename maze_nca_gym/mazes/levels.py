@@ -106,8 +106,9 @@ def parse(text: str, letters: str = GLYPHS) -> Tiles:
         (H, W) uint8 tiles.
 
     Raises:
-        ValueError: no row, rows of unequal length, or an unknown character.
+        ValueError: no row, rows of unequal length, an unknown character, or letters that `check_letters` refuses.
     """
+    check_letters(letters)
     rows = [row.rstrip("\r\n") for row in text.strip("\n").splitlines()]
     drawn = [i for i, row in enumerate(rows) if row.strip()]
     if not drawn:
@@ -125,6 +126,23 @@ def parse(text: str, letters: str = GLYPHS) -> Tiles:
     return np.array([[tile_of[letter] for letter in row] for row in rows], dtype=np.uint8)
 
 
+def check_letters(letters: str) -> None:
+    """Check the letters of the kinds of tile.
+
+    Raises:
+        ValueError: no letter, a letter of two kinds, a space or a line break, which separate tiles and rows, or `*`,
+            which stands for the path.
+    """
+    if not isinstance(letters, str) or not letters:
+        raise ValueError(f"letters must be a text with a letter for each kind of tile, got {letters!r}")
+    wrong = [letter for letter in letters if letter.isspace() or letter in PATH_GLYPH or letters.count(letter) > 1]
+    if wrong:
+        raise ValueError(
+            f"letters must be different characters, no space and no {PATH_GLYPH}, as {GLYPHS!r} are, got {letters!r}: "
+            f"a space always reads as the first kind"
+        )
+
+
 def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = GLYPHS) -> str:
     """Return one level drawn as text, which `parse` reads back.
 
@@ -132,10 +150,18 @@ def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = 
         tiles: (H, W) uint8.
         path: (H, W) bool, drawn as `*` on empty tiles; `parse` reads those as empty again.
         letters: the letter of each kind of tile.
+
+    Raises:
+        ValueError: a tile that has no letter, a path with other values than 0 and 1 or of another shape, or letters
+            that `check_letters` refuses.
     """
+    check_letters(letters)
     glyphs = np.array(list(letters))[as_tiles(tiles, ndim=(2,), n_kinds=len(letters))]
     if path is not None:
-        glyphs = np.where(as_path(path) & (glyphs == letters[Tile.EMPTY]), PATH_GLYPH, glyphs)
+        path = as_path(path)
+        if path.shape != glyphs.shape:
+            raise ValueError(f"path must have the shape of tiles, {glyphs.shape}, got {path.shape}")
+        glyphs = np.where(path & (glyphs == letters[Tile.EMPTY]), PATH_GLYPH, glyphs)
     return "\n".join("".join(row) for row in glyphs)
 
 
@@ -166,19 +192,29 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -
     as tiles.
 
     Texts of a list are the rows of one level if none has a line break, as in Gymnasium's FrozenLake; else each is a
-    level.
+    level. The rows must mean the same as the text that they make, in which spaces before all rows and empty rows around
+    them are no tiles.
 
     Returns:
         (H, W) tiles of one text or of its rows; else (N, H, W), or the shape of the tiles given.
 
     Raises:
-        ValueError: text that `parse` refuses, tiles that `as_tiles` refuses, or texts of levels that differ in shape.
+        ValueError: text that `parse` refuses, tiles that `as_tiles` refuses, texts of levels that differ in shape, or
+            rows that a text would mean otherwise; the message shows both readings.
     """
     if isinstance(levels, str):
         return parse(levels, letters)
     if is_sequence(levels) and len(levels) and all(isinstance(text, str) for text in levels):
-        if not any("\n" in text for text in levels):  # every space is a tile: a row of a list has no indentation
-            return parse("\n".join(levels).replace(" ", letters[Tile.EMPTY]), letters)
+        if not any("\n" in text for text in levels):
+            text = "\n".join(levels)
+            tiles, rows = parse(text, letters), parse(text.replace(" ", letters[Tile.EMPTY]), letters)
+            if tiles.shape != rows.shape:
+                drawn = " or ".join(repr(to_text(each, letters=letters).splitlines()) for each in (rows, tiles))
+                raise ValueError(
+                    f"spaces around a drawing can be tiles or its margin: draw {drawn}, with {letters[Tile.EMPTY]!r} for "
+                    "each empty tile"
+                )
+            return tiles
         return stack_levels([parse(text, letters) for text in levels])
     return as_tiles(levels, n_kinds=MOST_KINDS)
 

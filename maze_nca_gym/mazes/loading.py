@@ -142,9 +142,12 @@ def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Pa
     Only `.npz` keeps the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
 
     Raises:
-        ValueError: a suffix of another format, or a `.csv` file cannot hold the levels; see `exchange.save_csv`.
+        ValueError: no level set, a suffix of another format, or a `.csv` file cannot hold the levels; see
+            `exchange.save_csv`.
         OSError: the file could not be written.
     """
+    if not isinstance(levels, LevelSet):
+        raise ValueError(f"levels must be a LevelSet, such as LevelSet(tiles), got {type(levels).__name__}")
     path = levels_path(path)
     if path.suffix.lower() == TEXT:
         return save_text(levels, path, letters)

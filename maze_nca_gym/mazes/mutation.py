@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.mazes._kernels.compiling import kernels
 from maze_nca_gym.mazes.generation import check_fraction
 from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_contiguous, as_tiles
-from maze_nca_gym.mazes.tasks import TASKS, Task
+from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count, check_names, find
 from maze_nca_gym.support.random_streams import check_rng, words
@@ -188,7 +188,7 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
 
 
 def mutate(
-    rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", task: Task | None = None, **options: Any
+    rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", task: str | Task | None = None, **options: Any
 ) -> Tiles:
     """Return one offspring of each level, from `offspring` with seeds drawn by `draw_seeds`.
 
@@ -199,7 +199,7 @@ def mutate(
         ValueError: the same errors as from `offspring` and `draw_seeds`.
     """
     parents = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
-    return offspring(draw_seeds(rng, len(parents)), parents, kind, task, **options)
+    return offspring(draw_seeds(rng, len(parents)), parents, kind, None if task is None else find_task(task), **options)
 
 
 def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:

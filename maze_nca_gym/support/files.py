@@ -28,6 +28,8 @@ UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticErro
 """Errors that reading a file raises if its content is not as expected."""
 WRITTEN: ContextVar[dict[Path, None]] = ContextVar("WRITTEN")
 """The files that the command that runs has written, in order."""
+MOST_UNPACKED = 1 << 32
+"""Largest number of bytes of an array of an archive, 4 GiB."""
 OTHER_VERSION = "; another version of this package may have written it"
 """End of a message about a file whose parts have unexpected names."""
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
@@ -231,20 +233,24 @@ def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) ->
         others: whether the file may have others. They are never read: a small file can unpack to more than the memory.
 
     Raises:
-        ValueError: another kind of file, a damaged one, one with Python objects, which would have to be unpickled, or
-            with other arrays.
+        ValueError: another kind of file, a damaged one, one with Python objects, which would have to be unpickled,
+            with other arrays, or with an array that unpacks to more than `MOST_UNPACKED` bytes.
         OSError: the file is missing or cannot be read.
     """
     arrays = {}
     with user_path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                stored = {name.removesuffix(".npy"): name for name in archive.namelist()}
-                for name in stored.keys() & names:
+                sizes = {each.filename: each.file_size for each in archive.infolist()}
+                stored = {name.removesuffix(".npy"): name for name in sizes}
+                large = [name for name in names if name in stored and sizes[stored[name]] > MOST_UNPACKED]
+                for name in (stored.keys() & names) if not large else ():
                     with archive.open(stored[name]) as member:
                         arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
         except Exception as error:  # from NumPy, zipfile or any of its decompressors
             raise ValueError("it is no archive of arrays (.npz), or a damaged one") from error
+    for name in large:
+        raise ValueError(f"{name} unpacks to {sizes[stored[name]]:,} bytes, at most {MOST_UNPACKED:,} are read")
     if (unknown := stored.keys() - names) and not others:
         raise ValueError(f"it has unknown arrays: {', '.join(sorted(unknown))}")
     return arrays

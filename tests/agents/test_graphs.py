@@ -178,6 +178,13 @@ def test_any_networkx_graph_of_degree_up_to_four_is_one(graph: nx.Graph, n_edges
 NOWHERE = np.full((4, 4), -1)
 
 
+def with_kind(kind: Any) -> nx.Graph:
+    """A graph of networkx with one node, of a kind."""
+    graph = nx.Graph()
+    graph.add_node("a", kind=kind)
+    return graph
+
+
 def doors(door: str, at: int, there: int) -> np.ndarray:
     found = NOWHERE.copy()
     found["ULDR".index(door), at] = there
@@ -197,6 +204,18 @@ def doors(door: str, at: int, there: int) -> np.ndarray:
         (lambda: Graph.of(parse("ST"), portals=[((0, 0), (0, 2))]), r"got \(0, 2\)"),
         (lambda: Graph.of(parse("ST"), portals=[(0, 1)]), r"two tiles, \(row, col\) each, got \(0, 1\)"),
         (lambda: Graph.of(parse("ST")).distances(parse("S.T")), r"kinds of \(1, 2\) places, got \(1, 3\)"),
+        (lambda: Graph.of(parse("ST")).distances(np.array([[2.0, 3.0]])), "tiles must be integers from 0 to 63"),
+        (lambda: Graph.of(parse("ST")).shortest_path(np.array([[2, 255]])), "tiles must be integers .*values 2 to 255"),
+        (lambda: Graph.of(parse("ST")).shortest_path(np.ma.array([[2, 3]])), "mazes must not be a masked array"),
+        (lambda: Graph.of(parse("ST")).shortest_path(parse("SS")), "one target; the graph has 2 and 0"),
+        (lambda: Graph.of(parse("ST")).shortest_path([[[2, 3]], [[2, 2]]]), "one target; maze 1 has 2 and 0"),
+        (lambda: Graph.of(parse("..")).shortest_path(), "one source and one target; the graph has 0 and 0"),
+        (lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([[1, 0.5]])), "paths must be bool"),
+        (lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([1, 1])), r"shape of mazes, \(1, 2\), got \(2,"),
+        *(
+            (lambda kind=kind: Graph.from_networkx(with_kind(kind)), f"kind of a node .* 63, got {shown} for 'a'")
+            for kind, shown in ((0.7, "0.7"), (258, "258"), ("2", "'2'"), (None, "None"), (-1, "-1"), (64, "64"))
+        ),
         (lambda: Graph.from_networkx("ST"), "undirected one of networkx, got 'ST'"),
         (lambda: Graph.random(np.random.default_rng(0), parse("ST"), 2), "closed must be from 0 to 1, got 2"),
         (lambda: Graph.from_networkx(nx.star_graph(5)), "node 0 has degree 5"),

@@ -40,6 +40,8 @@ class LevelPopulation:
     """
 
     def __init__(self, config: PopulationConfig | None = None) -> None:
+        if config is not None and not isinstance(config, PopulationConfig):
+            raise ValueError(f"config must be a PopulationConfig, such as PopulationConfig(task=...), got {config!r}")
         self.config = config if config is not None else PopulationConfig()
         self.clock = 0
         self.n_replacements = 0
