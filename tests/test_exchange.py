@@ -327,7 +327,9 @@ class TestFiles:
         assert peak < 1 << 20
         LevelSet(SQUARE).save(tmp_path / "x.npz")
         monkeypatch.setattr("maze_nca_gym.support.files.MOST_UNPACKED", SQUARE.nbytes)
-        refused(rf"tiles unpacks to {SQUARE.nbytes + 128} bytes, at most {SQUARE.nbytes} ", load_levels, tmp_path / "x.npz")
+        refused(
+            rf"tiles unpacks to {SQUARE.nbytes + 128} bytes, at most {SQUARE.nbytes} ", load_levels, tmp_path / "x.npz"
+        )
 
     @for_each("form", ["a list", "lines", "arrays"])
     def test_data_sets_of_maze_dataset(self, form: str, tmp_path: Path) -> None:

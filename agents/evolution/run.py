@@ -7,6 +7,7 @@ never stopped. Its clock counts the rounds.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -141,7 +142,7 @@ def evolve(
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device), ExitStack() as lock:
         # the policies, which must be of one task
-        if not isinstance(policies, str | Path | Policy | Mapping):
+        if not isinstance(policies, str | os.PathLike | Policy | Mapping):
             policies = [*policies]
         found = on_device(named_policies(policies), device)
         task = common_task(found)

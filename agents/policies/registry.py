@@ -212,7 +212,7 @@ def load(name: str | Path, **options: Any) -> Policy:
     """
     from .policy import Policy, for_task
 
-    check(isinstance(name, str | Path), f"a policy is loaded by its name or file, got {type(name).__name__}")
+    check(isinstance(name, str | os.PathLike), f"a policy is loaded by its name or file, got {type(name).__name__}")
     name, made = os.path.expanduser(name), options
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
@@ -256,8 +256,8 @@ def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options
     Raises:
         ValueError: an unknown name, or a bad option.
     """
-    if isinstance(policy, str | Path):
-        return environments.make_env(load(policy), num_envs, str(policy), **options)
+    if isinstance(policy, str | os.PathLike):
+        return environments.make_env(load(policy), num_envs, os.fspath(policy), **options)
     return environments.make_env(policy, num_envs, **options)
 
 
@@ -318,7 +318,7 @@ def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     given = names if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     for each in given:
-        named = isinstance(each, str | Path)
+        named = isinstance(each, str | os.PathLike)
         check(named, f"names or files are expected, or a mapping from names to policies, got {type(each).__name__}")
         text = os.path.expanduser(each)
         label, equals, what = text.partition("=")

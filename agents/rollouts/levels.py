@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -166,4 +167,4 @@ def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Tas
 
 def describe_source(levels: object) -> str:
     """Return the name or file that was given as a set of levels; "levels" for any other value."""
-    return str(levels) if isinstance(levels, str | Path) and "\n" not in str(levels) else "levels"
+    return os.fspath(levels) if isinstance(levels, str | os.PathLike) and "\n" not in os.fspath(levels) else "levels"

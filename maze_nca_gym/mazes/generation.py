@@ -370,7 +370,7 @@ def check_fraction(name: str, value: Any) -> None:
     Raises:
         ValueError: not a number in [0, 1].
     """
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 1:
         raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
 
 

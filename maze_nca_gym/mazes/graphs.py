@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maze_nca_gym.mazes.generation import check_fraction
 from maze_nca_gym.mazes.ghosts import Fixpoint
 from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_path, as_tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
@@ -109,8 +110,11 @@ class Graph:
             up[0] = down[-1] = SHUT
         doors = np.stack([up, left, down, right]).reshape(len(DIRECTIONS), -1)
         of_left, of_right = doors[DIRECTIONS.index("L")], doors[DIRECTIONS.index("R")]
-        for pair in portals:
-            check(np.shape(pair) == (2, 2), f"a portal must be two tiles, (row, col) each, got {pair}")
+        for given in portals if np.iterable(portals) else [portals]:
+            pair = as_array(given, "a portal")
+            is_pair = pair.shape == (2, 2) and pair.dtype.kind in "iu"
+            check(is_pair, f"a portal must be two tiles, (row, col) each, got {given}")
+            pair = pair.tolist()
             for row, col in pair:
                 inside = 0 <= row < level.shape[0] and 0 <= col < level.shape[1]
                 check(inside, f"a portal must be on the level of {level.shape}, got {(row, col)}")
@@ -134,7 +138,7 @@ class Graph:
             ValueError: no generator, or a probability out of range.
         """
         check_rng(rng)
-        check(0 <= closed <= 1, f"closed must be from 0 to 1, got {closed}")
+        check_fraction("closed", closed)
         kinds, doors = as_tiles(np.atleast_2d(tiles), ndim=(2,), n_kinds=MOST_KINDS), []
         for _ in range(2):
             there = np.where(rng.random(kinds.size) < closed, SHUT, rng.permutation(kinds.size))
@@ -196,8 +200,11 @@ class Graph:
         dtype.
 
         Raises:
-            ValueError: another tap: a place has no corners.
+            ValueError: another tap: a place has no corners, or values of another shape.
         """
+        values = as_array(values, "values")
+        known = values.shape[-2:] == self.tiles.shape
+        check(known, f"values must be of {self.tiles.shape} places, got {values.shape[-2:]}")
         if tap == "C":
             return values
         check(tap in DIRECTIONS, f"a place has four doors, {', '.join(DIRECTIONS)}, and nothing is behind {tap}")
@@ -288,6 +295,7 @@ class Graph:
             ValueError: another task: its solver knows grids only.
         """
         asked: dict[str, Any] = {"guidance": None, "guided": (), "rank": None, "specification": None}
+        check(isinstance(task, Task), f"a task is expected, such as find_task(name), got {task!r}")
         if isinstance(task.solve, Fixpoint):
             solve: Any = partial(task.solve, look=self.look)
             return replace(task, **asked, solve=solve, is_optimal=cast(Any, None))  # the canonical answer alone

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.arrays import as_array, is_sequence
 from maze_nca_gym.support.files import load_arrays, save_arrays, validated_read
-from maze_nca_gym.support.names import find
+from maze_nca_gym.support.names import check_count, find
 from maze_nca_gym.support.random_streams import GAMMA, scramble
 from maze_nca_gym.support.tables import Table
 
@@ -106,9 +106,12 @@ def parse(text: str, letters: str = GLYPHS) -> Tiles:
         (H, W) uint8 tiles.
 
     Raises:
-        ValueError: no row, rows of unequal length, an unknown character, or letters that `check_letters` refuses.
+        ValueError: no text, no row, rows of unequal length, an unknown character, or letters that `check_letters`
+            refuses.
     """
     check_letters(letters)
+    if not isinstance(text, str):
+        raise ValueError(f"a drawing must be a text, got {type(text).__name__}")
     rows = [row.rstrip("\r\n") for row in text.strip("\n").splitlines()]
     drawn = [i for i, row in enumerate(rows) if row.strip()]
     if not drawn:
@@ -211,8 +214,8 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -
             if tiles.shape != rows.shape:
                 drawn = " or ".join(repr(to_text(each, letters=letters).splitlines()) for each in (rows, tiles))
                 raise ValueError(
-                    f"spaces around a drawing can be tiles or its margin: draw {drawn}, with {letters[Tile.EMPTY]!r} for "
-                    "each empty tile"
+                    f"spaces around a drawing can be tiles or its margin: draw {drawn}, "
+                    f"with {letters[Tile.EMPTY]!r} for each empty tile"
                 )
             return tiles
         return stack_levels([parse(text, letters) for text in levels])
@@ -257,9 +260,9 @@ def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:
     T, `n_tiles`, is 4 for the shortest path, and 2 for the diameter (empty, wall), whose levels have no ends.
 
     Raises:
-        ValueError: a tile of another kind than these, which no channel would show.
+        ValueError: a tile of another kind than these, which no channel would show, or less than one kind.
     """
-    tiles = as_tiles(tiles, n_kinds=n_tiles)
+    tiles = as_tiles(tiles, n_kinds=check_count("n_tiles", n_tiles))
     return np.equal(tiles[..., None, :, :], np.arange(n_tiles, dtype=np.uint8)[:, None, None]).astype(np.float32)
 
 
@@ -345,6 +348,8 @@ class LevelSet:
         tiles = as_tiles(self.tiles, ndim=(3,), n_kinds=MOST_KINDS)
         if not len(tiles):
             raise ValueError("a level set needs at least one level, got 0")
+        if not isinstance(self.config, Mapping):
+            raise ValueError(f"config must be a mapping of values by name, got {type(self.config).__name__}")
         object.__setattr__(self, "tiles", tiles)
 
     def __len__(self) -> int:

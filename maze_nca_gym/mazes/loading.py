@@ -30,9 +30,18 @@ from maze_nca_gym.mazes.exchange import (
     save_text,
 )
 from maze_nca_gym.mazes.families import FAMILIES, find_test_set, test_levels
-from maze_nca_gym.mazes.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
+from maze_nca_gym.mazes.levels import (
+    GLYPHS,
+    PATH_GLYPH,
+    LevelSet,
+    check_letters,
+    list_prefabs,
+    parse,
+    prefab,
+    read_tiles,
+)
 from maze_nca_gym.mazes.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
-from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.support.files import path_of_format, user_path
 from maze_nca_gym.support.names import did_you_mean, find, with_known
 
@@ -94,12 +103,15 @@ def load_levels(
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
     """
+    check_letters(letters)
+    task = find_task(task)
     if isinstance(levels, LevelSet):
         return levels
-    if not isinstance(levels, Path) and (not isinstance(levels, str) or "\n" in levels):
+    if not isinstance(levels, os.PathLike) and (not isinstance(levels, str) or "\n" in levels):
         tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
         return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
-    name = user_path(levels) if str(levels).startswith("~") else levels
+    levels = os.fspath(levels)
+    name = user_path(levels) if levels.startswith("~") else levels
     if name in list_prefabs():
         return LevelSet(prefab(str(name))[None], {"prefab": name})
     if name in list_packs():
@@ -148,6 +160,7 @@ def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Pa
     """
     if not isinstance(levels, LevelSet):
         raise ValueError(f"levels must be a LevelSet, such as LevelSet(tiles), got {type(levels).__name__}")
+    check_letters(letters)
     path = levels_path(path)
     if path.suffix.lower() == TEXT:
         return save_text(levels, path, letters)

@@ -48,8 +48,10 @@ def with_order(name: str, order: str) -> str:
     """Return a name with another order of directions at its end: "shortest-path-DLRU" for "shortest-path".
 
     Raises:
-        ValueError: `order` is no order of directions.
+        ValueError: `name` is no text, or `order` is no order of directions.
     """
+    if not isinstance(name, str):
+        raise ValueError(f"name must be a text, got {type(name).__name__}")
     order_code(order)
     usual = split_order(name)[0]
     return usual if order == USUAL_ORDER else f"{usual}-{order}"

@@ -98,7 +98,7 @@ def score(
     """
     check_flag("canonical", canonical)
     levels: Tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
-    paths, targets = as_contiguous(as_array(path, "path"), np.float32), as_path(target, "target")
+    paths, targets = as_contiguous(as_array(path, "path", np.float32), np.float32), as_path(target, "target")
     one_level = paths.ndim == 4 and is_optimal is not None and (len(paths), *paths.shape[2:])
     if levels.shape not in (paths.shape, one_level) or paths.shape != targets.shape:
         raise ValueError(

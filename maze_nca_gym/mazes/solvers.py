@@ -288,7 +288,7 @@ def best_path(tiles: ArrayLike, values: ArrayLike, order: str = USUAL_ORDER) -> 
             without a target, two sources …
     """
     levels = _as_batch(tiles)
-    gains = np.ascontiguousarray(as_array(values, "values"), np.float64)
+    gains = np.ascontiguousarray(as_array(values, "values", np.float64))
     if gains.shape != np.shape(tiles):
         raise ValueError(f"values must have the shape of tiles, {np.shape(tiles)}, got {gains.shape}")
     if not np.isfinite(gains).all():

@@ -10,13 +10,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from io import BytesIO
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.support.arrays import as_array, is_sequence
 from maze_nca_gym.support.files import atomic_write, path_of_format
 
 _COLOURS = 255
@@ -38,18 +41,40 @@ _DESCRIPTOR = struct.Struct("<c4HB")
 """A frame's block: its place, its size, flags."""
 
 
+def as_frame(frame: Any) -> Frame:
+    """Return a picture that a user passes.
+
+    Raises:
+        ValueError: anything else than an (h, w, 3) uint8 array with at least one pixel.
+    """
+    array = as_array(frame, "a frame")
+    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
+        raise ValueError(f"a frame must be (h, w, 3) uint8, got {array.dtype} {array.shape}")
+    return array
+
+
 def save_png(path: str | Path, frame: Frame) -> Path:
-    """Write one (h, w, 3) uint8 frame as a PNG file; returns its path."""
+    """Write one (h, w, 3) uint8 frame as a PNG file; returns its path.
+
+    Raises:
+        ValueError: another suffix, or no frame.
+        OSError: the file could not be written.
+    """
     path = path_of_format(path, ".png")
+    content = png_bytes(frame)
     with atomic_write(path) as file:
-        file.write(png_bytes(frame))
+        file.write(content)
     return path
 
 
 def png_bytes(frame: Frame) -> bytes:
-    """Return the content of a PNG file of one (h, w, 3) uint8 frame."""
+    """Return the content of a PNG file of one (h, w, 3) uint8 frame.
+
+    Raises:
+        ValueError: no frame.
+    """
     file = BytesIO()
-    Image.fromarray(frame).save(file, format="PNG", optimize=True)
+    Image.fromarray(as_frame(frame)).save(file, format="PNG", optimize=True)
     return file.getvalue()
 
 
@@ -64,6 +89,7 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
 
     Raises:
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
+        OSError: the file could not be written.
     """
     path, content = path_of_format(path, ".gif"), gif_bytes(frames, fps)
     with atomic_write(path) as file:
@@ -77,10 +103,13 @@ def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
     Raises:
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
     """
+    if not is_sequence(frames):
+        raise ValueError(f"a GIF needs a sequence of frames, got {type(frames).__name__}")
+    frames = [as_frame(frame) for frame in frames]
     shapes = sorted({frame.shape for frame in frames})
     if len(shapes) != 1:
         raise ValueError(f"a GIF needs frames of one shape, got {shapes or 'no frames'}")
-    if not 0 < fps <= 50:
+    if not isinstance(fps, Real) or not 0 < fps <= 50:
         raise ValueError(f"a GIF shows more than 0 and at most 50 frames a second, got fps={fps}")
     ticks, (height, width, _) = round(1000 / fps / _TICK), shapes[0]
     # Of each frame that differs from the one before: the smallest box around the changes, which of its pixels changed,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, Tiles, as_tiles
 from maze_nca_gym.rendering import palette
+from maze_nca_gym.rendering.files import as_frame
 from maze_nca_gym.rendering.layout import HEADER, KEY_LINE, MARGIN, Layout, Panel, frame_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import (
@@ -25,7 +26,8 @@ from maze_nca_gym.rendering.panels import (
     outline,
 )
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
-from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.arrays import as_array, is_sequence
+from maze_nca_gym.support.names import is_integer
 
 _TITLE, _STATUS, _TEXT, _SMALL = 22, 18, 14, 12
 _GAP = 20
@@ -238,8 +240,10 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
     Raises:
         ValueError: no picture, or less than one column.
     """
-    if not len(frames) or columns < 1:
-        raise ValueError(f"a contact sheet needs at least one frame and one column, got {len(frames)} and {columns}")
+    n = len(frames) if is_sequence(frames) else 0
+    if not n or not is_integer(columns, 1):
+        raise ValueError(f"a contact sheet needs at least one frame and one column, got {n} and {columns}")
+    frames = [as_frame(frame) for frame in frames]
     columns = min(columns, len(frames))
     height, width = (max(frame.shape[axis] for frame in frames) for axis in (0, 1))
     rows = -(-len(frames) // columns)

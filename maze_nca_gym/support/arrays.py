@@ -28,5 +28,5 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
             raise ValueError(f"{name} must not be a masked array: fill it, as {name}.filled(0) does")
     try:
         return np.asarray(values, dtype)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be an array, got {type(values).__name__}: {error}") from error

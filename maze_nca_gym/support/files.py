@@ -39,9 +39,15 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def user_path(path: str | Path) -> Path:
-    """Return a path that a user gives, with ~ expanded to the home folder, as a shell does."""
-    return Path(os.path.expanduser(path))
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path that a user gives, with ~ expanded to the home folder, as a shell does.
+
+    Raises:
+        ValueError: neither a text nor an object that stands for a path.
+    """
+    if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
+        return Path(os.path.expanduser(path))
+    raise ValueError(f"a path must be a text or a path such as pathlib.Path, got {type(path).__name__}")
 
 
 def path_of_format(path: str | Path, *suffixes: str) -> Path:

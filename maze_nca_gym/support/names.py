@@ -64,7 +64,7 @@ def find(kind: str, name: str, table: Mapping[str, T]) -> T:
     Raises:
         ValueError: an unknown name; the message lists the known ones.
     """
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         raise ValueError(unknown_name(kind, name, table))
     return table[name]
 
@@ -169,7 +169,7 @@ class Registry(Mapping[str, T]):
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return isinstance(name, str) and name in self._entries
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

@@ -248,6 +248,8 @@ class Option:
         Raises:
             ValueError: it is of another type, or breaks a rule.
         """
+        if isinstance(value, os.PathLike) and Path in kinds_of(self.accepts or self.type):
+            value = Path(value)  # of any class, such as those of other packages
         stored = _stored(value, self.type)
         if stored is _WRONG:
             if self.accepts is not None and _stored(value, self.accepts) is not _WRONG:

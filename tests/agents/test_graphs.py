@@ -211,13 +211,16 @@ def doors(door: str, at: int, there: int) -> np.ndarray:
         (lambda: Graph.of(parse("ST")).shortest_path([[[2, 3]], [[2, 2]]]), "one target; maze 1 has 2 and 0"),
         (lambda: Graph.of(parse("..")).shortest_path(), "one source and one target; the graph has 0 and 0"),
         (lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([[1, 0.5]])), "paths must be bool"),
-        (lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([1, 1])), r"shape of mazes, \(1, 2\), got \(2,"),
+        (
+            lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([1, 1])),
+            r"shape of mazes, .*, got \(2,",
+        ),
         *(
             (lambda kind=kind: Graph.from_networkx(with_kind(kind)), f"kind of a node .* 63, got {shown} for 'a'")
             for kind, shown in ((0.7, "0.7"), (258, "258"), ("2", "'2'"), (None, "None"), (-1, "-1"), (64, "64"))
         ),
         (lambda: Graph.from_networkx("ST"), "undirected one of networkx, got 'ST'"),
-        (lambda: Graph.random(np.random.default_rng(0), parse("ST"), 2), "closed must be from 0 to 1, got 2"),
+        (lambda: Graph.random(np.random.default_rng(0), parse("ST"), 2), "closed must be a number in .0, 1., got 2"),
         (lambda: Graph.from_networkx(nx.star_graph(5)), "node 0 has degree 5"),
         (lambda: Graph.from_networkx(nx.DiGraph([(0, 1)])), "undirected"),
         (lambda: OnGraph(load("depth-first"), Graph.of(parse("ST"))), "only a kernel that is a cross"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ class _Evolving(RecordConstructorArgs):
         **own: Any,
     ) -> None:
         """Check the arguments of the constructor, and record them for the specification of the environment."""
-        population = str(population) if isinstance(population, Path) else population
+        population = os.fspath(population) if isinstance(population, os.PathLike) else population
         RecordConstructorArgs.__init__(self, population=population, **own, **options)
         self._mazes: Any = mazes
         self._evolution = Evolution(mazes.source, population, n_envs, options)

@@ -7,6 +7,7 @@ which episodes begin and how they ended.
 from __future__ import annotations
 
 import math
+import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -185,7 +186,7 @@ def _find_population(
         return LevelPopulation(PopulationConfig(task=source.task.name, **options))
     if options:
         raise ValueError(f"a population that is given has its own {', '.join(sorted(options))}: leave them out")
-    if isinstance(population, (str, Path)):
+    if isinstance(population, (str, os.PathLike)):
         try:
             population = LevelPopulation.load(population)
         except FileNotFoundError as error:
