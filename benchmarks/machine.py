@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -40,8 +42,8 @@ def use_one_core() -> None:
 def describe() -> dict[str, Any]:
     """CPU, cores, operating system, what else runs, and the versions of Python and of the packages.
 
-    `load` is the number of processes that have been running in the last minute; it and the version of a package are
-    None where there is none.
+    `load` is the number of processes that have been running in the last minute. It, the version of a package and the
+    `commit` of the clone are None where there is none.
     """
     return {
         "cpu": _cpu(),
@@ -50,7 +52,16 @@ def describe() -> dict[str, Any]:
         "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
         "packages": {name: version_of(name) for name in PACKAGES},
+        "commit": _commit(),
     }
+
+
+def _commit() -> str | None:
+    git = shutil.which("git")
+    if git is None:
+        return None
+    command, folder = [git, "rev-parse", "--short=8", "HEAD"], Path(__file__).parent
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout.strip() or None
 
 
 def _cpu() -> str:

@@ -6,6 +6,7 @@ import json
 import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,8 +96,10 @@ def test_the_report_is_written(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     record = json.loads(as_json.read_text())
     assert record["results"][0]["comparisons"][0]["ratios"] == [2, 3, 9]
-    assert set(record["machine"]) == {"cpu", "cores", "system", "load", "python", "packages"}
+    assert set(record["machine"]) == {"cpu", "cores", "system", "load", "python", "packages", "commit"}
     text = as_markdown.read_text()
+    assert f"; commit {record['machine']['commit'] or 'unknown'}." in text
+    assert "commit bb2a4727." in (Path(report.__file__).parent / "RESULTS.md").read_text()
     assert "| A1 | job | 2 us / run |  | <= 2 us | yes |" in text
     assert "|  | - other | 6 us / run | 3x (2x to 9x) | >= 4x | no |" in text
     assert "|  | - absent | missing |  |  |  |" in text
