@@ -236,6 +236,16 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Whether the user has closed the window; the environment then goes on without one."""
         return self._view.window_closed
 
+    def wait(self) -> None:
+        """Keep the window of an episode open, at the end of a script, until the user closes it or presses space.
+
+        The user can go back through the episode's steps. Without a window that a user can see, this returns at once.
+
+        >>> env.unwrapped.wait()  # the environments that `gymnasium.make` returns are wrapped
+        """
+        if self._start is not None:
+            self._view.wait(self.state, self._n_steps)
+
     def close(self) -> None:
         """Close the window, if there is one."""
         self._view.close()

@@ -16,6 +16,7 @@ from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.names import unknown_name
 
 if TYPE_CHECKING:
+    from maze_nca_gym.rendering.controls import Request
     from maze_nca_gym.rendering.edits import Edit
     from maze_nca_gym.rendering.frame import Snapshot
     from maze_nca_gym.rendering.snapshots import History
@@ -74,9 +75,22 @@ class View:
 
         if self._window is None or self._history is None:
             self._window, self._history = Window(self._fps, self._task.name, needs_screen=False), History()
-        window, history = self._window, self._history
-        history.append(self._snapshot(state, 0, n_steps).copy())
-        request = window.show(history.viewed)
+        self._history.append(self._snapshot(state, 0, n_steps).copy())
+        return self._ask(self._window, self._history, n_steps, edit) is Request.NEW_LEVEL
+
+    def wait(self, state: State, n_steps: int) -> None:
+        """Keep the window open, paused, until the user closes it or asks for a step; return at once if no user can see
+        it."""
+        if self._window is not None and self._history is not None and self._window.is_seen:
+            self._window.pause()
+            last = "the episode has ended"
+            self._ask(self._window, self._history, n_steps, lambda _: (state, last), f"{last}: press space, or q")
+
+    def _ask(self, window: Window, history: History, n_steps: int, edit: MakeEdit, notice: str = "") -> Request:
+        """Show the newest step, and the earlier ones to which the user goes back, until the user asks for the next."""
+        from maze_nca_gym.rendering import Request
+
+        request = window.show(history.viewed, notice)
         while request in (Request.BACK, Request.STEP, Request.EDIT):
             if request is Request.STEP and not history.move(1):
                 break
@@ -91,7 +105,7 @@ class View:
                 notice = f"{history.back} of {len(history) - 1} steps back" if history.back else ""
             request = window.show(history.viewed, notice)
         self.window_closed = request is Request.QUIT
-        return request is Request.NEW_LEVEL
+        return request
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
         """Return one episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""

@@ -135,6 +135,11 @@ class Window:
         return interface.request
 
     @property
+    def is_seen(self) -> bool:
+        """Whether the window is open on a screen, not drawn into memory."""
+        return self._screen is not None and self._pygame.display.get_driver() not in _UNSEEN
+
+    @property
     def edit(self) -> Edit:
         """The change to make, after an `EDIT`."""
         edit = self._interface.edit

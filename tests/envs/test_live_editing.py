@@ -40,6 +40,8 @@ class ScriptedWindow:
     shown: list[Snapshot] = []  # noqa: RUF012
 
     notices: list[str] = []  # noqa: RUF012
+    is_seen = True
+    paused = False
 
     def __init__(self, fps: float, title: str, needs_screen: bool) -> None:
         self.edit: Edit
@@ -53,6 +55,9 @@ class ScriptedWindow:
         self.edit = answer
         return Request.EDIT
 
+    def pause(self) -> None:
+        type(self).paused = True
+
     def close(self) -> None:
         pass
 
@@ -61,6 +66,7 @@ class ScriptedWindow:
 def window(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedWindow]:
     monkeypatch.setattr(rendering, "Window", ScriptedWindow)
     ScriptedWindow.script, ScriptedWindow.shown, ScriptedWindow.notices = [], [], []
+    ScriptedWindow.is_seen, ScriptedWindow.paused = True, False
     return ScriptedWindow
 
 
@@ -79,6 +85,26 @@ def test_every_step_is_shown(window: type[ScriptedWindow]) -> None:
     np.testing.assert_array_equal(window.shown[1].tiles, env.state.tiles[0])
     assert env.render() is None
     assert len(window.shown) == 2
+
+
+def test_the_window_waits_for_the_user_where_it_is_seen(window: type[ScriptedWindow]) -> None:
+    env = make()
+    env.wait()  # before an episode there is nothing to show
+    env = started(env)
+    env.step(ZERO)
+    assert (len(window.shown), window.paused) == (2, False)
+    tiles = env.state.tiles[0].copy()
+    window.script = [Request.BACK, Request.STEP, wall((1, 2)), Request.QUIT]
+    env.wait()
+    assert [snapshot.step for snapshot in window.shown[2:]] == [1, 0, 1, 1]
+    assert window.paused
+    assert window.notices[2] == "the episode has ended: press space, or q"
+    assert window.notices[-1] == "the episode has ended"
+    assert env.window_closed
+    np.testing.assert_array_equal(env.state.tiles[0], tiles)
+    window.is_seen = False  # drawn into memory
+    env.wait()
+    assert len(window.shown) == 6
 
 
 def test_new_level_truncates(window: type[ScriptedWindow]) -> None:

@@ -82,6 +82,14 @@ def test_running_shows_every_step_and_asks_for_the_next(opened: Window, snapshot
     assert not pygame.joystick.get_init()
 
 
+def test_a_window_that_is_drawn_into_memory_is_not_seen(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not opened.is_seen
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "x11")
+    assert opened.is_seen
+    opened.close()
+    assert not opened.is_seen
+
+
 def test_speed_is_capped(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     window = Window(20, "slow")
