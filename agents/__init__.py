@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .automata.compiling.refutations import check_refutations
     from .automata.compiling.run import compile_automaton, learn_automaton
     from .automata.large import solve_large
+    from .doubting.run import doubt
     from .evaluation.leaderboard.run import bench
     from .evaluation.named_metrics import register_metric
     from .evaluation.run import evaluate
@@ -65,6 +66,7 @@ __all__ = [
     "check_proofs",
     "check_refutations",
     "compile_automaton",
+    "doubt",
     "evaluate",
     "evolve",
     "export",

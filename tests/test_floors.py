@@ -28,7 +28,7 @@ FLOORS = (
     ("agents/rollouts",),
     ("agents/evaluation",),
     ("agents/training",),
-    ("agents/automata", "agents/evolution", "agents/reinforcement", "agents/sweeps"),
+    ("agents/automata", "agents/doubting", "agents/evolution", "agents/reinforcement", "agents/sweeps"),
     ("agents/__init__.py",),
     ("maze_nca_gym/cli",),
     ("maze_nca_gym/__main__.py",),

@@ -265,6 +265,7 @@ def test_any_value_in_range_survives_words_and_none_outside_does(names, data):
 EVERY_COMMAND = dict(commands())
 FIRST = {
     "evaluate": {"policies": "depth-first"},
+    "doubt": {"policy": "depth-first"},
     "evolve": {"policies": "depth-first"},
     "bench": {"policies": "depth-first"},
     "reproduce": {"which": "1.3"},

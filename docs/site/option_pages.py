@@ -10,7 +10,7 @@ from unittest import mock
 from maze_nca_gym.cli import main
 
 COMMANDS = (
-    *("solve", "play", "train", "compile-automaton", "learn-automaton", "evaluate", "evolve", "bench"),
+    *("solve", "play", "train", "compile-automaton", "learn-automaton", "evaluate", "doubt", "evolve", "bench"),
     *("check-proofs", "check-refutations", "sweep", "reproduce", "runs list"),
     *("generate", "export"),
     *("levels list", "levels show", "policies list", "policies show", "completion"),

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from maze_nca_gym import agents
 from maze_nca_gym.agents.policies.registry import import_own
-from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, solve, sweep, train
+from maze_nca_gym.cli import automata, bench, doubt, evaluate, evolve, levels, policies, solve, sweep, train
 from maze_nca_gym.cli.completion import SHELLS
 from maze_nca_gym.cli.reading import filled, names_of, read_values, show_help, split_words
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
@@ -180,6 +180,7 @@ COMMANDS = Commands(
                 ("nca-shortest-path --families random,perfect", "mine=runs/mine/model.safetensors --n 1000"),
             ),
             "bench": Command(bench.run, agents.bench, ("maze-unique-30 --policies nca-shortest-path",)),
+            "doubt": Command(doubt.run, agents.doubt, ("nca-shortest-path", "mine.safetensors --seconds 300")),
             "evolve": Command(evolve.run, agents.evolve, ("nca-shortest-path-small --n 1000",)),
             "export": Command(policies.run_export, agents.export, ("nca-shortest-path --out nca.html",)),
         },

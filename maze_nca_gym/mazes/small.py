@@ -1,9 +1,11 @@
-"""Small mazes of a task, on which claims about all mazes are tried: random ones, and all of up to 3 x 3 tiles."""
+"""Small mazes of a task, on which claims about all mazes are tried: random ones, all of up to 3 x 3 tiles, and every
+maze of a given height and width."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +24,8 @@ MOST_MAZES = 10_000
 MOST_OF_LIBRARY = 400
 """Largest number of mazes of one size on which axioms of the library are tried; the tests try more."""
 GENERATORS = ("random", "loops", "perfect")
+AT_ONCE = 4096
+"""Largest number of mazes that `every_maze` yields together."""
 
 
 class Task(Hashable, Protocol):
@@ -77,6 +81,63 @@ def larger_mazes(task: Task) -> tuple[Tiles, ...]:
     return tuple(by_border)
 
 
+def allowed(task: Task, tiles: Tiles) -> NDArray[np.bool_]:
+    """Return which of (N, H, W) mazes have as many tiles of each kind as the task allows, (N,) bool."""
+    least, most = task.count_limits
+    of_each = np.stack([(tiles == kind).sum(axis=(1, 2)) for kind in range(task.n_tiles)], axis=1)
+    return np.asarray(((of_each >= least) & (of_each <= most)).all(axis=1))
+
+
+def number_of_mazes(task: Task, n: int) -> int:
+    """Return the number of mazes of n tiles in a row that `every_maze` yields, or an upper bound if the task limits the
+    number of tiles of a kind of which a maze may have several."""
+    least, most = task.count_limits
+    n_several = int((most > 1).sum())
+    free = {n: 1}  # number of tiles without a kind that occurs once -> number of ways to place these kinds
+    for kind in np.flatnonzero(most == 1):
+        placed = {left - 1: ways * left for left, ways in free.items() if left}
+        kept = {} if least[kind] else free
+        free = {left: placed.get(left, 0) + kept.get(left, 0) for left in {*placed, *kept}}
+    return sum(ways * n_several**left for left, ways in free.items())
+
+
+def every_maze(task: Task, height: int, width: int) -> Iterator[Tiles]:
+    """Yield every maze of a height and width, solvable or not, in a fixed order, at most `AT_ONCE` at a time, (N, H, W)
+    uint8. Each kind of tile occurs as often as the task allows.
+
+    Args:
+        task: the task of the mazes.
+        height: the number of rows, at least 1.
+        width: the number of columns, at least 1.
+    """
+    (least, most), n = task.count_limits, height * width
+    once, several = np.flatnonzero(most == 1), np.flatnonzero(most > 1).astype(np.uint8)
+    waiting, n_waiting = list[Tiles](), 0
+    # the kinds that occur once are placed first; all other tiles take every combination of the other kinds
+    for places in product(*(range(0 if least[kind] else -1, n) for kind in once)):
+        there = [(place, kind) for place, kind in zip(places, once, strict=True) if place >= 0]
+        if len({place for place, _ in there}) < len(there):
+            continue  # two kinds at one place
+        others = np.setdiff1d(np.arange(n), [place for place, _ in there])
+        for begin in range(0, len(several) ** len(others), AT_ONCE):
+            numbers = np.arange(begin, min(begin + AT_ONCE, len(several) ** len(others)))
+            tiles = np.empty((len(numbers), n), np.uint8)
+            for place, kind in there:
+                tiles[:, place] = kind
+            for place in others[::-1]:
+                numbers, digit = np.divmod(numbers, len(several))
+                tiles[:, place] = several[digit]
+            mazes = tiles.reshape(-1, height, width)
+            waiting.append(mazes[allowed(task, mazes)] if least[several].any() else mazes)
+            n_waiting += len(waiting[-1])
+            if n_waiting >= AT_ONCE:
+                found = np.concatenate(waiting)
+                yield found[:AT_ONCE]
+                waiting, n_waiting = [found[AT_ONCE:]], len(found) - AT_ONCE
+    if n_waiting:
+        yield np.concatenate(waiting)
+
+
 @lru_cache(maxsize=64)
 def all_mazes(task: Task) -> tuple[Tiles, ...]:
     """Return the (N, H, W) mazes of each height and width up to `ALL_UP_TO` that have at least two tiles: all or, where
@@ -92,8 +153,7 @@ def all_mazes(task: Task) -> tuple[Tiles, ...]:
             tiles = np.indices((n_kinds,) * n, np.uint8).reshape(n, -1).T
         else:
             tiles = _drawn(rng, n, least, most, 2 * MOST_MAZES)
-        of_each = np.stack([(tiles == kind).sum(axis=1) for kind in range(n_kinds)], axis=1)
-        tiles = tiles[((of_each >= least) & (of_each <= most)).all(axis=1)]
+        tiles = tiles[allowed(task, tiles[:, None])]
         if len(tiles) > MOST_MAZES:
             tiles = tiles[np.sort(rng.choice(len(tiles), MOST_MAZES, replace=False))]
         if n > 1 and len(tiles):

@@ -1,0 +1,135 @@
+"""Whether a policy solves mazes: the same rule as in an environment and in `solve`, for mazes of any kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.scoring import lengths_of
+from maze_nca_gym.mazes.tasks import Task
+
+from ..policies.policy import Policy
+from ..rollouts import Batch, encode, find_paths, label, run_until_solved, step_limit
+from ..rollouts.pytorch import threads
+from ..rollouts.scores import usual_batch
+
+SMALL_BATCH_TILES = 1 << 15
+"""Number of tiles that run at once where `usual_batch` has fewer: small mazes in small batches would be slow."""
+
+N_TRIED = 8
+"""Number of mazes of a shape on which a policy has to raise an error before the shape counts as refused."""
+
+
+class Examined(NamedTuple):
+    """What a policy did on N mazes, or on the first ones up to an error.
+
+    Attributes:
+        failed: (n,) bool, whether the policy never showed a correct answer within its limit; n < N after an error.
+        steps: (n,) int64, iterations until the answer was correct, or until the episode ended without one.
+        error: the error on the last of these mazes; empty if there was none.
+    """
+
+    failed: NDArray[np.bool_]
+    steps: NDArray[np.int64]
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Runs a policy on mazes of its task, each until the answer is correct or the limit of iterations is reached.
+
+    Attributes:
+        policy: the policy, on any device.
+        steps: the limit; None for `step_limit` of each maze on its own, so that no result depends on other mazes.
+    """
+
+    policy: Policy
+    steps: int | None
+
+    def limits(self, levels: Batch) -> NDArray[np.int64]:
+        """Return the limit of iterations on each level, (N,)."""
+        if self.steps is not None:
+            return np.full(len(levels), self.steps)
+        lengths, firsts, groups = np.unique(lengths_of(levels.target), return_index=True, return_inverse=True)
+        limits = [step_limit(self.policy, levels.target[[first]]) for first in firsts]
+        return np.asarray(limits, np.int64)[groups.reshape(-1)] if len(lengths) else np.zeros(0, np.int64)
+
+    def __call__(self, tiles: Tiles, targets: NDArray[np.bool_]) -> Examined:
+        """Return what the policy does on mazes.
+
+        Args:
+            tiles: (N, H, W) uint8.
+            targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
+        """
+        levels = label(self.policy, tiles, targets)
+        limits, batch = self.limits(levels), max(usual_batch(tiles), SMALL_BATCH_TILES // tiles[0].size)
+        try:
+            result = run_until_solved(self.policy, levels, int(limits.max()), batch=batch)
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # the policy may be anything that a user wrote: find the first maze of the error
+            if len(tiles) == 1:
+                return Examined(np.ones(1, np.bool_), np.zeros(1, np.int64), _words(error))
+            half = len(tiles) // 2
+            first = self(tiles[:half], targets[:half])
+            if first.error:
+                return first
+            second = self(tiles[half:], targets[half:])
+            return Examined(*map(np.concatenate, zip(first[:2], second[:2], strict=True)), second.error)
+        return Examined(~(result.solved & (result.steps <= limits)), result.steps)
+
+    @threads(1)
+    @torch.no_grad()
+    def refusal(self, tiles: Tiles) -> str:
+        """Return the error of one iteration on the first of (N, H, W) mazes; empty if the policy runs on some of them,
+        since an error on others is then no matter of their shape."""
+        errors = list[str]()
+        for index in np.linspace(0, len(tiles) - 1, min(len(tiles), N_TRIED)).astype(int).tolist():
+            maze = encode(self.policy, tiles[index : index + 1])
+            state = maze.new_zeros(1, self.policy.n_channels, *maze.shape[2:])
+            try:
+                found = self.policy(maze, state)
+            except (MemoryError, torch.OutOfMemoryError):
+                raise
+            except Exception as error:
+                errors.append(_words(error))
+            else:
+                shape = tuple(getattr(found, "shape", ()))
+                if shape == tuple(state.shape):
+                    return ""
+                errors.append(f"the next state must have shape {tuple(state.shape)}, got {shape}")
+        return errors[0]
+
+    def last_answer(self, level: Batch) -> NDArray[np.bool_]:
+        """Return the answer after the last iteration on one level, (H, W) or (K, H, W) bool; nothing is on after an
+        error."""
+        try:
+            return np.asarray(find_paths(self.policy, level.tiles, int(self.limits(level)[0]))[0] > 0.5)
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception:
+            return np.zeros(level.wanted.shape[1:], np.bool_)
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def solvable(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
+    """Return those of (N, H, W) mazes that have an answer, and their canonical solutions. Mazes that the task's solver
+    refuses are left out, since its generators may never draw them."""
+    try:
+        targets = task.solve(tiles)
+    except Exception:
+        if len(tiles) == 1:
+            return tiles[:0], np.zeros(task.shape_of_answers(0, *tiles.shape[1:]), np.bool_)
+        half = len(tiles) // 2
+        parts = [solvable(task, part) for part in (tiles[:half], tiles[half:])]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    found = task.is_answer(targets)
+    return tiles[found], targets[found]

@@ -1,0 +1,240 @@
+"""The record of a search for the smallest maze on which a policy fails: its facts, text, pictures and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import LevelSet, Tiles
+from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, png_bytes, save_gif, save_png
+from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.support import notebooks
+from maze_nca_gym.support.files import atomic_write, user_path
+from maze_nca_gym.support.tables import Table
+
+from ..policies.policy import Policy
+from ..rollouts.solved import animation_frames
+from ..runs import RESULTS, versions, write_json
+from .searching import counted
+
+TEXT, LEVEL, PICTURE, ANIMATION = "results.txt", "maze.npz", "maze.png", "maze.gif"
+FILES = (RESULTS, TEXT, LEVEL, PICTURE, ANIMATION)
+"""Files of a record; the last three only if the policy fails on a maze."""
+CORRECT, SHOWN = "correct answer", "the policy's answer"
+CELL, LEAST_WIDTH = 40, 240
+"""Largest side of a tile, and least width of a drawing, in pixels."""
+_FPS = 10
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A maze on which a policy fails, shrunk from the first one that was found.
+
+    Attributes:
+        tiles: (H, W) uint8, the shrunk maze.
+        correct: (H, W) or (K, H, W) bool, what the policy should show.
+        shown: bool of that shape, what it shows after the last iteration.
+        iterations: the number of iterations within which it never showed a correct answer.
+        error: the error that the policy raised in place of an answer; empty for a wrong answer.
+        found: (H, W) uint8, the maze from which shrinking began.
+        found_in: the part of the search in which that maze was found, in words.
+        n_tried: the number of changed mazes that shrinking examined.
+        is_minimal: whether the policy is correct as soon as any row, column or wall is removed, or an end moved closer.
+    """
+
+    tiles: Tiles
+    correct: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
+    iterations: int
+    error: str
+    found: Tiles
+    found_in: str
+    n_tried: int
+    is_minimal: bool
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The result of a search for the smallest maze on which a policy fails. It is a test, and proves nothing.
+
+    Attributes:
+        policy: the policy's name.
+        model: the policy.
+        seed: the seed of the search.
+        budget: the largest number of seconds of the search, without shrinking.
+        seconds: the time that search and shrinking took.
+        n_mazes: the number of mazes that were tried, up to the first failure.
+        complete: the number of tiles up to which every solvable maze was tried, and the policy was correct on all.
+        n_complete: the number of these mazes.
+        has_border: whether these mazes have a border of walls, which is not counted as tiles.
+        place: the last part of the search, in words.
+        skipped: what could not be tried, in words.
+        failure: the smallest maze on which the policy fails; None if there was no failure.
+        is_interrupted: whether Ctrl-C ended the search or the shrinking.
+        command: a command that plays the maze, or a comment that says why there is none; empty without a failure.
+    """
+
+    policy: str
+    model: Policy = field(repr=False)
+    seed: int
+    budget: float
+    seconds: float
+    n_mazes: int
+    complete: int
+    n_complete: int
+    has_border: bool
+    place: str
+    skipped: tuple[str, ...]
+    failure: Failure | None
+    is_interrupted: bool
+    command: str
+
+    def __repr__(self) -> str:
+        return f"Doubt({self.policy}: {self.verdict})"
+
+    @property
+    def verdict(self) -> str:
+        """The result in words."""
+        if self.failure is None:
+            return f"no failure in {counted(self.n_mazes, 'maze')}"
+        return f"fails on a maze of {' x '.join(map(str, self.failure.tiles.shape))} tiles"
+
+    @property
+    def correct_on(self) -> str:
+        """The small mazes on all of which the policy was correct, in words."""
+        if not self.n_complete:
+            return "of no size is the policy correct on every maze"
+        border = ", within a border of walls" if self.has_border else ""
+        mazes = counted(self.n_complete, "solvable maze")
+        return f"correct on all {mazes} of up to {counted(self.complete, 'tile')}{border}"
+
+    def table(self) -> Table:
+        """Return a table of facts: the result, the mazes that were tried, and the failure."""
+        ended = "; stopped by Ctrl-C" if self.is_interrupted else ""
+        facts = {
+            "policy": self.policy,
+            "tested, not proven": self.verdict,
+            "every small maze": self.correct_on,
+            "tried": f"{counted(self.n_mazes, 'maze')} in {self.seconds:.1f} s, at last {self.place or 'none'}{ended}",
+        }
+        failure = self.failure
+        if failure is not None:
+            first = " x ".join(map(str, failure.found.shape))
+            state = "nothing more can be removed" if failure.is_minimal else "not shrunk to the end"
+            facts["found in"] = f"{failure.found_in}, {first} tiles"
+            facts["shrunk"] = f"{counted(failure.n_tried, 'smaller maze')} tried; {state}"
+            facts["iterations"] = f"{counted(failure.iterations, 'iteration')} without a correct answer"
+            if failure.error:
+                facts["error"] = failure.error
+        if self.skipped:
+            more = f", and {len(self.skipped) - 1} more" if len(self.skipped) > 1 else ""
+            facts["not tried"] = f"{self.skipped[0]}{more}"
+        return Table.of_facts(facts)
+
+    def drawing(self) -> str:
+        """Return the maze as text with the correct answer (*), and beside it with the policy's; empty without a
+        failure."""
+        if self.failure is None:
+            return ""
+        task, sides = self.model.problem, list[list[str]]()
+        for title, answer in ((CORRECT, self.failure.correct), (SHOWN, self.failure.shown)):
+            sides.append([title, *task.to_text(self.failure.tiles, answer).splitlines()])
+        width = max(map(len, sides[0])) + 4
+        rows = zip_longest(*sides, fillvalue="")
+        return "\n".join(f"{left:<{width}}{right}".rstrip() for left, right in rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all facts, JSON-serialisable."""
+        task, failure = self.model.problem, self.failure
+        found = None
+        if failure is not None:
+            found = {
+                "size": list(failure.tiles.shape),
+                "maze": task.to_text(failure.tiles, np.zeros(failure.tiles.shape, np.bool_)).splitlines(),
+                "correct": task.to_text(failure.tiles, failure.correct).splitlines(),
+                "shown": task.to_text(failure.tiles, failure.shown).splitlines(),
+                "iterations": failure.iterations,
+                "error": failure.error or None,
+                "found_in": failure.found_in,
+                "found_size": list(failure.found.shape),
+                "n_tried": failure.n_tried,
+                "minimal": failure.is_minimal,
+                "command": self.command,
+            }
+        return {
+            "policy": self.policy,
+            "task": task.name,
+            "seed": self.seed,
+            "budget": self.budget,
+            "seconds": round(self.seconds, 1),
+            "n_mazes": self.n_mazes,
+            "complete": {"tiles": self.complete, "n_mazes": self.n_complete, "border": self.has_border},
+            "place": self.place,
+            "skipped": list(self.skipped),
+            "interrupted": self.is_interrupted,
+            "tested": self.verdict,
+            "failure": found,
+        }
+
+    def text(self) -> str:
+        """Return the whole record as text."""
+        facts = [f"{name}: {text}" for name, text in self.table().rows]
+        parts = ["\n".join(facts), self.drawing(), self.command]
+        return "\n\n".join(filter(None, parts)) + "\n"
+
+    def picture(self) -> Frame:
+        """Return the maze with the correct answer, and beside it with the policy's, (h, w, 3) uint8.
+
+        Raises:
+            ValueError: there is no failure.
+        """
+        if self.failure is None:
+            raise ValueError(f"there is no maze to draw: {self.policy} has {self.verdict}")
+        failure, kinds = self.failure, self.model.problem.kinds
+        cell = max(2, min(CELL, 2 * LEAST_WIDTH // max(failure.tiles.shape)))
+        drawn = []
+        for title, answer in ((CORRECT, failure.correct), (SHOWN, failure.shown)):
+            picture = draw_level(failure.tiles, answer, cell, failure.correct, kinds=kinds)
+            room = max(0, LEAST_WIDTH - picture.shape[1])
+            picture = np.pad(picture, ((4, 0), (0, room), (0, 0)), constant_values=255)
+            drawn.append(captioned(picture, title))
+        return captioned(contact_sheet(drawn, 2), self.policy, self.verdict, margin=16)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write `FILES` to a folder, in place of those of an earlier record, and return their paths: the facts as JSON
+        and as text; and if there is a failure, its maze as levels, a picture, and the episode as an animation, unless
+        the policy raises an error.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        folder = user_path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for earlier in FILES:
+            (folder / earlier).unlink(missing_ok=True)
+        paths, failure = [], self.failure
+        if failure is not None:
+            config = {"task": self.model.task, "fails": self.policy, "n": 1}
+            paths = [LevelSet(failure.tiles[None], config).save(folder / LEVEL)]
+            paths.append(save_png(folder / PICTURE, self.picture()))
+            if not failure.error:
+                frames = animation_frames(
+                    self.model, failure.tiles, failure.correct, failure.iterations, f"{self.policy} fails"
+                )
+                paths.append(save_gif(folder / ANIMATION, frames, _FPS))
+        with atomic_write(folder / TEXT) as file:
+            file.write(self.text().encode())
+        write_json(folder / RESULTS, {**self.to_json(), "versions": versions()})
+        return [folder / RESULTS, folder / TEXT, *paths]
+
+    def _repr_html_(self) -> str:
+        """Return the table and the picture of the maze, for notebooks."""
+        table = self.table().html()
+        if self.failure is None:
+            return table
+        return table + notebooks.image(png_bytes(self.picture()), "png", f"{self.policy} {self.verdict}")

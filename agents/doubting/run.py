@@ -1,0 +1,157 @@
+"""`doubt`: the smallest maze on which a policy fails."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from maze_nca_gym.mazes.families import FAMILIES
+from maze_nca_gym.mazes.levels import to_text
+from maze_nca_gym.support.options import Above, Between, Call, OneOf, Shown, Stored, check, checked
+
+from ..policies.registry import named_policy
+from ..runs import ProgressBar, check_folder, naming_memory, recorded
+
+if TYPE_CHECKING:
+    from ..policies.policy import Policy
+    from .record import Doubt, Failure
+    from .searching import Search
+    from .shrinking import Shrinking
+
+SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Default inner sizes of the mazes of families."""
+
+
+@checked
+def doubt(
+    policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)],
+    *,
+    seconds: Annotated[float, Above(0)] = 30.0,
+    seed: Annotated[int, Between(0)] = 0,
+    least: Annotated[int, Between(1, 4096)] = 1,
+    tiles: Annotated[int | None, Between(1, 64)] = None,
+    families: Annotated[str | Iterable[str], Stored(tuple[str, ...]), OneOf(FAMILIES, "family of levels")] = (
+        "random",
+        "sparse",
+        "loops",
+        "perfect",
+    ),
+    sizes: Annotated[int | Iterable[int], Stored(tuple[int, ...]), Between(2, 9999), Shown("SIZE …")] = SIZES,
+    n: Annotated[int, Between(1, 10**6)] = 64,
+    steps: Annotated[int | None, Between(1)] = None,
+    device: str | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+) -> Doubt:
+    """Find the smallest maze on which a policy fails: try every small maze, then families, then levels that evolve.
+
+    A policy fails on a maze if its answer is correct at no iteration up to its limit, as in `solve`. The search ends
+    at the first failure or when the time is over. Then rows, columns and walls are removed from the maze, and its ends
+    moved closer, until the policy is correct after each further change. This tests the policy, and proves nothing.
+
+    The mazes and their order depend on the seed alone, so the time decides only how far the search comes. Ctrl-C ends
+    the search or the shrinking; what was found by then is the result.
+
+    >>> print(doubt("nca-diameter", seconds=10).drawing())
+
+    Args:
+        policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
+            name in the output. In Python also a policy.
+        seconds: largest duration of the search, above 0. Shrinking is not limited.
+        seed: seed of all randomness, at least 0; the same seed gives the same mazes.
+        least: smallest number of tiles of a maze, without its border: a larger one leaves out failures on tiny mazes.
+        tiles: number of tiles up to which every maze is tried, by default as many as make at most 50,000 mazes. The
+            border of walls that some policies need is not counted.
+        families: families of mazes to try next, separated by commas or spaces.
+        sizes: inner sizes of these mazes in this order, separated by commas or spaces.
+        n: number of mazes of each family and size.
+        steps: largest number of iterations on a maze; by default the policy's bound, or else the environment's limit.
+        device: device, such as cpu, cuda or cuda:1; by default the policy's, which is the CPU if it is given by name.
+        out: folder for results.json, results.txt and, after a failure, maze.npz, maze.png and maze.gif, which replace
+            those of an earlier run. In Python, nothing is written by default.
+
+    Returns:
+        The record, with the smallest maze as `failure`, or None there.
+
+    Raises:
+        ValueError: a bad option, a policy that does not run, or no maze on which to try it.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be written.
+    """
+    from ..policies.policy import to_device
+    from ..rollouts.graphs import OnGraph
+    from ..rollouts.run import play
+    from ..rollouts.solving import check_steps
+    from .examining import Examiner
+    from .record import LEVEL, Doubt
+    from .searching import Search
+    from .shrinking import Shrinking
+
+    if out is not None:
+        check_folder("--out", Path(out))
+    name, model = named_policy(policy)
+    check(not isinstance(model, OnGraph), f"{name} runs on one graph, which no search can shrink: doubt its policy")
+    model = to_device(model, device)
+    if steps is not None:
+        check_steps(model, steps)
+    chosen, inner = list(dict.fromkeys(families)), list(dict.fromkeys([sizes] if isinstance(sizes, int) else sizes))
+    check(bool(chosen and inner), "families and sizes must name at least one each")
+    search = Search(Examiner(model, steps), seed, least, tiles, chosen, inner, n)
+    began, shrinking, is_interrupted, failure, command = time.monotonic(), None, False, None, ""
+    with naming_memory("the number of mazes that run at once", model.device):
+        try:
+            with ProgressBar(f"{name}: second", math.ceil(seconds)) as bar:
+                search.run(seconds, lambda now: bar.show(int(now), f"{search.n_mazes:,} mazes correct, {search.place}"))
+            check(search.n_mazes > 0, f"{name} can be tried on no maze: {'; '.join(search.skipped[:1])}")
+            if search.found is not None:
+                shrinking = Shrinking.of(search)
+                with ProgressBar("shrinking: tiles removed", shrinking.tiles.size) as bar:
+                    shrinking.run(bar.show)
+        except KeyboardInterrupt:
+            is_interrupted = True
+        if search.found is not None:
+            failure = _failure(search, shrinking or Shrinking.of(search))
+            drawing = to_text(failure.tiles, letters=model.problem.letters).replace("\n", r"\n")
+            command = recorded(Call(play, {"policy": policy, "levels": drawing if out is None else Path(out) / LEVEL}))
+    found = Doubt(
+        policy=name,
+        model=model,
+        seed=seed,
+        budget=seconds,
+        seconds=time.monotonic() - began,
+        n_mazes=search.n_mazes,
+        complete=search.complete,
+        n_complete=search.n_complete,
+        has_border=search.has_border,
+        place=search.place,
+        skipped=tuple(search.skipped),
+        failure=failure,
+        is_interrupted=is_interrupted,
+        command=command,
+    )
+    if out is not None:
+        found.save(out)
+    return found
+
+
+def _failure(search: Search, shrinking: Shrinking) -> Failure:
+    """Return what the policy did on the shrunk maze."""
+    from ..rollouts import label
+    from .record import Failure
+
+    assert search.found is not None
+    examiner, maze = search.examiner, shrinking.tiles
+    levels = label(examiner.policy, maze[None], search.task.solve(maze[None]))
+    return Failure(
+        tiles=maze,
+        correct=levels.wanted[0],
+        shown=examiner.last_answer(levels),
+        iterations=int(examiner.limits(levels)[0]),
+        error=shrinking.error,
+        found=search.found.tiles,
+        found_in=search.place,
+        n_tried=shrinking.n_tried,
+        is_minimal=shrinking.is_minimal,
+    )

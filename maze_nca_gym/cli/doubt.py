@@ -1,0 +1,27 @@
+"""The output of `maze-nca-gym doubt`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from maze_nca_gym.agents import doubt
+from maze_nca_gym.cli.output import FAILED, INTERRUPTED, complain, tell
+
+
+def run(*, out: Path = Path("runs/doubt"), **options: Any) -> int:
+    """Exit with 1 if an exact policy fails, and with 130 after Ctrl-C."""
+    from maze_nca_gym.agents.doubting.record import FILES
+
+    found = doubt(out=out, **options)
+    found.table().print()
+    if found.failure is not None:
+        tell(f"\n{found.drawing()}\n")
+        tell(f"play it: {found.command}")
+    tell(f"results: {', '.join(str(out / name) for name in FILES if (out / name).exists())}")
+    if found.is_interrupted:
+        return INTERRUPTED
+    if found.failure is not None and found.model.guarantees.exact:
+        complain(f"{found.policy} is exact, yet it fails on this maze")
+        return FAILED
+    return 0

@@ -1,0 +1,358 @@
+"""The smallest maze on which a policy fails: every small maze, the search, the shrinking, the record, the command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from math import perm
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from own_tasks import own_tasks, registered
+from tables import for_each, refused
+from test_answers import TASK as SEVERAL_ANSWERS
+from torch import Tensor
+
+from maze_nca_gym.agents import OnGraph, Policy, ShortestPathNCA, doubt, load, solve
+from maze_nca_gym.agents.doubting import run as doubting
+from maze_nca_gym.agents.doubting.record import ANIMATION, FILES, LEVEL, PICTURE, RESULTS, TEXT
+from maze_nca_gym.agents.policies.policy import for_task
+from maze_nca_gym.agents.rollouts import run_until_solved
+from maze_nca_gym.cli import main
+from maze_nca_gym.mazes.graphs import Graph
+from maze_nca_gym.mazes.levels import Tile, Tiles, parse
+from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.small import AT_ONCE, allowed, every_maze, number_of_mazes
+from maze_nca_gym.mazes.solvers import distances
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task, find_task
+
+OWN = ("weighted-terrain", "key-and-door", "nearest-target")
+"""Tasks of the examples."""
+QUICK: dict[str, Any] = {"tiles": 4, "sizes": (6, 8), "n": 16, "seconds": 60.0}
+
+
+class Short(ShortestPathNCA):
+    """An exact policy that forgets everything where the source is more than some moves from the target."""
+
+    reach = 5
+
+    def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
+        after = super().update(encoded, state, step)
+        far = [self.is_far(tiles.argmax(dim=0).numpy().astype(np.uint8)) for tiles in self.maze]
+        return torch.where(torch.tensor(far)[:, None, None, None], after * 0, after)
+
+    def encode_maze(self, maze: Tensor) -> Any:
+        self.maze = maze
+        return super().encode_maze(maze)
+
+    def is_far(self, tiles: Tiles) -> bool:
+        return bool(distances(tiles[None])[0][tiles == Tile.TARGET].max(initial=0) > self.reach)
+
+
+class Raising(Short):
+    """One that raises an error there."""
+
+    def is_far(self, tiles: Tiles) -> bool:
+        if super().is_far(tiles):
+            raise RuntimeError("too far\nfor me")
+        return False
+
+
+class Undefined(Short):
+    """One whose state is NaN there."""
+
+    def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
+        after = ShortestPathNCA.update(self, encoded, state, step)
+        far = [self.is_far(tiles.argmax(dim=0).numpy().astype(np.uint8)) for tiles in self.maze]
+        return torch.where(torch.tensor(far)[:, None, None, None], after * torch.nan, after)
+
+
+class Square(Short):
+    """One that fails on mazes of odd height alone."""
+
+    def is_far(self, tiles: Tiles) -> bool:
+        return len(tiles) % 2 == 1 and super().is_far(tiles)
+
+
+class Silent(Policy):
+    """One for any task that shows nothing."""
+
+    stationary_from = 0
+
+    def __init__(self, task: str) -> None:
+        super().__init__(task, find_task(task).n_tiles, find_task(task).answers)
+
+    def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
+        return state * 0
+
+
+class Broken(ShortestPathNCA):
+    """One that raises an error on every maze."""
+
+    def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
+        raise RuntimeError("no network")
+
+
+class Larger(ShortestPathNCA):
+    """One whose next state has another shape."""
+
+    def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
+        return torch.nn.functional.pad(super().update(encoded, state, step), (0, 1))
+
+
+@pytest.fixture(scope="module", name="own")
+def _own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The tasks of the examples are registered."""
+    with own_tasks(tmp_path_factory.mktemp("own")), registered(SEVERAL_ANSWERS, "MazeSeveral-v0"):
+        yield
+
+
+def plainly_every_maze(task: Task, height: int, width: int) -> set[bytes]:
+    """The mazes of a size among all combinations of kinds of tile."""
+    n = height * width
+    tiles = np.indices((task.n_tiles,) * n, np.uint8).reshape(n, -1).T
+    tiles = np.ascontiguousarray(tiles).reshape(-1, height, width)
+    return {maze.tobytes() for maze in tiles[allowed(task, tiles)]}
+
+
+class TestEveryMaze:
+    @for_each(
+        ("task", "height", "width"),
+        [("shortest-path", 2, 3), ("shortest-path", 1, 5), ("diameter", 3, 3), ("diameter", 1, 1)],
+    )
+    def test_each_maze_comes_once(self, task: str, height: int, width: int) -> None:
+        found = [maze for mazes in every_maze(find_task(task), height, width) for maze in mazes]
+        assert {maze.tobytes() for maze in found} == plainly_every_maze(find_task(task), height, width)
+        assert len(found) == len({maze.tobytes() for maze in found})
+        assert len(found) == number_of_mazes(find_task(task), height * width)
+
+    @pytest.mark.usefixtures("own")
+    def test_tasks_of_ones_own(self) -> None:
+        for name in OWN:
+            task = find_task(name)
+            found = [maze.tobytes() for mazes in every_maze(task, 2, 2) for maze in mazes]
+            assert set(found) == plainly_every_maze(task, 2, 2)
+            assert len(found) == len(set(found)) <= number_of_mazes(task, 4)
+
+    def test_there_are_as_many_as_places_for_the_ends(self) -> None:
+        parts = list(every_maze(SHORTEST_PATH, 3, 3))
+        assert sum(map(len, parts)) == perm(9, 2) * 2**7
+        assert {len(mazes) for mazes in parts[:-1]} == {AT_ONCE}
+
+
+class TestResults:
+    def test_a_correct_policy_fails_on_none(self) -> None:
+        found = doubt("shortest-path-bfs", **QUICK | {"seconds": 1.0})
+        assert found.failure is None
+        assert found.complete == 4
+        assert found.verdict == f"no failure in {found.n_mazes:,} mazes"
+        solvable = [
+            m for n in (2, 3, 4) for h in range(1, n + 1) if n % h == 0 for m in every_maze(SHORTEST_PATH, h, n // h)
+        ]
+        assert found.n_complete == sum(int(SHORTEST_PATH.solve(mazes).any(axis=(1, 2)).sum()) for mazes in solvable)
+        assert found.correct_on == f"correct on all {found.n_complete:,} solvable mazes of up to 4 tiles"
+        assert "proven" not in found.text().replace("tested, not proven", "")
+        assert found.drawing() == found.command == ""
+
+    def test_the_first_failure_is_the_smallest(self) -> None:
+        found = doubt(Short(), **QUICK | {"tiles": 8})
+        assert found.failure is not None
+        # six moves in a row need seven tiles, and fit into no smaller maze
+        assert found.failure.tiles.size == 7
+        assert found.complete == 6
+        assert found.failure.correct.sum() == 7
+        assert not found.failure.shown.any()
+
+    def test_one_seed_gives_one_result(self) -> None:
+        policy, options = Short(), QUICK | {"sizes": (12,), "tiles": 2}
+        first, again, other = (doubt(policy, **options, seed=seed) for seed in (3, 3, 4))
+        assert first.failure is not None
+        assert again.failure is not None
+        assert other.failure is not None
+        assert np.array_equal(first.failure.found, again.failure.found)
+        assert np.array_equal(first.failure.tiles, again.failure.tiles)
+        assert first.n_mazes == again.n_mazes
+        assert not np.array_equal(first.failure.found, other.failure.found)
+
+    def test_the_time_decides_how_far_the_search_comes_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = iter(range(10**6))
+        monkeypatch.setattr("maze_nca_gym.agents.doubting.searching.time.monotonic", lambda: next(now) / 10)
+        places = [doubt("shortest-path-bfs", **QUICK | {"seconds": seconds}).place for seconds in (0.01, 1.5, 2.5)]
+        assert places[0] == "every maze of 2 tiles"
+        assert len(set(places)) == 3
+
+
+def is_maze(tiles: Tiles) -> bool:
+    """Whether a maze is one of the shortest path's: one source, one target, and a way."""
+    ends = [(tiles == end).sum() for end in (Tile.SOURCE, Tile.TARGET)]
+    return ends == [1, 1] and bool(SHORTEST_PATH.solve(tiles[None]).any())
+
+
+def smaller(tiles: Tiles) -> list[Tiles]:
+    """The mazes without one row, one column or one wall, and those with an end one tile closer."""
+    found = [np.delete(tiles, index, axis) for axis in (0, 1) for index in range(tiles.shape[axis])]
+    for place in np.argwhere(tiles == Tile.WALL):
+        found.append(tiles.copy())
+        found[-1][tuple(place)] = Tile.EMPTY
+    length = SHORTEST_PATH.solve(tiles[None]).sum()
+    for end in (Tile.SOURCE, Tile.TARGET):
+        (place,) = np.argwhere(tiles == end)
+        for step in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+            row, col = place + step
+            if 0 <= row < len(tiles) and 0 <= col < tiles.shape[1] and tiles[row, col] == Tile.EMPTY:
+                moved = tiles.copy()
+                moved[row, col], moved[tuple(place)] = end, Tile.EMPTY
+                if 0 < SHORTEST_PATH.solve(moved[None]).sum() < length:
+                    found.append(moved)
+    return [maze for maze in found if maze.size and is_maze(maze)]
+
+
+class TestShrinking:
+    @for_each("name", ["short", "nca-shortest-path-baseline", "odd"])
+    def test_without_any_part_the_policy_is_correct(self, name: str) -> None:
+        policy = {"short": Short(), "odd": Square()}.get(name) or load(name)
+        found = doubt(policy, **QUICK | {"tiles": 1, "sizes": (8, 13, 16), "n": 32})
+        assert found.failure is not None
+        assert found.failure.is_minimal
+        assert found.failure.tiles.size < found.failure.found.size
+        assert found.failure.n_tried > 10
+        border = found.has_border
+        tiles = found.failure.tiles[1:-1, 1:-1] if border else found.failure.tiles
+        around = [np.pad(maze, int(border), constant_values=Tile.WALL) for maze in [tiles, *smaller(tiles)]]
+        solved = [bool(run_until_solved(policy, maze[None]).solved[0]) for maze in around]
+        assert solved == [False] + [True] * (len(around) - 1)
+        if name == "short":
+            assert found.failure.correct.sum() == 7
+
+    @pytest.mark.usefixtures("own")
+    def test_a_task_of_ones_own_with_kinds_of_tile(self, tmp_path: Path) -> None:
+        for name in (*OWN, SEVERAL_ANSWERS.name):
+            for tiles in (None, 1):
+                found = doubt(Silent(name), **QUICK | {"tiles": tiles}, out=tmp_path / "out")
+                assert found.failure is not None, name
+                assert found.failure.tiles.size <= 16
+                assert allowed(find_task(name), found.failure.tiles[None]).all()
+                again = load_levels(tmp_path / "out" / LEVEL, task=name).tiles
+                assert np.array_equal(again[0], found.failure.tiles)
+
+    def test_tiny_mazes_can_be_left_out(self) -> None:
+        found = doubt("nca-diameter", **QUICK | {"least": 3})
+        assert found.failure is not None
+        assert found.failure.tiles[1:-1, 1:-1].size >= 3
+
+
+class TestBadInput:
+    @for_each(
+        ("policy", "options", "message"),
+        [
+            ("nothing", {}, "unknown policy"),
+            ("shortest-path-bfs", {"seconds": 0}, "seconds must be a finite number above 0"),
+            ("shortest-path-bfs", {"seconds": float("nan")}, "seconds must be a finite number above 0"),
+            ("shortest-path-bfs", {"families": "nowhere"}, "unknown family of levels 'nowhere'"),
+            ("shortest-path-bfs", {"families": []}, "at least one each"),
+            ("shortest-path-bfs", {"tiles": 0}, "tiles must be from 1 to 64"),
+            (Broken(), {}, "Broken can be tried on no maze: mazes of 1 x 2: RuntimeError: no network"),
+            (Larger(), {}, r"can be tried on no maze: .* must have shape \(1, 11, 1, 2\), got \(1, 11, 1, 3\)"),
+        ],
+    )
+    def test_it_is_refused(self, policy: Any, options: dict[str, Any], message: str) -> None:
+        refused(message, doubt, policy, **QUICK | options)
+
+    def test_a_graph_is_refused(self) -> None:
+        graph = Graph.of(parse("S..\n.#.\n..T"), "torus")
+        refused("runs on one graph, which no search can shrink", doubt, OnGraph("nca-shortest-path-hinted", graph))
+
+    @for_each(("policy", "error"), [(Raising(), "RuntimeError: too far for me"), (Undefined(), "holds NaN")])
+    def test_an_error_on_some_mazes_is_a_failure(self, policy: Policy, error: str, tmp_path: Path) -> None:
+        found = doubt(policy, **QUICK | {"tiles": 2, "sizes": (12,)}, out=tmp_path)
+        assert found.failure is not None
+        assert error in found.failure.error
+        assert found.failure.is_minimal
+        assert found.failure.correct.sum() == 7
+        assert not (tmp_path / ANIMATION).exists()
+        assert (tmp_path / PICTURE).exists()
+
+    def test_a_task_without_a_generator(self) -> None:
+        def mark(rng: np.random.Generator, tiles: Tiles) -> Tiles:
+            if not vars(mark):  # as it is tried at first
+                return tiles
+            raise RuntimeError("no marks for such mazes")
+
+        counts = {"source": "one", "target": "one"}
+        task = replace(SHORTEST_PATH, name="unmarked", mark=mark, counts=counts, specification=None)
+        with registered(task, "MazeUnmarked-v0"):
+            vars(mark)["registered"] = True
+            # every small maze can be tried; the time is not used up, since nothing else can
+            policy = for_task(load("shortest-path-bfs"), "unmarked")
+            found = doubt(policy, **QUICK)
+            assert (found.failure, found.complete) == (None, 4)
+            assert found.skipped[0] == "random 6 x 6: no marks for such mazes"
+            refused("can be tried on no maze: random 6 x 6: no marks", doubt, policy, **QUICK | {"tiles": 1})
+
+
+class TestFiles:
+    def test_each_command_accepts_the_maze(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["doubt", "nca-diameter", "--out", str(tmp_path), "--steps", "20"]) == 0
+        out = capsys.readouterr().out
+        assert {path.name for path in tmp_path.iterdir()} == set(FILES)
+        record = json.loads((tmp_path / RESULTS).read_text())
+        assert record["failure"]["minimal"] is True
+        assert "tested, not proven" in (tmp_path / TEXT).read_text()
+        for row in record["failure"]["shown"]:
+            assert row in out
+        words = shlex.split(record["failure"]["command"])
+        assert words[:3] == ["maze-nca-gym", "play", "nca-diameter"]
+        levels = load_levels(words[-1])
+        assert np.array_equal(levels.tiles, load_levels(tmp_path / LEVEL).tiles)
+        level = str(tmp_path / LEVEL)
+        for command in (
+            ["solve", words[2], "--levels", level, "--out", str(tmp_path / "solve")],
+            ["evaluate", words[2], "--levels", level, "--out", str(tmp_path / "evaluate")],
+            ["levels", "show", level],
+        ):
+            assert main(command) == 0, command
+        assert json.loads((tmp_path / "solve" / "results.json").read_text())["metrics"]["solved"] == 0
+
+    def test_without_a_folder_the_command_draws_the_maze(self) -> None:
+        found = doubt("nca-shortest-path-baseline", tiles=1, sizes=16, families="perfect", steps=64)
+        assert found.failure is not None
+        drawn = shlex.split(found.command)[-1]
+        assert np.array_equal(load_levels(drawn).tiles[0], found.failure.tiles)
+        assert solve("nca-shortest-path-baseline", levels=drawn, steps=64).metrics["solved"] == 0
+        assert doubt(Short(), **QUICK | {"tiles": 8}).command.startswith(
+            "# no command can name the Short given as policy"
+        )
+
+    def test_a_record_replaces_an_earlier_one(self, tmp_path: Path) -> None:
+        doubt("nca-diameter", **QUICK, steps=20, out=tmp_path)
+        assert (tmp_path / LEVEL).exists()
+        doubt("shortest-path-bfs", **QUICK | {"seconds": 0.5}, out=tmp_path)
+        assert {path.name for path in tmp_path.iterdir()} == {RESULTS, TEXT}
+
+
+class TestCtrlC:
+    @for_each("where", ["search", "shrinking"])
+    def test_it_reports_what_was_found(
+        self, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def interrupted(bar: Any, done: int, note: str = "") -> None:
+            if where in bar._label or (where == "search" and "random 6 x 6" in note):
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(doubting.ProgressBar, "show", interrupted)
+        name = "shortest-path-bfs" if where == "search" else "nca-shortest-path-baseline"
+        options = ["--tiles", "2", "--sizes", "6,16", "--steps", "64", "--out", str(tmp_path)]
+        assert main(["doubt", name, *options]) == 130
+        assert "every small maze" in capsys.readouterr().out
+        assert "stopped by Ctrl-C" in (tmp_path / TEXT).read_text()
+        record = json.loads((tmp_path / RESULTS).read_text())
+        assert record["interrupted"] is True
+        assert record["complete"]["tiles"] == 2
+        if where == "shrinking":
+            assert record["failure"]["minimal"] is False
+            assert record["failure"]["maze"]
