@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 from typing import Any
 
+from maze_nca_gym.mazes.facts import Number, Picture, Place, Truth
 from maze_nca_gym.mazes.ghosts import Fixpoint, anywhere
 from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.mazes.terms import Bits, Rule, TileView, term_of
 
 from ..policies.guarantees import StepBound
 from .automaton import NEIGHBOURHOODS, Automaton
+from .theorem import Theorem
 
 
 def _copied(signal: IntEnum, see: TileView) -> Bits:
     return see(signal)
+
+
+def with_stages(automaton: Automaton, theorem: Theorem) -> Theorem | None:
+    """Return a theorem with the statement that each relation of the task's fixpoint is on from t = 1 + its stage, as in
+    an automaton that is `grown`, and answers that it does not have an iteration later.
+
+    None if the automaton has other signals than relations and answers, or the theorem no ghosts of these relations.
+    """
+    solve, shown = automaton.problem.solve, automaton.answers
+    if not isinstance(solve, Fixpoint) or not {*solve.rules} <= {*theorem.relations}:
+        return None
+    said = {signal: (signal.name, 1) for signal in automaton.signals if signal not in shown}
+    if {name for name, _ in said.values()} != {*solve.rules}:
+        return None
+    if not theorem.answers:
+        said |= {signal: (name, 2) for signal, name in zip(shown, solve.answers, strict=True)}
+
+    def signals(picture: Picture, at: Place, t: Number) -> dict[IntEnum, Truth]:
+        return {signal: solve.on(name, picture, at, t - after) for signal, (name, after) in said.items()}
+
+    means = {signal: f"from t = {after} + {name} stage" for signal, (name, after) in said.items()}
+    return replace(theorem, signals=signals, means=means)
 
 
 def grown(task: str | Task) -> Automaton:

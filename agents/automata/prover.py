@@ -245,9 +245,14 @@ class Prover:
 
         # contradictory axioms would prove anything
         occurs = {signal: wanted & due for signal, (wanted, due) in answers.items()} or {path: now.get(path, inside)}
+        stated = any(name.startswith(STATED) for name, _ in self._axioms)
         for signal, happens in occurs.items():
             claim = f"the axioms allow a path{f', {signal.name}' if len(occurs) > 1 else ''}"
-            yield self._lemma("axioms", claim, z3.BoolVal(True), inside, happens)
+            lemma = self._lemma("axioms", claim, z3.BoolVal(True), inside, happens)
+            if lemma.holds is False and not stated and signal in answers:  # a rule may be true of no tile
+                claim = f"the axioms allow a maze, on which {signal.name} shows nothing"
+                lemma = self._lemma("axioms", claim, z3.BoolVal(True), inside, answers[signal][1])
+            yield lemma
 
         # what the theorem says of each signal is true at first, beyond the edge, and after one more iteration
         if now:

@@ -434,6 +434,13 @@ class Fixpoint:
                 found[_stage(name)] = np.where(new, number, found[_stage(name)])
         return found
 
+    def on(self, name: str, picture: Picture, at: Place, stage: Number) -> Truth:
+        """Return whether a relation is on at a tile up to a stage, by the ghosts of the specification."""
+        if name in self._of_map:
+            own = picture.of_map(_stage(name))
+            return picture.inside(at) & (own >= 0) & (own <= stage)
+        return picture.true(name, at) & (picture.number(_stage(name), at) <= stage)
+
     def specification(self) -> Ghosts:
         """Return the specification: each relation as a ghost, and its stage."""
         names, alone, of_map = [*self.rules], len(self.rules) == 1, self._of_map

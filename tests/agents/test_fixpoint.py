@@ -23,6 +23,7 @@ from maze_nca_gym.mazes.ghosts import distance
 from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.mazes.tasks import TASKS, find_task
 from tests.agents.adversary import is_right, mutated
+from tests.agents.random_fixpoints import random_task
 from tests.tables import for_each, some_and_all
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples/22_worlds.py"))
@@ -314,3 +315,38 @@ def test_a_tap_more_or_several_starts_make_other_distances():
 
 def test_a_proof_does_not_depend_on_what_was_proven_before(automaton):
     assert {prove(automaton("core")).verdict for _ in range(2)} == {"right"}
+
+
+def two_steps(see):
+    """Return whether a relation holds here and at all four neighbours: no wall is near."""
+    return see("FREE") & see("FREE", "U") & see("FREE", "L") & see("FREE", "D") & see("FREE", "R")
+
+
+def clearance():
+    """Return the smallest task of which a guess fitted every run and was no invariant."""
+    rules = {"FREE": lambda see: see.tile(0) | see.tile(2) | see.tile(3), "CLEAR": two_steps}
+    near = {"FAR": lambda see: see("CLEAR") & see("CLEAR", "U") & see("CLEAR", "L") & see("CLEAR", "D")}
+    return Task(name="clearance", solve=fixpoint("FAR", **rules, **near), may_be_empty=True)
+
+
+def never_on():
+    """Return a task of which nothing is ever part of the answer."""
+    return Task(name="never", solve=fixpoint(ON=lambda see: see("ON", "U")), may_be_empty=True)
+
+
+@for_each("task", [clearance(), never_on()])
+def test_the_stages_of_relations_are_the_theorem_of_their_automaton(task, forgotten):
+    register_task(task)
+    proof = prove(grown(task))
+    assert proof.verdict == "right"
+    assert {words.split(" ", 1)[1] for words in proof.theorem.means.values()} == {
+        f"t = 1 + {name} stage" for name in task.solve.rules
+    }
+
+
+@some_and_all("seeds", range(4), range(4, 104))
+def test_every_automaton_that_is_grown_has_a_verdict(seeds, forgotten):
+    for seed in seeds:
+        task = register_task(random_task(seed))
+        assert prove(grown(task)).verdict == "right", seed
+        TASKS.remove(task.name)

@@ -1,0 +1,57 @@
+"""Random fixpoints, whose automata are correct by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from operator import and_, or_, xor
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.agents.automata import anywhere, at_least, fixpoint, inflationary
+from maze_nca_gym.mazes import KINDS, Kind, Task
+
+OWN = Kind("mud", "m", "#8c564b")
+TAPS = ("C", "U", "L", "D", "R", "UL", "DR")
+
+
+def random_task(seed: int) -> Task:
+    """Return a task whose solver is a random least or inflationary fixed point of one to four relations."""
+    rng = np.random.default_rng(seed)
+    names = [f"R{i}" for i in range(rng.integers(1, 5))]
+    least = bool(rng.random() < 0.7)
+    rules = {name: _rule(rng, names, least) for name in names}
+    pooled = [name for name in names[1:] if rng.random() < 0.15]
+    rules |= {name: anywhere(rules[name]) for name in pooled}
+    solve = (fixpoint if least else inflationary)(names[0], **rules)
+    kinds = (*KINDS, OWN) if rng.random() < 0.5 else KINDS
+    return Task(name=f"random-{seed}", kinds=kinds, solve=solve, may_be_empty=True)
+
+
+def _rule(rng: np.random.Generator, names: list[str], least: bool) -> Callable[[Any], Any]:
+    """Return a rule: a kind of tile, or a random tree of kinds and relations."""
+    tree, start = _tree(rng, names, least, depth=3), int(rng.integers(2, 4))
+    return lambda see: see.tile(start) | tree(see) if start == 2 else tree(see)
+
+
+def _tree(rng: np.random.Generator, names: list[str], least: bool, depth: int) -> Callable[[Any], Any]:
+    if depth == 0 or rng.random() < 0.15:
+        tap, name = str(rng.choice(TAPS)), str(rng.choice(names))
+        kind, of_tile = int(rng.integers(0, 4)), bool(rng.random() < 0.4)
+        negated = bool(rng.random() < 0.4) and (of_tile or not least)
+        return lambda see: _read(see, kind if of_tile else name, tap, negated)
+    parts = [_tree(rng, names, least, depth - 1) for _ in range(rng.integers(2, 4))]
+    join = [and_, or_, or_, None][rng.integers(0, 4)]
+    if join is None:
+        n = int(rng.integers(1, len(parts) + 1))
+        return lambda see: at_least(n, [part(see) for part in parts])
+    if rng.random() < 0.1:  # of kinds of tile alone, which may be compared
+        one, other = (int(kind) for kind in rng.integers(0, 4, 2))
+        return lambda see: xor(see.tile(one, "U"), see.tile(other, "L"))
+    return lambda see: reduce(join, (part(see) for part in parts))
+
+
+def _read(see: Any, what: int | str, tap: str, negated: bool) -> Any:
+    found = see(what, tap) if isinstance(what, str) else see.tile(what, tap)
+    return ~found if negated else found
