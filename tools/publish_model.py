@@ -8,6 +8,11 @@
         --measured "..."
 
 `iterations` chooses a model's number of iterations on validation levels, before it is measured on any test set.
+
+    python -m tools.publish_model earn nca-shortest-path-hinted
+
+`earn` proves again what a model of the package states, and stores the digests of what that is about, in its file and on
+its card. It is needed after the rules of an automaton have changed, or the way in which digests are made.
 """
 
 from __future__ import annotations
@@ -15,15 +20,23 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from maze_nca_gym.agents.automata import prove
+from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.compiling.config import find_automaton
+from maze_nca_gym.agents.automata.compiling.run import earned
 from maze_nca_gym.agents.evaluation.iterations import find_iterations, with_iterations
 from maze_nca_gym.agents.policies import pretrained
+from maze_nca_gym.agents.policies.guarantees import Guarantees
+from maze_nca_gym.agents.policies.policy import subject_of
 from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.runs import read_metrics
 from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.options import check
 
 FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
@@ -123,6 +136,30 @@ def publish_iterations(name: str) -> None:
     print(f"{name}: {number} iterations, chosen on validation levels of {', '.join(families)}")
 
 
+def publish_earned(name: str) -> None:
+    """Prove again what a model of the package states, and store what that is about, in its file and on its card.
+
+    Weights that are written by hand follow no automaton: what is argued of them is stated again.
+
+    Raises:
+        ValueError: less is proven than its card says.
+    """
+    model, card = load_model(FOLDER / f"{name}.safetensors"), read_card(name)
+    before = card["guarantees"]
+    if "automaton" in card.get("configuration", {}):
+        automaton = find_automaton(card["configuration"]["automaton"])
+        proof = prove(automaton)
+        stated = earned(automaton, model, certify(model, automaton=automaton), proof)
+        kept = [(name, before[name], stated.to_json()[name]) for name in ("exact", "bound", "verdict", "basis")]
+        check(all(was == now for _, was, now in kept), f"{name} has earned something else than before: {kept}")
+    else:
+        stated = Guarantees.from_json({**before, "about": asdict(subject_of(model))})
+    model.guarantees = stated
+    save_model(model, FOLDER / name)
+    write_card(name, guarantees=stated.to_json())
+    print(f"{name}: {stated.verdict or stated.basis}, about {stated.about}")
+
+
 def publish_scores(name: str, results: Path, measured: str | None) -> None:
     """Write the results of an evaluation on a card."""
     write_card(name, **scores(json.loads(results.read_text(encoding="utf-8")), name), measured=measured)
@@ -134,8 +171,14 @@ def main() -> None:
         prog="python -m tools.publish_model", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parts = parser.add_subparsers(required=True)
-    model, iterations, figures = (parts.add_parser(part) for part in ("model", "iterations", "scores"))
-    for part, publish in ((model, publish_model), (iterations, publish_iterations), (figures, publish_scores)):
+    model, iterations, earn, figures = (parts.add_parser(part) for part in ("model", "iterations", "earn", "scores"))
+    works = [
+        (model, publish_model),
+        (iterations, publish_iterations),
+        (earn, publish_earned),
+        (figures, publish_scores),
+    ]
+    for part, publish in works:
         part.add_argument("name", help="name of the policy")
         part.set_defaults(publish=publish)
     model.add_argument("run", type=Path, help="folder of the training run")

@@ -19,6 +19,7 @@ from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import order_code, split_order
+from maze_nca_gym.mazes.printed import digest, printed
 from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.mazes.terms import Bits, Rule, Tape, Term, TileKind, term_of
 from maze_nca_gym.support import notebooks
@@ -230,15 +231,46 @@ class Automaton:
         """The names of the tasks that it solves."""
         return self.task, *self.also
 
-    @cached_property  # as its worlds, which are kept too: another task may get the name
+    @property
     def problem(self) -> Task:
-        """The task that `task` names."""
-        return find_task(self.task)
+        """The task that `task` names now: another may have been registered by that name since the automaton was made.
+
+        Raises:
+            ValueError: the name is that of no task any more, or of one with other kinds of tile or answers.
+        """
+        return self.problems[0]
+
+    @property
+    def problems(self) -> tuple[Task, ...]:
+        """The tasks that it solves, as they are registered now.
+
+        Raises:
+            ValueError: see `problem`.
+        """
+        found = tuple(map(find_task, self.tasks))
+        for was, now in zip(self._made_for, found, strict=True):
+            if was is not now and (was.kinds, was.answers) != (now.kinds, now.answers):
+                raise ValueError(
+                    f"the task {now.name} was registered again with other kinds of tile or answers after the automaton "
+                    f"{self.name} was made: make the automaton again"
+                )
+        return found
 
     @cached_property
-    def problems(self) -> tuple[Task, ...]:
-        """The tasks that it solves."""
-        return self.problem, *map(find_task, self.also)
+    def _made_for(self) -> tuple[Task, ...]:
+        return tuple(map(find_task, self.tasks))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the rules, as 64 hexadecimal digits: of the signals, what each rule reads and how, and what is
+        stated of states; neither of the name nor of the bound. An automaton that slows another has the other's."""
+        if self.slows is not None:
+            return self.slows.digest
+        kinds = [kind.name for kind in self.problem.kinds]
+        rules = {signal.name: printed(self.rules[signal]) for signal in self.signals}
+        same = [[signal.name for signal in signals] for signals in (self.signals, self.pooled, self.everywhere)]
+        invariant = None if self.invariant is None else printed(self.invariant)
+        return digest([kinds, rules, same, invariant, self.neighbourhood, self.heals, self.any_state])
 
     @property
     def kinds(self) -> range:

@@ -26,7 +26,7 @@ from maze_nca_gym.mazes.ghosts import Fixpoint, has_known_axioms, supposed_singl
 from maze_nca_gym.mazes.levels import Tiles, to_text
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, kinds_once, mazes_to_try, small_mazes
-from maze_nca_gym.mazes.tasks import Task, check_specification
+from maze_nca_gym.mazes.tasks import TASKS, Task, check_specification
 from maze_nca_gym.support.files import user_path, write_all
 
 from ..policies.guarantees import StepBound, Verdict
@@ -77,6 +77,7 @@ class Proof:
         worth: a note on the ghosts that describe signals, if they say little; or why nothing was tried: it never comes
             to rest although its author states that it `settles`.
         suffices: a bound with which the automaton is proven right, where its own bound is too small or missing.
+        asked: the digest of the task's question when it was proven; empty while the proof is made.
     """
 
     automaton: Automaton
@@ -87,15 +88,28 @@ class Proof:
     on: str = "grids"
     worth: str = ""
     suffices: StepBound | None = None
+    asked: str = ""
+
+    @property
+    def lost(self) -> str:
+        """What has changed since the proof was made, in words; empty if nothing has."""
+        task = TASKS.get(self.automaton.task)
+        if not self.asked or (task is not None and task.digest == self.asked):
+            return ""
+        return f"the task {self.automaton.task} is not the one of the proof any more: its rules or kinds of tile differ"
 
     @property
     def holds(self) -> bool:
         """Whether all lemmas are proven, and no maze refutes the automaton."""
-        return bool(self.lemmas) and all(lemma.holds for lemma in self.lemmas) and not self.counterexample
+        every = bool(self.lemmas) and all(lemma.holds for lemma in self.lemmas)
+        return every and not self.counterexample and not self.lost
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict on the rules: "right", "described" or "refuted"; None if none of these is proven."""
+        """The verdict on the rules: "right", "described" or "refuted"; None if none of these is proven, or if another
+        task has got the name of its task since."""
+        if self.lost:
+            return None
         if self.counterexample:
             return "refuted"
         of_rules = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "signal", "everywhere", "answer")]
@@ -135,6 +149,8 @@ class Proof:
     @property
     def words(self) -> str:
         """A sentence that says what is proven, and begins with the verdict."""
+        if self.lost:
+            return f"nothing: {self.lost}"
         n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
         n_held = sum(bool(lemma.holds) for lemma in self.lemmas)
         bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
@@ -261,7 +277,7 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
         enough = StepBound(constant=len(automaton.signals) + 1, per_tile=len(solve.rules))
         if _proof_of(replace(automaton, bound=enough), on).verdict == "right":
             proof = replace(proof, suffices=enough)
-    return proof
+    return replace(proof, asked=automaton.problem.digest)
 
 
 def _proof_of(automaton: Automaton, on: str) -> Proof:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ Verdict: TypeAlias = Literal["right", "described", "followed", "refuted"]
 - followed: the network does what the rules do; of the rules nothing is proven;
 - refuted: there is a maze on which it does not show the task's answer within its bound.
 """
+Part = TypeVar("Part", "StepBound", "Subject")
 EARNED = ("proven", "argued and tested")
 """How the bound of an exact policy is known."""
 USUAL_FAMILY, USUAL_SIZE = "random", 16
@@ -47,6 +48,9 @@ class StepBound:
     per_tile: Annotated[int | float, Between(0)] = 0
     per_move_and_tile: Annotated[int | float, Between(0)] = 0
 
+    def __init_subclass__(cls) -> None:
+        raise TypeError(f"a bound is a StepBound itself: a subclass such as {cls.__name__} could count in another way")
+
     def __post_init__(self) -> None:
         check_options(self)
         check(any(asdict(self).values()), "a bound must not be 0 on every maze")
@@ -60,6 +64,24 @@ class StepBound:
         terms = ((self.per_move_and_tile, "L A"), (self.per_move, "L"), (self.per_tile, "A"))
         words = [of if factor == 1 else f"{factor:g} {of}" for factor, of in terms if factor]
         return " + ".join([*words, f"{self.constant:g}"] if self.constant else words)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a statement about a network was earned for: digests, SHA-256 in hexadecimal digits.
+
+    Attributes:
+        tasks: name of a task -> the digest of its question (`Task.digest`).
+        rules: the digest of the automaton that the network follows (`Automaton.digest`); empty if it follows none.
+        weights: the digest of the network's iteration (`identity.digest_of`).
+    """
+
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    rules: str = ""
+    weights: str = ""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 @dataclass(frozen=True)
@@ -81,6 +103,9 @@ class Guarantees:
         basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
         verdict: what is proven about a network that follows an automaton: "right", "described" or "followed" (see
             `automata.proof.Verdict`), or "refuted" if its automaton is refuted; None if nothing is proven.
+        about: the question, rules and weights for which `exact` and `verdict` were earned; a policy adds its own when a
+            statement without them is assigned to it.
+        lost: the reason for which `exact`, `verdict` and `bound` were withdrawn, in words; empty if they were not.
 
     Raises:
         ValueError: a value of the wrong type or out of range, or an exact policy without a bound or a basis.
@@ -96,6 +121,8 @@ class Guarantees:
     also: Mapping[str, StepBound] = field(default_factory=dict)
     basis: str = ""
     verdict: Verdict | None = None
+    about: Subject | None = None
+    lost: str = ""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -109,10 +136,16 @@ class Guarantees:
         """Whether the guarantee needs exact arithmetic; engines must then not round more than float32 does."""
         return self.exact or self.verdict is not None
 
+    def without(self, reason: str) -> Guarantees:
+        """Return the guarantees without anything that was earned; `lost` is the reason."""
+        return replace(self, exact=False, bound=None, also={}, basis="", verdict=None, lost=reason)
+
     def for_task(self, task: str) -> Guarantees:
-        """Return the guarantees that the same weights have for another task."""
+        """Return the guarantees that the same weights have for another task: those that name it in `also`, or none."""
         bound = self.also.get(task)
-        return replace(self, exact=self.exact and bound is not None, bound=bound, n_iterations=None, also={})
+        if bound is None and self.precise:
+            return replace(self.without(f"nothing is proven for the task {task}"), n_iterations=None)
+        return replace(self, bound=bound, n_iterations=None, also={})
 
     def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
         """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.
@@ -129,6 +162,8 @@ class Guarantees:
     def from_json(cls, content: Any) -> Guarantees:
         """Return the guarantees that `to_json` returned as a dict; a missing field has its default.
 
+        What was earned is withdrawn if nothing says what it is about.
+
         Raises:
             ValueError: unknown names, or values of the wrong type or out of range.
         """
@@ -140,7 +175,13 @@ class Guarantees:
         bounds = {
             name: _read_bound(content[name]) for name in ("bound", "largest_count") if content.get(name) is not None
         }
-        return cls(**{**content, **bounds, "also": {task: _read_bound(each) for task, each in also.items()}})
+        about = None if content.get("about") is None else _read(Subject, content["about"], "a subject")
+        others = {task: _read_bound(each) for task, each in also.items()}
+        found = cls(**{**content, **bounds, "also": others, "about": about})
+        unknown = found.precise and about is None
+        return (
+            found.without("its file does not say for which task, rules and weights it was earned") if unknown else found
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields by name as a JSON-serialisable dict, which `from_json` reads back."""
@@ -148,10 +189,14 @@ class Guarantees:
 
 
 def _read_bound(content: Any) -> StepBound:
-    known = {field.name for field in fields(StepBound)}
+    return _read(StepBound, content, "a bound")
+
+
+def _read(kind: type[Part], content: Any, what: str) -> Part:
+    known = {field.name for field in fields(kind)}
     if not isinstance(content, Mapping) or not content.keys() <= known:
-        raise ValueError(f"a bound must be a table of {', '.join(sorted(known))}, got {content!r}")
-    return StepBound(**content)
+        raise ValueError(f"{what} must be a table of {', '.join(sorted(known))}, got {content!r}")
+    return kind(**content)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ A policy maps a maze and a state to the next state. It stores only weights: its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from inspect import isfunction
 from typing import Any
 
@@ -21,13 +23,14 @@ from torch.nn import functional as F
 from maze_nca_gym import environment_id
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
-from maze_nca_gym.mazes.tasks import Task, find_task
+from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.tables import Table
 from maze_nca_gym.support.transfer import read_back, upload
 
 from .environments import make_env, order_option
-from .guarantees import DRAWINGS, Guarantees
+from .guarantees import DRAWINGS, Guarantees, Subject
+from .identity import AS_DEFINED, CALLED, altered, changes, digest_of, is_compiled, own_class, speaks_for
 from .precision import tf32
 from .program import Program
 
@@ -68,7 +71,6 @@ class Policy(nn.Module):
             shortest path (empty, wall, source, target), 2 for the diameter (the first two). Any further ones are 0.
         channel_names: the meaning of each state channel; the first are the task's answers, by default "path".
         n_channels: state channels that it needs.
-        guarantees: what the policy states about its weights; a model file keeps it.
         output: what channel 0 shows: "path", or a kind in `guarantees.DRAWINGS`.
         highlight: name of the channel that pictures show beside the path, such as a flood; by default the path's.
         size: (rows, cols) of the mazes that it is built for, without their border; None for any.
@@ -78,13 +80,17 @@ class Policy(nn.Module):
         engine_hints: facts about how it runs.
     """
 
-    guarantees = Guarantees()
+    _stated = Guarantees()
     output = "path"
     highlight = "path"
     size: tuple[int, int] | None = None
     stationary_from: int | None = None
     max_steps: int | None = None
     engine_hints = EngineHints()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        AS_DEFINED[cls] = dict(vars(cls))
 
     def __init__(self, task: str | Task, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
@@ -107,6 +113,37 @@ class Policy(nn.Module):
         """The name of its task."""
         return self.problem.name
 
+    @property
+    def guarantees(self) -> Guarantees:
+        """What the policy states about its weights; a model file keeps it.
+
+        `exact` and the verdict were earned for a question, rules and weights. Whenever they are read, these are
+        compared with what they are now. If one has changed, `exact` and the verdict are gone, and `lost` says which.
+        """
+        stated = self._stated
+        wrong = self._differs(stated.about) if stated.precise else ""
+        return stated.without(wrong) if wrong else stated
+
+    @guarantees.setter
+    def guarantees(self, stated: Guarantees) -> None:
+        if stated.precise and stated.about is None:
+            stated = replace(stated, about=subject_of(self))
+        self._stated = stated
+
+    def _differs(self, about: Subject | None) -> str:
+        """Return in words what has changed since a statement was earned; empty if nothing has."""
+        if about is None:
+            return "nothing says for which question, rules and weights it was earned"
+        if names := changes(self, type(self)):
+            return f"someone has changed the network since: {', '.join(names)}"
+        if digest_of(self, program_of(self)) != about.weights:
+            return "the weights, or their class or options, are not those for which it was earned"
+        known = [self.problem, *([TASKS[self.task]] if self.task in TASKS else [])]
+        if any(task.digest != about.tasks.get(task.name) for task in known):
+            return f"the task {self.task} is not the one for which it was earned: its rules or kinds of tile differ"
+        return ""
+
+    @abstractmethod
     def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
         """Return the next state.
 
@@ -141,7 +178,9 @@ class Policy(nn.Module):
     def __getstate__(self) -> Any:
         """Leave out what `compile` put in the place of methods: no file can hold it, and it would run the original."""
         kept: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
-        return {name: value for name, value in kept.items() if not isfunction(getattr(type(self), name, None))}
+        methods = [name for name in kept if isfunction(getattr(type(self), name, None))]
+        compiled = [name for name in methods if is_compiled(self, name, kept[name])]
+        return {name: value for name, value in kept.items() if name not in compiled}
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return the state after one iteration; the policy itself does not change.
@@ -160,10 +199,9 @@ class Policy(nn.Module):
         """
         maze = self._checked(maze, state)
         extra = state.shape[1] - self.n_channels
-        if extra:
-            return F.pad(self.forward(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
-        with tf32(False, state.device) if self.guarantees.precise else nullcontext():
-            return self.update(self.encode_maze(maze), state, step)
+        with tf32(False, state.device) if self._stated.precise else nullcontext():
+            after = self.update(self.encode_maze(maze), state[:, : self.n_channels] if extra else state, step)
+        return F.pad(after, (0, 0, 0, 0, 0, extra)) if extra else after
 
     def _checked(self, maze: Tensor, state: Tensor) -> Tensor:
         """Return the (B, n_tiles, H, W) maze, with zeros for the kinds of tile that mazes of the task do not have."""
@@ -281,19 +319,78 @@ class Policy(nn.Module):
             if array.shape != (n_envs,):
                 raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
         counters[begins] = 0
-        if self.stationary_from == 0 or (counters == counters[:1]).all():  # one batch, as steps do not matter
-            action = self.forward(maze, current, int(counters[0]) if n_envs else 0)
+        if stationary_from(self) == 0 or (counters == counters[:1]).all():  # one batch, as steps do not matter
+            action = self(maze, current, int(counters[0]) if n_envs else 0)
         else:
             action = torch.empty_like(current)
             for step in np.unique(counters):
                 members = upload(np.flatnonzero(counters == step), device)
-                action[members] = self.forward(maze[members], current[members], int(step))
+                action[members] = self(maze[members], current[members], int(step))
         if episode_start is not None:
             # An episode begins with a state of zeros. With autoreset mode NEXT_STEP, the last state of an ended one is
             # observed once more before that, and does not count.
             starts = np.flatnonzero(begins)
             counters[starts] -= read_back(current[upload(starts, device)].flatten(1).any(dim=1))
         return read_back(action[0] if single else action), (counters + 1,)
+
+
+AS_DEFINED[Policy] = dict(vars(Policy))
+
+
+def program_of(policy: Policy) -> Program | None:
+    """Return the policy's `program`; None if nobody knows that it still says what iterations do, see `speaks_for`."""
+    said_by = ("program", "rule") if hasattr(type(policy), "rule") else ("program",)
+    return policy.program() if speaks_for(policy, *said_by) else None
+
+
+def is_precise(policy: Policy) -> bool:
+    """Return whether engines must not round more than float32 does, as something exact was stated of the policy."""
+    return policy._stated.precise
+
+
+def rules_of(policy: Policy) -> str:
+    """Return the digest of the automaton for which a policy was made, `Automaton.digest`; empty if there is none."""
+    return "" if policy._stated.about is None else policy._stated.about.rules
+
+
+def subject_of(policy: Policy, rules: str = "", *others: Task) -> Subject:
+    """Return what a statement about a policy as it is now is about.
+
+    Args:
+        policy: the policy.
+        rules: the digest of the automaton that it follows, or empty.
+        others: further tasks that it solves.
+    """
+    tasks = {task.name: task.digest for task in (policy.problem, *others)}
+    return Subject(tasks, rules, digest_of(policy, program_of(policy)))
+
+
+def must_be_called(policy: Policy) -> bool:
+    """Return whether an iteration is a call of the policy as a module only: its class or someone else has changed
+    `forward`, or it has hooks."""
+    return not {*changes(policy, Policy)}.isdisjoint(("hooks", "forward", *CALLED))
+
+
+def iteration(policy: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
+    """Return an iteration on given mazes: a function from a (B, C, H, W) state and its step to the next state.
+
+    The (B, T, H, W) mazes are encoded once, unless the policy `must_be_called`.
+    """
+    if must_be_called(policy):
+        return partial(policy, maze)
+    encode, update = policy.encode_maze, policy.update
+    if is_precise(policy):
+        encode, update = tf32(False, maze.device)(encode), tf32(False, maze.device)(update)
+    return partial(update, encode(maze))
+
+
+def stationary_from(policy: Policy) -> int | None:
+    """Return the policy's `stationary_from`; None if it was stated of a class or object that someone has changed."""
+    own = own_class(type(policy))
+    said_again = own is not None and "stationary_from" in {
+        name for each in type(policy).__mro__[: type(policy).__mro__.index(own)] for name in vars(each)
+    }
+    return policy.stationary_from if said_again or not altered(policy) else None
 
 
 def for_task(policy: Policy, task: str) -> Policy:
@@ -314,8 +411,10 @@ def for_task(policy: Policy, task: str) -> Policy:
     if wanted.answers != answers:
         drawn, asked_for = ", ".join(answers), ", ".join(wanted.answers)
         raise ValueError(f"the answers of the task {task} are {asked_for}, and those of the policy {drawn}")
-    if task != policy.task:
-        other.problem, other.guarantees = wanted, policy.guarantees.for_task(task)
+    if wanted is not policy.problem:
+        stated = policy.guarantees
+        other.problem = wanted
+        other.guarantees = stated if task == policy.task else stated.for_task(task)
     return other
 
 
@@ -327,7 +426,7 @@ def to_device(policy: Policy, device: str | None) -> Policy:
     """
     if device is None:
         return policy
-    is_exact = policy.guarantees.precise or hasattr(policy, "sum_dtype")
+    is_exact = is_precise(policy) or hasattr(policy, "sum_dtype")
     return policy.to(find_device(device, "an exact policy" if is_exact else ""))
 
 
@@ -349,6 +448,7 @@ def facts(policy: Policy) -> dict[str, str]:
         "exact": "yes" if stated.exact else "no",
         **({"its bound is": stated.basis} if stated.basis else {}),
         **({"verdict": stated.verdict} if stated.verdict else {}),
+        **({"verdict": f"none: {stated.lost}"} if stated.lost else {}),
         "iterations": iterations,
         **({"cost": cost_note(policy)} if policy.engine_hints.passes > 1 else {}),
         "needs a border": "yes" if stated.needs_border else "no",

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
@@ -74,7 +74,9 @@ def to_json(policy: Policy, name: str) -> bytes:
     answers, numbered row by row, a list for each channel; it is there if only the task's own functions can judge one.
     """
     # the taps that have a non-zero weight, of all state channels
-    program, task = policy.program(), policy.problem
+    from ..policies.policy import program_of  # here, since the options of `export` are known without torch
+
+    program, task = program_of(policy), policy.problem
     assert program is not None, "`is_convolution` is asked before"
     kernel = program.kernel.detach()
     live = kernel.abs().sum(dim=(0, 1)).nonzero()
@@ -157,15 +159,19 @@ def _iteration(policy: Policy) -> tuple[nn.Module, tuple[Tensor, Tensor]]:
     """Return an iteration as a module of two arguments, and sample arguments: mazes and states of an arbitrary size."""
     import torch
 
+    from ..policies.policy import must_be_called, stationary_from
+
     class Iteration(torch.nn.Module):  # here, since the options of `export` are known without torch
         def __init__(self) -> None:
             super().__init__()
             self.policy = copy.deepcopy(policy)
             if hasattr(policy, "sum_dtype"):  # many runtimes have no float64 convolution
                 setattr(self.policy, "sum_dtype", torch.float32)  # noqa: B010 - no attribute of every policy
-            self.step = policy.stationary_from or 0
+            self.step, self.called = stationary_from(policy) or 0, must_be_called(policy)
 
         def forward(self, maze: Tensor, state: Tensor) -> Tensor:
+            if self.called:
+                return cast("Tensor", self.policy(maze, state, self.step))
             return self.policy.update(self.policy.encode_maze(maze), state, self.step)
 
     module = Iteration().eval()
@@ -232,16 +238,20 @@ def to_onnx(policy: Policy, name: str) -> bytes:
 
 def is_convolution(policy: Policy) -> bool:
     """Return whether every iteration is the same convolution, followed by activations with a name."""
-    program = policy.program()
+    from ..policies.policy import program_of
+
+    program = program_of(policy)
     return program is not None and program.sees_inputs and not program.pool_before_activation
 
 
 def stays_the_same(policy: Policy) -> bool:
     """Return whether every iteration is the same function; the last one may lack a ReLU."""
+    from ..policies.policy import program_of, stationary_from
+
     if policy.engine_hints.passes > 1:
         return False
-    if policy.stationary_from != 0:
-        program = policy.program()
+    if stationary_from(policy) != 0:
+        program = program_of(policy)
         if program is None or not program.sees_inputs:
             return False
     return policy.size is None

@@ -13,7 +13,8 @@ from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 
 from ..policies.guarantees import DRAWINGS
 from ..policies.handcoded.base import HandcodedNCA
-from ..policies.policy import Policy
+from ..policies.identity import speaks_for
+from ..policies.policy import Policy, is_precise, program_of, stationary_from
 from ..policies.program import RELU, rectified
 from ..policies.registry import load
 
@@ -42,10 +43,10 @@ class OnGraph(Policy):
 
     def __init__(self, policy: str | Policy, graph: Graph) -> None:
         policy = load(policy) if isinstance(policy, str) else policy
-        name, program = type(policy).__name__, policy.program()
+        name, program = type(policy).__name__, program_of(policy)
         kernel: Tensor
         bias: Tensor
-        if isinstance(policy, HandcodedNCA):
+        if isinstance(policy, HandcodedNCA) and speaks_for(policy, "activate"):
             kernel, bias = policy.weight, policy.bias
         elif program is not None and program.activation == RELU:
             kernel, bias = program.kernel, program.bias
@@ -72,9 +73,9 @@ class OnGraph(Policy):
         self.register_buffer("_places", torch.where(doors < 0, graph.tiles.size, doors), persistent=False)
         bound = policy.guarantees.bound
         self.guarantees = replace(
-            policy.guarantees, exact=False, verdict=None, also={}, basis="" if bound is None else "stated"
+            policy.guarantees, exact=False, verdict=None, also={}, basis="" if bound is None else "stated", about=None
         )
-        self.stationary_from, self.highlight, self.output = policy.stationary_from, policy.highlight, policy.output
+        self.stationary_from, self.highlight, self.output = stationary_from(policy), policy.highlight, policy.output
 
     def encode_maze(self, maze: Tensor) -> Tensor:
         """Return the static channels of the (B, T, H, W) maze.
@@ -103,7 +104,7 @@ class OnGraph(Policy):
 
     def _convolve(self, static: Tensor, state: Tensor) -> Tensor:
         # what counts exactly is added in float64, which rounds nothing, whatever the device and autocast
-        dtype = torch.float64 if self.policy.guarantees.precise else state.dtype
+        dtype = torch.float64 if is_precise(self.policy) else state.dtype
         held = torch.cat([static, state], dim=1).flatten(2).to(dtype)
         known = F.pad(held, (0, 1))  # the last place is behind doors that lead nowhere
         read = torch.cat([held, *(known[:, :, there] for there in self._places)], dim=1)

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from maze_nca_gym.support.transfer import read_back
 
-from ..policies.policy import Policy
+from ..policies.identity import speaks_for
+from ..policies.policy import Policy, is_precise, stationary_from
 from .engines import engine_for
 from .pytorch import RolloutRequest
 
@@ -163,7 +164,7 @@ def iterate(
             yield now
             if not until_finished:
                 continue
-            told = policy.finished(maze, now, start_step + mark) if undisturbed else None
+            told = _told(policy, maze, now, start_step + mark) if undisturbed else None
             if told is None and len(last) == 3 and _repeats_from(policy, start_step + mark - 2):
                 earlier, before, _ = last
                 told = at_fixed_point(policy, earlier, before, now, undisturbed)
@@ -185,7 +186,7 @@ def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
         state: (B, C, H, W), the state after `step` iterations.
         step: the number of iterations since the episode began.
     """
-    told = policy.finished(maze, state, step)
+    told = _told(policy, maze, state, step)
     if told is not None:
         return told
     if not _repeats_from(policy, step):
@@ -194,8 +195,14 @@ def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
     return at_fixed_point(policy, state, before, now)
 
 
+def _told(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
+    """Return where the path never changes again, if the policy decides it and nobody has changed its iterations."""
+    return policy.finished(maze, state, step) if speaks_for(policy, "finished") else None
+
+
 def _repeats_from(policy: Policy, step: int) -> bool:
-    return policy.stationary_from is not None and step >= policy.stationary_from
+    first = stationary_from(policy)
+    return first is not None and step >= first
 
 
 def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
@@ -211,7 +218,7 @@ def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor,
         now: the last state.
         undisturbed: whether the rollout began with zeros, and neither maze nor state was changed from outside.
     """
-    most = ROUNDING if policy.guarantees.precise and undisturbed else 0.0
+    most = ROUNDING if is_precise(policy) and undisturbed else 0.0
     same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
     drawn = policy.problem.drawn
     return same & ((before[:, drawn] - now[:, drawn]).abs() <= most).flatten(1).all(dim=1)

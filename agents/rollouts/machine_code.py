@@ -7,7 +7,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ..policies.policy import Policy
+from maze_nca_gym.envs.dynamics import STATE_LIMIT
+
+from ..policies.policy import Policy, is_precise, program_of
 from ..policies.program import RELU
 from .pytorch import RolloutRequest, needs_gradients
 
@@ -24,7 +26,7 @@ class MachineCode:
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
         """Return whether it can run a policy on (B, T, H, W) mazes; it computes gradients of weights only."""
         low = torch.is_autocast_enabled("cpu")
-        program = None if policy.guarantees.precise and low else policy.program()
+        program = None if is_precise(policy) and low else program_of(policy)
         able = (
             program is not None
             and not needs_gradients(maze, state)
@@ -47,7 +49,7 @@ class MachineCode:
         from .fused.function import Plan, Unroll  # here, because they import numba
         from .fused.layout import layout
 
-        program = policy.program()
+        program = program_of(policy)
         assert program is not None  # else it does not support the policy
         weight, bias = program.weight, program.bias
         form = layout(maze.shape[1], len(weight), *maze.shape[2:], program.kernel_size, program.taps)
@@ -55,7 +57,8 @@ class MachineCode:
         n_seen = request.n_steps if program.sees_inputs else int(request.start_step == 0)
         shape = form, request.keep, request.n_returned or len(weight), n_seen, unbounded
         low = torch.is_autocast_enabled("cpu")
-        plan = Plan(*shape, program.max_pool, policy.engine_hints.state_limit, request.growth, low)
+        limit = STATE_LIMIT if program.state_limit is None else program.state_limit
+        plan = Plan(*shape, program.max_pool, limit, request.growth, low)
         if not torch.is_grad_enabled():  # else `needs_input_grad` within the function would be true for parameters
             weight, bias = weight.detach(), bias.detach()
         return list(Unroll.apply(plan, maze, state, weight, bias))

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 
-from ..policies.policy import Policy
-from ..policies.precision import tf32
+from ..policies.policy import Policy, iteration
 
 Iteration = Callable[[Tensor, int], Tensor]
 """A function from a (B, C, H, W) state and its step to the next state."""
@@ -82,10 +81,7 @@ class PyTorch:
         """Return maze and state in the fastest memory format, and an iteration for which the maze is encoded once."""
         layout = policy.engine_hints.memory_format
         maze, state = (tensor.contiguous(memory_format=layout) for tensor in (maze, state))
-        encode, update = policy.encode_maze, policy.update
-        if policy.guarantees.precise:
-            encode, update = tf32(False, maze.device)(encode), tf32(False, maze.device)(update)
-        return maze, state, partial(update, encode(maze))
+        return maze, state, iteration(policy, maze)
 
 
 class Stepping(PyTorch):

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from maze_nca_gym.support.transfer import read_back, upload
 
-from ..policies.guarantees import DRAWINGS
-from ..policies.policy import PATH, EngineHints, Policy
+from ..policies.guarantees import DRAWINGS, Guarantees
+from ..policies.policy import PATH, EngineHints, Policy, iteration, stationary_from
 from .engines import ENGINES
 from .iterating import rollout
 from .pytorch import RolloutRequest
@@ -91,9 +91,17 @@ class Symmetrised(Policy):
         channels = [f"{channel}_{turned}" for turned in ORIENTATIONS for channel in policy.channel_names]
         super().__init__(policy.problem, policy.n_tiles, ["path", *channels])
         self.policy, self._rank = policy, rank
-        self.guarantees = policy.guarantees
-        self.size, self.max_steps, self.stationary_from = policy.size, policy.max_steps, policy.stationary_from
+        self.size, self.max_steps, self.stationary_from = policy.size, policy.max_steps, stationary_from(policy)
         self.highlight = "path" if policy.highlight == "path" else f"{policy.highlight}_{ORIENTATIONS[0]}"
+
+    @property
+    def guarantees(self) -> Guarantees:  # type: ignore[override]
+        """What the policy within states."""
+        return self.policy.guarantees
+
+    @property
+    def _stated(self) -> Guarantees:  # type: ignore[override]
+        return self.policy._stated
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
@@ -115,14 +123,14 @@ class Symmetrised(Policy):
         self.policy.compile(*args, **kwargs)
 
     def encode_maze(self, maze: Tensor) -> tuple[Tensor, list[Any]]:
-        """Return the (B, T, H, W) maze, and the given policy's encodings of its orientations."""
-        return maze, [self.policy.encode_maze(turned) for turned in self.orientations_of(maze)]
+        """Return the (B, T, H, W) maze, and the given policy's iterations on its orientations."""
+        return maze, [iteration(self.policy, turned) for turned in self.orientations_of(maze)]
 
     def update(self, encoded: tuple[Tensor, list[Any]], state: Tensor, step: int) -> Tensor:
         """Return the next state, (B, 1 + 8 C, H, W) floats, from what `encode_maze` returned and the state."""
         maze, turned = encoded
         states = zip(turned, self.states_of(state), strict=True)
-        return self.join(maze, [self.policy.update(given, each, step) for given, each in states])
+        return self.join(maze, [iterated(each, step) for iterated, each in states])
 
     def orientations_of(self, maze: Tensor) -> list[Tensor]:
         """Return (B, T, H, W) mazes in all orientations: one batch, (8 B, T, H, H), or two of four if not square."""

@@ -242,6 +242,7 @@ class TrainingConfig:
         """
         import torch
 
+        from ..policies.policy import program_of
         from ..policies.weights import constructed, model_class
         from .model import begin_with
 
@@ -265,7 +266,7 @@ class TrainingConfig:
             begin_with(made, self.model.start_from)
             if not is_frozen:
                 return cast("Policy", made)
-        program = made.program()
+        program = program_of(made)
         if program is not None and program.unbounded is None and self.model.initialisation == "usual":
             with torch.no_grad():
                 (made.biases[0] if is_frozen else program.bias)[: self.n_shown] = FIRST_BIAS

@@ -11,7 +11,7 @@ from torch import nn
 from maze_nca_gym.mazes.orders import split_order
 from maze_nca_gym.support.options import check
 
-from ..policies.policy import Policy
+from ..policies.policy import Policy, program_of
 from ..policies.program import RELU
 from ..policies.registry import load
 from ..policies.weights import arguments_of, model_class, without_memory
@@ -49,7 +49,7 @@ def begin_with(model: Policy, name: str) -> None:
         ValueError: no such network or file, or a network that does not fit.
     """
     start, n_frozen = load(name), getattr(model, "n_frozen", 0)
-    theirs, ours = start.program(), model.program()
+    theirs, ours = program_of(start), program_of(model)
     shapes = [{name: each.shape for name, each in policy.state_dict().items()} for policy in (start, model)]
     same_question = split_order(start.task)[0] == split_order(model.task)[0]  # another order can be learned
     same_kinds = n_frozen and theirs is not None and ours is not None and theirs.inputs == ours.inputs

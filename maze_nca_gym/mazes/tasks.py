@@ -29,8 +29,9 @@ from maze_nca_gym.mazes.levels import (
     to_text,
 )
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
+from maze_nca_gym.mazes.printed import digest, printed_answers, printed_function, printed_ghosts
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
-from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, mazes_to_try
+from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, larger_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count, check_flag, unknown_name
 from maze_nca_gym.support.options import ReadOnly
@@ -265,6 +266,26 @@ class Task:
     def question(self) -> str:
         """The name without the order of directions, which is the same in all orders."""
         return split_order(self.name)[0]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the question, as 64 hexadecimal digits: of the kinds of tile, how many there are, the answers, and
+        the rules by which they are found; not of the name.
+
+        A fixpoint and a specification are known by their rules, a function of this package by its name. A `solve` of a
+        user's own is known by its answers on about a hundred generated levels of up to 26 x 26 tiles.
+        """
+        solve = printed_function(self.solve)
+        if solve is None:
+            rng = np.random.default_rng(0)
+            large = [self.generate(rng, 4, 24, generator) for generator in ("random", "loops", "perfect")]
+            levels = [*(maze[None] for maze in small_mazes(self)), *larger_mazes(self), *large]
+            solve = printed_answers(self.solve, levels)
+        specified: Any = None if self.specification is None else printed_function(self.specification)
+        if self.specification is not None and specified is None:
+            specified = printed_ghosts(self.specification())
+        kinds = [kind.name for kind in self.kinds]
+        return digest([kinds, dict(self.counts), list(self.answers), self.may_be_empty, solve, specified])
 
     def ordered(self, order: str) -> Task:
         """Return this task with canonical solutions in another order of directions.

@@ -80,7 +80,7 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
     assert certificate.holds
     assert (certificate.error, certificate.tolerance) == (0, 0)
     assert all((2 * parameter % 1 == 0).all() for parameter in model.parameters())
-    assert certify(model) == certificate
+    assert certify(model, automaton=automaton) == certificate
     rows = split.rows(model.channel_names).values()
     for border in (True, False):
         tiles = mazes(automaton, border=border)
@@ -92,7 +92,7 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
                 np.testing.assert_array_equal(torch.stack(held, dim=1), parts)
                 assert (parts[:, 0] == signals[:, 0]).all(), f"after {t} iterations"
     model.biases[0].data[1] += 1
-    assert not certify(model).holds
+    assert not certify(model, automaton=automaton).holds
 
 
 def test_the_automaton_of_both_tasks_is_one_or_the_other():

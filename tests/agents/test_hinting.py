@@ -16,7 +16,7 @@ from tables import for_each, refused
 from experiments.scaling.largest import run
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata.compiling.bounds import Network
-from maze_nca_gym.agents.automata.compiling.certificate import certify, counterexamples, registered_for, worst_patch
+from maze_nca_gym.agents.automata.compiling.certificate import certify, counterexamples, followed, worst_patch
 from maze_nca_gym.agents.automata.compiling.config import HintConfig, find_automaton
 from maze_nca_gym.agents.automata.compiling.learning import learn
 from maze_nca_gym.agents.automata.compiling.patches import (
@@ -213,7 +213,7 @@ class TestLearning:
         short = {"sizes": (4,), "n_levels": 2, "n_recombined": 200, "n_updates": 10, "n_rounds": 0}
         model, _ = learn(HintConfig.of(automaton.name, **short, families=("random",)), ignore, automaton)
         assert model.channel_names == automaton.channels
-        assert not certify(model).holds
+        assert not certify(model, automaton=automaton).holds
         wrong = counterexamples(automaton, model, 1)
         assert len(wrong) > len(automaton.signals)
         sums, on = sums_on(automaton, model, wrong), labels(automaton, wrong)
@@ -243,7 +243,7 @@ class TestCertificate:
         assert certificate.n_patches == {SHORTEST_PATH: 313, HEALING: 4_678, DIAMETER: 6_217}[automaton]
         assert certificate.assumed is (automaton is not HEALING)
         assert (certificate.error, certificate.tolerance) == (0, 0)
-        assert registered_for(policy) is automaton
+        assert followed(policy) is automaton
 
     @for_each(("factor", "holds"), [(1.1, True), (0.6, False)])
     def test_weights_that_are_no_whole_numbers_may_have_errors_of_rounding(self, factor, holds):
@@ -360,10 +360,16 @@ class TestCertificate:
     def test_it_is_for_what_is_learned_from_hints(self):
         shape = {"cut_corners": True, "channel_names": SHORTEST_PATH.channels}
         with pytest.raises(ValueError, match=r"the 17 channels of the automaton shortest-path, got path, wet"):
-            certify(load("nca-shortest-path-exact-weights"))
-        refused(r"the 75 channels", certify, load("nca-diameter-exact-weights"))
-        refused("iterations that all end with a ReLU", certify, NCA(4, 17, n_iterations=9, **shape))
-        refused("no state limit, got 3", certify, NCA(4, 17, n_iterations=None, state_limit=3, **shape))
+            certify(load("nca-shortest-path-exact-weights"), automaton=SHORTEST_PATH)
+        refused(
+            "was not made from an automaton, .* give it as `automaton`", certify, load("nca-diameter-exact-weights")
+        )
+        for message, network, automaton in (
+            ("the 75 channels", load("nca-diameter-exact-weights"), DIAMETER),
+            ("iterations that all end with a ReLU", NCA(4, 17, n_iterations=9, **shape), SHORTEST_PATH),
+            ("no state limit, got 3", NCA(4, 17, n_iterations=None, state_limit=3, **shape), SHORTEST_PATH),
+        ):
+            refused(message, certify, network, automaton=automaton)
 
 
 class TestPolicy:
@@ -448,8 +454,8 @@ class TestConfig:
         model, certificate = learn_automaton("shortest-path", order="DLRU", out=tmp_path, **short)
         assert not certificate.holds
         assert model.task == load(str(tmp_path / "model.safetensors")).task == "shortest-path-DLRU"
-        assert registered_for(model).name == "shortest-path-DLRU"
-        assert registered_for(model).channels == model.channel_names != SHORTEST_PATH.channels
+        assert followed(model).name == "shortest-path-DLRU"
+        assert followed(model).channels == model.channel_names != SHORTEST_PATH.channels
         assert certify(model) == certificate
 
 

@@ -21,7 +21,8 @@ from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.terms import Rule, term_of
 from maze_nca_gym.support.options import check
 
-from ...policies.policy import Policy
+from ...policies.identity import altered, own_class
+from ...policies.policy import Policy, program_of
 from ...policies.program import RELU
 from ..automaton import Automaton
 from .patches import KIND_BITS, Codes, PatchView, mask_of, signals_of
@@ -78,15 +79,20 @@ class Kinds(NamedTuple):
 def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
     """Return the weights of an iteration, (C, T + C, taps) at the automaton's taps, and the biases, (C,), both float64.
 
-    They come from the network's `program`, which is what all engines run.
+    They come from the network's `program`, if its class and object are as this package defines them.
 
     Raises:
         ValueError: iterations that are no ReLU of one 3x3 convolution, with the automaton's pooling; that differ from
             one another; that read other kinds of tile or tiles; weights of low precision, or that are not finite: every
             comparison with NaN is false, so no bound would be exceeded.
     """
-    program, pooled = model.program(), len(automaton.pooled)
+    program, pooled = program_of(model), len(automaton.pooled)
     kinds = tuple(kind.name for kind in automaton.problem.kinds)
+    if names := altered(model):
+        raise ValueError(
+            f"a certificate is for unchanged networks of this package, and here are other {', '.join(names)}"
+        )
+    check(own_class(type(model)) is not None, f"a certificate is for networks of this package, not a {type(model)}")
     if program is None:
         raise ValueError("a certificate is for networks whose iterations are all the same, and known as a program")
     wrong = {

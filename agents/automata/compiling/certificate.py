@@ -35,28 +35,23 @@ Otherwise the rounding of float64 itself is neglected.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
-from maze_nca_gym.mazes.levels import one_hot
-from maze_nca_gym.mazes.small import small_mazes
+from maze_nca_gym.support.options import check
 
-from ...policies.policy import Policy
+from ...policies.policy import Policy, rules_of
 from ..automaton import Automaton
-from ..registry import automata_of
+from ..registry import find_by_digest
 from .bounds import PATH_TOLERANCE, POOLED, Network
 from .helpers import helped
 from .linear import separated
 from .patches import Codes, distinct, kinds_of, signals_of
 
-N_CHECKED = 12
-"""Number of iterations for which a certified network is run on small mazes."""
 SLACK = 0.01
 """Largest error of a difference from 1 for which no patch is named: it may be one of rounding."""
 
@@ -116,40 +111,23 @@ class Certificate:
         return f"<Certificate: {said}{condition}; {self.n_patches:,} kinds of patch{added}>"
 
 
-def registered_for(policy: Policy) -> Automaton:
-    """Return the registered automaton whose signals are named like the channels of a network, or like their parts.
-
-    If there is none, it is the first registered automaton of the network's task.
-
-    Raises:
-        ValueError: no automaton of that task is registered.
-    """
-    automata = automata_of(policy.task)
-    if not automata:
-        raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
-
-    def signals(channels: tuple[str, ...]) -> list[str]:
-        return list(dict.fromkeys(re.sub(r"(_\d+)?(_low|_high)?$", "", channel) for channel in channels))
-
-    shown = signals(policy.channel_names)
-    fits = [each for each in automata if signals(each.channels) == shown and len(each.kinds) == policy.n_tiles]
-    return (fits or automata)[0]
-
-
 def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate:
     """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
 
-    That can be proven only of weights that read pairs by their differences, as compiled and learned weights do.
+    That can be proven only of weights that read pairs by their differences, as compiled and learned weights do, and of
+    an unchanged class of this package: nobody knows that another one does what its `program` says.
 
     Args:
         model: a network with channels of the automaton's signals, or of those into which they are split: one for each
-            answer; for each other signal one, or two whose difference is the signal. Any weights, and any class whose
-            `program` is one 3x3 convolution and a ReLU.
-        automaton: the automaton that the network should follow; by default the one that `registered_for` returns.
+            answer; for each other signal one, or two whose difference is the signal. It may have any weights; its
+            iteration must be one 3x3 convolution and a ReLU.
+        automaton: the automaton that the network should follow; by default the one for which it was made, which a model
+            file names by the digest of its rules.
 
     Raises:
         ValueError: the network has other channels or another architecture than networks learned from hints, weights
-            that are not finite, or does something else than its `program` says.
+            that are not finite, or a class that someone has changed; or no automaton is given, and the network was made
+            for none that is known.
     """
     automaton = followed(model, automaton)
     if not _has_channels(automaton, model):
@@ -162,30 +140,7 @@ def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate
     if error and found.silent <= 0 <= found.least:
         # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
         found = _certificate(Network(automaton, model, tolerance=1.25 * error))
-    if found.holds:
-        _check_run(automaton, model)
     return found
-
-
-@torch.no_grad()
-def _check_run(automaton: Automaton, model: Policy) -> None:
-    """Check that a network does on small mazes what a certificate says: its class may do something else than its
-    weights say.
-
-    Raises:
-        ValueError: it does not.
-    """
-    task, answers = automaton.problem, [int(signal) for signal in automaton.answers]
-    (weight, *_) = model.parameters()
-    for tiles in (maze[None] for maze in small_mazes(task)[::8]):
-        maze = one_hot(tiles, task.n_tiles)
-        encoded, view = torch.from_numpy(maze).to(weight), automaton.view(tiles)
-        state = encoded.new_zeros(1, model.n_channels, *tiles.shape[1:])
-        for step in range(N_CHECKED):
-            state, view = model(encoded, state, step), view.after(automaton.advance(view))
-            if not np.array_equal(state[:, answers].cpu().numpy() > PATH_TOLERANCE, view.signals[:, answers]):
-                where = task.in_a_line(tiles[0])
-                raise ValueError(f"the network does something else than its weights say, on the maze {where}")
 
 
 def _has_channels(automaton: Automaton, model: Policy) -> bool:
@@ -194,9 +149,18 @@ def _has_channels(automaton: Automaton, model: Policy) -> bool:
 
 
 def followed(model: Policy, automaton: Automaton | None = None) -> Automaton:
-    """Return the automaton whose channels a network has: the given or registered one, perhaps with helpers and split
-    signals."""
-    automaton = registered_for(model) if automaton is None else automaton
+    """Return the automaton that a network follows: the given one or the one for which it was made, perhaps with helpers
+    and split signals.
+
+    Raises:
+        ValueError: none is given, and the network was made for none that is known.
+    """
+    if automaton is None:
+        words = (
+            "the network was not made from an automaton, or its file does not say from which: give it as `automaton`"
+        )
+        check(bool(rules_of(model)), words)
+        automaton = find_by_digest(rules_of(model), model.task)
     return automaton if _has_channels(automaton, model) else separated(helped(automaton))
 
 

@@ -94,7 +94,8 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
     With an `order` of directions, it is returned in that order.
 
     Raises:
-        ValueError: an unknown name, something that is no automaton, or an order that the automaton does not have.
+        ValueError: an unknown name; the name of an automaton that is also that of a task which asks something else;
+            something that is no automaton; or an order that the automaton does not have.
     """
     from ..automaton import Automaton
     from ..growing import grown
@@ -112,6 +113,7 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
         grow = [name for name, task in TASKS.items() if isinstance(task.solve, Fixpoint)]
         if automaton in AUTOMATA:
             found = AUTOMATA[automaton]
+            _check_meaning(automaton, found, AUTOMATA.ships(automaton))
         elif automaton in grow:
             found = grown(automaton)
         else:
@@ -119,3 +121,22 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
     if not isinstance(found, Automaton):
         raise ValueError(f"an automaton is given by name, or as an Automaton, got {found!r}")
     return found if order is None else found.ordered(order)
+
+
+def _check_meaning(name: str, automaton: Automaton, ships: bool) -> None:
+    """Check that the name of a registered automaton is not also that of a task about something else.
+
+    Raises:
+        ValueError: it is; the message has both meanings.
+    """
+    task, question = split_order(name)[0], split_order(automaton.task)[0]
+    if task not in TASKS or task == question:
+        return
+    whose = "of this package" if ships else "that you registered"
+    growing = isinstance(TASKS[task].solve, Fixpoint)
+    of_task = f"grown({task!r}), the automaton of its fixpoint" if growing else "which has no automaton of its own"
+    raise ValueError(
+        f"{name!r} has two meanings: the automaton {name} {whose}, for the task {automaton.task}, which is "
+        f"AUTOMATA[{name!r}]; and the task {task}, {of_task}. Give the Automaton itself, module:NAME, or "
+        "another name to the task"
+    )

@@ -11,7 +11,7 @@ from maze_nca_gym.mazes.facts import Ghosts
 from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 from ...policies.guarantees import StepBound
-from ...policies.policy import Policy
+from ...policies.policy import Policy, program_of
 from ...policies.program import RELU
 from ...policies.registry import load
 from ..automaton import NEIGHBOURHOODS, Automaton
@@ -38,7 +38,7 @@ def automaton_of(
         ValueError: the network cannot be read as an automaton; the message says why.
     """
     network = load(network) if isinstance(network, str) else network
-    program = network.program()
+    program = program_of(network)
     if program is None or program.activation != RELU or program.kernel_size != 3 or not program.sees_inputs:
         raise ValueError(
             f"{network!r} is no automaton: each iteration must be one convolution of 3 x 3 taps and a ReLU"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.mazes.orders import with_order
+from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.keywords import HintOptions, Unpack
 from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import (
@@ -35,6 +36,7 @@ from .config import HintConfig, find_automaton
 if TYPE_CHECKING:
     from ...policies.learned import NCA
     from ..automaton import Automaton
+    from ..proof import Proof
     from .certificate import Certificate
 
 
@@ -265,7 +267,7 @@ def _finish(
 ) -> None:
     """Write into a network's guarantees what is proven of it, and save it."""
     from ...policies.weights import save_model
-    from ..proof import is_argued, prove
+    from ..proof import prove
     from .refutations import write_refutations
 
     proof, words = None, "not asked: the network does something else"
@@ -279,9 +281,35 @@ def _finish(
                     write_refutations(export)
     except (ImportError, ValueError) as error:
         words = f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}"
+    model.guarantees = earned(automaton, model, certificate, proof)
+    if run is not None:
+        save_model(model, run.path / MODEL_OF_RUN)
+        said = {} if proof is None else {**proof.theorem.means, **proof.theorem.unsaid}
+        stated, means = model.guarantees, {signal.name: words for signal, words in said.items()}
+        found = {
+            "verdict": stated.verdict,
+            "about": stated.to_json()["about"],
+            "automaton": words,
+            "axioms": [] if proof is None else proof.axioms,
+            "counterexample": "" if proof is None else proof.counterexample,
+        }
+        certified = {**asdict(certificate), "holds": certificate.holds}
+        run.finish(exact=stated.exact, verdict=stated.verdict, certificate=certified, proof=found, signals=means)
+
+
+def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Proof | None) -> Guarantees:
+    """Return what a network's certificate and the proof of its automaton, if there is one, state of the network.
+
+    The automaton is known from then on as the one that the network follows.
+    """
+    from ...policies.policy import subject_of
+    from ..proof import is_argued
+    from ..registry import remember
+
     of_rules = None if proof is None else proof.verdict
     proven_invariant = is_argued(automaton) or (proof is not None and proof.invariant)
-    follows = certificate.holds and (not certificate.assumed or proven_invariant)
+    refused = proof is not None and any(lemma.about == "everywhere" for lemma in proof.refused)
+    follows = certificate.holds and not refused and (not certificate.assumed or proven_invariant)
     verdict = of_rules if of_rules == "refuted" else (of_rules or "followed") if follows else None
     argued = follows and is_argued(automaton) and verdict != "refuted"
     exact = automaton.bound is not None and (verdict == "right" or argued)
@@ -291,19 +319,10 @@ def _finish(
     }
     bound = None if verdict == "refuted" else automaton.bound
     basis = "" if bound is None else basis
-    model.guarantees = Guarantees(exact, bound, also=also if exact else {}, basis=basis, verdict=verdict)
-    if run is not None:
-        save_model(model, run.path / MODEL_OF_RUN)
-        said = {} if proof is None else {**proof.theorem.means, **proof.theorem.unsaid}
-        means = {signal.name: words for signal, words in said.items()}
-        found = {
-            "verdict": verdict,
-            "automaton": words,
-            "axioms": [] if proof is None else proof.axioms,
-            "counterexample": "" if proof is None else proof.counterexample,
-        }
-        certified = {**asdict(certificate), "holds": certificate.holds}
-        run.finish(exact=exact, verdict=verdict, certificate=certified, proof=found, signals=means)
+    also = also if exact else {}
+    remember(automaton if automaton.slows is None else automaton.slows)
+    about = subject_of(model, automaton.digest, *map(find_task, also))
+    return Guarantees(exact, bound, also=also, basis=basis, verdict=verdict, about=about)
 
 
 def _is_right(automaton: Automaton, task: str, bound: StepBound) -> bool:

@@ -76,7 +76,10 @@ def find_worlds(automaton: Automaton) -> Worlds:
         none = np.zeros(1, np.int64)
         each = [reduce(np.bitwise_or.outer, [(0, mask_of([s])) for s in part], none) for part in automaton.parts]
         states = {kind: [_states(one.ravel()) for one in each] for kind in automaton.kinds}
-        return Worlds(tuple(search.world(sum(ways), states) for ways in product(*alone)), False)
+        every = tuple(search.world(sum(ways), states) for ways in product(*alone))
+        for world in every:
+            search.told(world)
+        return Worlds(every, False)
     fresh = {0: search.world(0, {kind: [np.zeros(1, np.int64)] * len(automaton.parts) for kind in automaton.kinds})}
     if search.assumed:
         raise ValueError(f"the invariant of {automaton.name} does not hold at first, when all signals are off")
@@ -153,18 +156,28 @@ class _Search:
                 if bit in after:
                     ways.append((code | bit, before))
         for code, before in ways:
-            told = set().union(*(self._after(before, kind, self._counted) for kind in before))
-            if len(told) > 1:
-                names = ", ".join(signal.name for signal in self._counted)
-                raise ValueError(f"{self._automaton.name} has {names} everywhere, but they differ from tile to tile")
+            told = self.told(before)
             states = {
                 kind: [_states(self._after(before, kind, part)) for part in self._automaton.parts] for kind in before
             }
             if self._automaton.heals:  # the maze may change meanwhile, so a tile can keep its state and change its kind
                 of_any = [_states(np.concatenate(parts)) for parts in zip(*states.values(), strict=True)]
                 states = dict.fromkeys(self._automaton.kinds, of_any)
-            everywhere = code | told.pop()
+            everywhere = code | told
             yield everywhere, self.world(everywhere, states)
+
+    def told(self, world: World) -> int:
+        """Return the signals that are the same everywhere, without pooled ones, as they are after an iteration: bits of
+        a tile's code.
+
+        Raises:
+            ValueError: they are not the same at every tile; the message names them.
+        """
+        found = set().union(*(self._after(world, kind, self._counted) for kind in world))
+        if len(found) > 1:
+            names = ", ".join(signal.name for signal in self._counted)
+            raise ValueError(f"{self._automaton.name} has {names} everywhere, but they differ from tile to tile")
+        return found.pop()
 
     def _after(self, world: World, kind: int, signals: Sequence[IntEnum]) -> set[int]:
         """Return the states, as codes, that some signals of a tile of a kind can have an iteration later."""

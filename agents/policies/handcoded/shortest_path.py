@@ -39,10 +39,11 @@ class ShortestPathNCA(HandcodedNCA):
         if form is not None and form not in forms:
             raise ValueError(unknown_name("form", form, forms) + f" (with ties={ties!r})")
         self.form = forms[form or next(iter(forms))]
+        self.rule = self.form.rule
         bound = StepBound(constant=2, per_move=self.form.steps_per_edge)
         super().__init__("shortest-path", len(Tile), self.form.table, bound, basis="argued and tested")
         self.output = "all shortest paths" if ties == "all" else "path"
-        self.highlight, self.rule = self.form.highlight.name.lower(), self.form.rule
+        self.highlight = self.form.highlight.name.lower()
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:  # noqa: D102
         return self.form.activate(convolved, state)

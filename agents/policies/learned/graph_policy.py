@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -156,10 +157,12 @@ class GraphPolicy(LearnedPolicy):
         self.layers = layers.to_empty(device=torch.get_default_device()).float()
         self._draw(generator or torch.Generator().manual_seed(0))
 
+    @abstractmethod
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
         """Return the layer's output, (n, C), for (n, T + C) float features of the nodes."""
         raise NotImplementedError
 
+    @abstractmethod
     def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
         """Return the layer's output without its bias at all tiles, (B, C, H, W), for y = W [m, max(x, 0)], (B, C, H,
         W)."""

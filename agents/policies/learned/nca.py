@@ -192,10 +192,8 @@ class NCA(LearnedPolicy):
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
     def program(self) -> Program | None:
-        """Return what an iteration computes, as data; None if its weights vary, or a subclass changes it."""
-        names = ("update", "encode_maze", "_encoded", "_iterate", "_convolve", "_live", "_layer_of")
-        as_is = all(getattr(type(self), name) is getattr(NCA, name) for name in names)
-        if not as_is or not self.shared_weights:
+        """Return what an iteration computes, as data; None if its weights vary."""
+        if not self.shared_weights:
             return None
         own = self.problem.kinds
         # a network that is asked another task may read kinds of tile that its mazes do not have
@@ -278,7 +276,7 @@ class NCA(LearnedPolicy):
         default, on a CPU only a setting makes it so. A certificate covers float64, which rounds less, and to which
         TF32, autocast and these transforms do not apply.
         """
-        if not self.guarantees.precise:
+        if not self._stated.precise:
             return False
         setting = getattr(torch.backends.mkldnn, "conv", None)  # since PyTorch 2.9
         return not values.is_cpu or (setting is not None and setting.fp32_precision not in ("none", "ieee"))
@@ -289,9 +287,9 @@ class NCA(LearnedPolicy):
         Raises:
             ValueError: the network is exact, but not in their dtype, nor in that of autocast or of the weights.
         """
-        if not self.guarantees.precise:
+        if not self._stated.precise:
             return
-        count = self.guarantees.largest_count
+        count = self._stated.largest_count
         most = math.inf if count is None else count(values.shape[-2] * values.shape[-1], 0)
         computes, kind = values.dtype, values.device.type
         if computes != torch.float64 and torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):

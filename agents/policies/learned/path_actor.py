@@ -13,7 +13,7 @@ from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.tasks import usual_task
 from maze_nca_gym.support.options import check
 
-from ..policy import Policy
+from ..policy import Policy, iteration
 from ..weights import constructed, model_class
 from .base import check_between, names_of_channels
 
@@ -67,9 +67,9 @@ class Iterated(nn.Module):
 
     def forward(self, maze: Tensor, state: Tensor) -> Tensor:
         """Return the network's state after the last iteration, (B, C, H, W)."""
-        encoded, x = self.network.encode_maze(maze), state[:, 1:]
+        iterated, x = iteration(self.network, maze), state[:, 1:]
         for _ in range(self.n_iterations):
-            x = self.network.update(encoded, x, 0).clamp(-STATE_LIMIT, STATE_LIMIT)
+            x = iterated(x, 0).clamp(-STATE_LIMIT, STATE_LIMIT)
         return x
 
 

@@ -1,0 +1,127 @@
+"""What a policy is at this moment: a digest of its iteration, and what someone has changed of its class or object.
+
+Statements about a policy, and shortcuts that compute its iterations in another way, such as machine code, were made for
+classes and objects as they were defined. Here both are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from inspect import isfunction
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from maze_nca_gym.mazes.printed import PACKAGE, digest
+
+from .program import Program
+
+AS_DEFINED = dict[type, Mapping[str, Any]]()
+"""Class of policies -> its attributes when it was defined."""
+HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engine_hints", "extra_repr", "finished"}
+HARMLESS |= {"guarantees", "highlight", "make_env", "max_steps", "n_weights", "output", "size", "stationary_from"}
+"""Attributes that subclasses may define anew without changing an iteration."""
+CALLED = ("__call__", "__getattr__", "__getattribute__")
+"""Names with two underscores at each end that do change one."""
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+SINGLE = 4
+"""Bytes of a float32; a proof covers no shorter number."""
+
+
+def definer(kind: type, name: str) -> type:
+    """Return the class that defines an attribute, the first in the order of inheritance."""
+    return next(each for each in kind.__mro__ if name in vars(each))
+
+
+@cache
+def own_class(kind: type) -> type | None:
+    """Return this package's class of a policy, or the one that it is derived from; None for a class of a user's own,
+    which is derived at most from a class that leaves its iteration to others."""
+    own = next(each for each in kind.__mro__ if each.__module__.partition(".")[0] == PACKAGE)
+    whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
+    return own if whole else None
+
+
+def changes(policy: nn.Module, since: type) -> list[str]:
+    """Return the names of what differs from a class as it was defined: methods that derived classes define anew, that
+    were replaced in a class or in the object, and hooks."""
+    kind = type(policy)
+    found = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))
+    for name, value in vars(policy).items():
+        replaced = isfunction(getattr(kind, name, None)) and name not in HARMLESS
+        if replaced and not is_compiled(policy, name, value):
+            found[name] = None
+    everywhere = vars(torch.nn.modules.module)
+    if any(getattr(policy, each, None) or everywhere.get(f"_global{each}") for each in HOOKS):
+        found["hooks"] = None
+    return [*found]
+
+
+def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
+    """Yield the names that the classes before a place define anew, and those that were replaced in any class."""
+    for number, each in enumerate(order):
+        now, before = vars(each), AS_DEFINED.get(each, vars(each))
+        if number >= place and now == before:
+            continue
+        for name in {**before, **now}:
+            inherited = any(name in vars(base) for base in order[number + 1 :])
+            replaced = now.get(name) is not before.get(name)
+            plain = name in HARMLESS or (name[:2] == name[-2:] == "__" and name not in CALLED)
+            if not plain and (inherited if number < place else replaced and (inherited or name in before)):
+                yield name
+
+
+def is_compiled(policy: nn.Module, name: str, value: Any) -> bool:
+    """Return whether an attribute is what `torch.compile` made of the policy's own method of that name."""
+    own: Any = getattr(type(policy), name)
+    return bool(getattr(value, "_torchdynamo_orig_callable", None) == own.__get__(policy))
+
+
+def altered(policy: nn.Module) -> list[str]:
+    """Return the names of what differs from this package's class; of a user's own class, from it as it was defined."""
+    return changes(policy, own_class(type(policy)) or type(policy))
+
+
+def speaks_for(policy: nn.Module, *shortcuts: str) -> bool:
+    """Return whether an attribute such as `program`, or the latest of several, still says what iterations do: nothing
+    has changed since the class that defines it, or since this package's class."""
+    kind = type(policy)
+    classes = [definer(kind, name) for name in shortcuts]
+    own = own_class(kind)
+    since = min([*classes, *([own] if own else [])], key=kind.__mro__.index)
+    return not changes(policy, since)
+
+
+def digest_of(policy: nn.Module, program: Program | None) -> str:
+    """Return the SHA-256 of a policy's iteration, as 64 hexadecimal digits: the numbers of its program; or, without
+    one, its class, the arguments that made it, and all its tensors. Numbers of less precision than float32 have digests
+    of their own, whatever their values are."""
+    if program is not None:
+        named: dict[str, Any] = dict(zip(program._fields, program, strict=True))
+        named["inputs"] = len(program.inputs)  # their names depend on the task that it is asked
+        said = {name: value for name, value in named.items() if not isinstance(value, Tensor)}
+        tensors = {name: value for name, value in named.items() if isinstance(value, Tensor)}
+    else:
+        arguments = getattr(policy, "arguments", None)
+        kind = type(policy)
+        given = {name: value for name, value in arguments.items() if name != "task"} if arguments else {}
+        said, tensors = (
+            {"class": f"{kind.__module__}:{kind.__qualname__}", "arguments": repr(given)},
+            policy.state_dict(),
+        )
+    return digest([said, {name: _digest_of_tensor(tensor) for name, tensor in tensors.items()}])
+
+
+def _digest_of_tensor(tensor: Tensor) -> str:
+    """Return the SHA-256 of a tensor's shape and values; without values on the meta device."""
+    values = b""
+    if not tensor.is_meta:
+        wide = tensor.detach().cpu()
+        wide = wide.double() if wide.is_floating_point() else wide
+        values = np.ascontiguousarray(wide.numpy()).tobytes()
+    short = f" {tensor.dtype}" if tensor.is_floating_point() and tensor.dtype.itemsize < SINGLE else ""
+    return hashlib.sha256(f"{tuple(tensor.shape)}{short}".encode() + values).hexdigest()

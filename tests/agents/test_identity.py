@@ -1,0 +1,500 @@
+"""A verdict is about a question, rules and weights: where one of these changes, the verdict is gone, and says why."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+import types
+import warnings
+from dataclasses import replace
+from enum import IntEnum
+
+import numpy as np
+import pytest
+import torch
+from tables import for_each, refused
+
+from maze_nca_gym.agents import compile_automaton, evaluate, export, load, rollout, solve
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, prove
+from maze_nca_gym.agents.automata.any_state import ANY_STATE
+from maze_nca_gym.agents.automata.compiling.certificate import certify, followed
+from maze_nca_gym.agents.automata.compiling.config import find_automaton
+from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
+from maze_nca_gym.agents.automata.gallery import LIFE, REACHABLE
+from maze_nca_gym.agents.automata.growing import grown
+from maze_nca_gym.agents.automata.registry import register_automaton
+from maze_nca_gym.agents.automata.rules import around
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
+from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
+from maze_nca_gym.agents.policies.identity import altered
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.policy import for_task, program_of, stationary_from, subject_of
+from maze_nca_gym.agents.policies.pretrained import cards
+from maze_nca_gym.agents.policies.weights import load_model, register_model, save_model
+from maze_nca_gym.agents.rollouts.graphs import OnGraph
+from maze_nca_gym.agents.rollouts.symmetrised import Symmetrised
+from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.ghosts import canonical_path, fixpoint, reached
+from maze_nca_gym.mazes.graphs import Graph
+from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
+from maze_nca_gym.mazes.tasks import register_task
+
+HINTED = "nca-shortest-path-hinted"
+
+
+def flood(start, *directions, name="wet", walls=True):
+    """Return the exact solver of what a flood from tiles of a kind reaches, in some directions."""
+
+    def rule(see):
+        come = [see(name, towards) for towards in directions or "ULDR"]
+        on = come[0]
+        for each in come[1:]:
+            on = on | each
+        return see.tile(start) | (on & ~see.tile(Tile.WALL) if walls else on)
+
+    return fixpoint(**{name: rule})
+
+
+def question(name, solver, **changes):
+    """Register a task about shortest-path mazes with another solver."""
+    given = {"guidance": None, "guided": (), "rank": None, "specification": None, "is_optimal": None, **changes}
+    return register_task(replace(TASK, name=name, solve=solver, **given))
+
+
+def network_of(task):
+    model, certificate = compile_automaton(task)
+    assert certificate.holds
+    return model
+
+
+def void(policy, word):
+    stated = policy.guarantees
+    assert (stated.exact, stated.verdict, stated.bound, stated.also) == (False, None, None, {})
+    assert re.search(word, stated.lost), stated.lost
+
+
+class TestQuestions:
+    @pytest.mark.usefixtures("forgotten")
+    def test_a_task_that_is_registered_again_with_other_rules_takes_the_verdict_along(self, tmp_path):
+        question("soaked", flood(Tile.SOURCE))
+        model, proof = network_of("soaked"), prove("soaked")
+        automaton, file = grown("soaked"), save_model(model, tmp_path / "soaked")
+        assert model.guarantees.verdict == load(file).guarantees.verdict == proof.verdict == "right"
+        question("soaked", flood(Tile.SOURCE, name="called_otherwise", walls=False))
+        for policy in (
+            model,
+            load(file),
+            copy.deepcopy(model),
+            load(f"symmetrised:{HINTED}").policy and load_model(file),
+        ):
+            void(policy, "the task soaked is not the one .*rules or kinds")
+        assert (proof.verdict, proof.holds) == (None, False)
+        assert "the task soaked is not the one of the proof any more" in proof.words
+        assert prove(automaton).verdict == "refuted", "the question is the one that is registered now"
+        recompiled, _ = compile_automaton(automaton)
+        assert (recompiled.guarantees.verdict, recompiled.guarantees.exact) == ("refuted", False)
+        question("soaked", flood(Tile.SOURCE))
+        assert model.guarantees.verdict == load(file).guarantees.verdict == proof.verdict == "right", "as it was"
+        register_task(replace(TASK, name="soaked", kinds=(*KINDS, Kind("mud", "m", "#aa8855"))))
+        void(model, "the task soaked is not the one")
+        refused("the task soaked was registered again with other kinds of tile", prove, automaton)
+
+    @pytest.mark.usefixtures("forgotten")
+    def test_a_task_with_a_solver_in_python_is_known_by_its_answers(self):
+        def solver(tiles):
+            return TASK.solve(tiles)
+
+        def lazy(tiles):  # right on all mazes of up to 16 x 16 tiles
+            return TASK.solve(tiles) & (tiles.shape[1] < 20)
+
+        given = {"specification": lambda: canonical_path(), "is_optimal": TASK.is_optimal}
+        first = question("mine", solver, **given)
+        model, certificate = compile_automaton(replace(SHORTEST_PATH, name="mine", task="mine", also={}))
+        assert certificate.holds
+        assert (model.guarantees.verdict, model.guarantees.exact) == ("right", True)
+        assert question("mine", lambda tiles: TASK.solve(tiles), **given).digest == first.digest
+        assert model.guarantees.exact, "another function with the same answers"
+        question("mine", lazy, **given)
+        void(model, "the task mine")
+
+    @for_each(
+        ("one", "other"),
+        [
+            ({"solve": flood(2)}, {"solve": flood(3)}),
+            ({"solve": flood(2)}, {"solve": flood(2, "U")}),
+            ({"kinds": KINDS}, {"kinds": (*KINDS, Kind("mud", "m", "#aa8855"))}),
+            ({"may_be_empty": True}, {"may_be_empty": False}),
+            ({"specification": lambda: canonical_path()}, {"specification": lambda: canonical_path("DLRU")}),
+            ({"specification": lambda: canonical_path()}, {"specification": lambda: canonical_path(weights={0: 2})}),
+            ({"specification": lambda: reached(Tile.SOURCE)}, {"specification": lambda: reached(Tile.TARGET)}),
+            ({"specification": lambda: canonical_path()}, {"specification": None}),
+            ({"solve": TASK.solve}, {"solve": TASK.ordered("DLRU").solve}),
+        ],
+    )
+    def test_the_digest_of_a_task_is_that_of_its_rules(self, one, other):
+        usual = {"guidance": None, "guided": (), "rank": None, "is_optimal": None, **one}
+        task = replace(TASK, **usual)
+        assert task.digest == replace(task, name="otherwise", default_steps=3, found="yes").digest
+        assert task.digest == replace(TASK, **usual).digest
+        assert task.digest != replace(task, **other).digest
+
+    @pytest.mark.usefixtures("forgotten")
+    def test_a_network_keeps_no_verdict_for_a_question_that_it_does_not_answer(self, tmp_path):
+        question("wet", flood(Tile.SOURCE))
+        model, file = load(HINTED), save_model(load(HINTED), tmp_path / "one")
+        for other in (for_task(model, "wet"), load(f"wet:{file}"), for_task(for_task(model, "wet"), "shortest-path")):
+            void(other, "nothing is proven for the task wet")
+        assert model.guarantees.verdict == for_task(model, "shortest-path").guarantees.verdict == "right"
+        both, automaton = NCA(4, 2, n_iterations=None), replace(REACHABLE, also={"wet": StepBound(per_tile=2)})
+        assert automaton.tasks == ("shortest-path", "wet")
+        about = subject_of(both, "", TASK, question("wet", flood(Tile.SOURCE)))
+        both.guarantees = Guarantees(
+            True, StepBound(1), also={"wet": StepBound(2)}, basis="proven", verdict="right", about=about
+        )
+        assert for_task(both, "wet").guarantees.exact
+        question("wet", flood(Tile.TARGET))
+        void(for_task(both, "wet"), "the task wet is not the one")
+        assert both.guarantees.exact
+
+    @pytest.mark.usefixtures("forgotten")
+    def test_a_name_with_two_meanings_is_refused_with_both(self, tmp_path):
+        assert find_automaton("life") is LIFE
+        question("reachable", flood(Tile.TARGET))
+        question("life", lambda tiles: TASK.solve(tiles))
+        for call in (prove, compile_automaton, find_automaton):
+            refused(
+                r"'reachable' has two meanings: the automaton reachable of this package, for the task shortest-path, .*"
+                r"AUTOMATA\['reachable'\]; and the task reachable, grown\('reachable'\)",
+                call,
+                "reachable",
+            )
+            refused("'life' has two meanings.* and the task life, which has no automaton of its own", call, "life")
+        assert prove(REACHABLE).automaton is REACHABLE
+        assert compile_automaton(grown("reachable"))[0].task == "reachable"
+        register_automaton(replace(REACHABLE, name="drowned"))
+        question("drowned", flood(Tile.TARGET))
+        refused("'drowned' has two meanings: the automaton drowned that you registered", prove, "drowned")
+        register_automaton(replace(REACHABLE, name="drowned", task="drowned", bound=None))
+        assert find_automaton("drowned").bound is None, "both would be about the same question"
+
+
+def zeroed(policy):
+    for parameter in policy.parameters():
+        parameter.data.zero_()
+    return policy
+
+
+def trained(policy):
+    optimiser = torch.optim.SGD(policy.parameters(), 0.1)
+    maze = torch.from_numpy(one_hot(generate(np.random.default_rng(0), 2, 6)))
+    policy(maze, torch.ones(2, policy.n_channels, 8, 8)).sum().backward()
+    optimiser.step()
+    return policy
+
+
+def nudged(policy):
+    next(policy.parameters()).detach().numpy()[0, 0] += 1
+    return policy
+
+
+def loaded(policy):
+    policy.load_state_dict({name: tensor + 1 for name, tensor in policy.state_dict().items()})
+    return policy
+
+
+class TestWeights:
+    @for_each("change", [zeroed, trained, nudged, loaded, lambda p: p.bfloat16(), lambda p: p.half()])
+    @for_each("make", [lambda: load(HINTED), lambda: load("nca-diameter-exact-weights"), ShortestPathNCA])
+    def test_other_weights_have_no_verdict(self, change, make):
+        policy = make()
+        if change is trained and policy.task == "diameter":
+            return
+        assert policy.guarantees.exact
+        policy = change(policy)
+        void(policy, "the weights")
+        for other in (copy.copy(policy), copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
+            void(other, "the weights")
+
+    def test_what_changes_no_number_keeps_it(self):
+        model = load(HINTED)
+        for same in (model.double(), copy.deepcopy(model), model.half().float(), model.requires_grad_(False).train()):
+            assert same.guarantees.verdict == "right", "its weights are whole"
+
+    @for_each(
+        "change",
+        [
+            lambda p: setattr(p, "state_limit", 1.0),
+            lambda p: setattr(p, "kernel_size", 5),
+            lambda p: setattr(p, "input_injection", False),
+        ],
+    )
+    def test_options_belong_to_them(self, change):
+        model = load(HINTED)
+        change(model)
+        void(model, "the weights, or their class or options")
+
+    def test_neither_files_nor_pages_say_more(self, tmp_path, capsys):
+        model = zeroed(load(HINTED))
+        saved = load(save_model(model, tmp_path / "zero"))
+        void(saved, "the weights")
+        for policy in (model, saved):
+            page = export(policy, tmp_path / "page.html").read_text(encoding="utf-8")
+            assert '"exact": false' in page
+            assert '"exact": true' not in page
+        content = Guarantees.from_json(json.loads(json.dumps(load(HINTED).guarantees.to_json())))
+        assert content == load(HINTED).guarantees
+        silent = {**content.to_json(), "about": None}
+        assert (
+            Guarantees.from_json(silent).lost == "its file does not say for which task, rules and weights it was earned"
+        )
+        assert Guarantees.from_json(silent).verdict is None
+        refused(
+            "a subject must be a table of rules, tasks, weights", Guarantees.from_json, {**silent, "about": {"x": 1}}
+        )
+
+    def test_what_ships_has_what_its_card_says(self):
+        earned = {name: card["guarantees"] for name, card in cards().items() if card["guarantees"]["exact"]}
+        assert len(earned) == 5
+        for name, stated in earned.items():
+            model = load(name)
+            assert (model.guarantees.to_json(), model.guarantees.lost) == (stated, "")
+            if "hinted" in name:
+                assert followed(model) is AUTOMATA[name.removeprefix("nca-").removesuffix("-hinted")]
+
+
+class Wet(IntEnum):
+    PATH, WET = range(2)
+
+
+def reach(start, bound=None):
+    rules = {
+        Wet.PATH: lambda see: see(Wet.WET),
+        Wet.WET: lambda see: (see.tile(start) | around(see, Wet.WET)) & ~see.tile(Tile.WALL) | see(Wet.WET),
+    }
+    return Automaton("reach", "shortest-path", Wet, rules, bound=bound)
+
+
+def ageing(most):
+    age = Count("AGE", most)
+    signals = IntEnum("Signal", ["PATH", *age.signals], start=0)
+    rules = age.rules(lambda see, n: see.tile(Tile.SOURCE) | (age.at_least(see, n - 1, "U") if n > 1 else see.tile(0)))
+    return Automaton("ageing", "shortest-path", signals, {"PATH": lambda see: see(age.signals[-1]), **rules})
+
+
+class TestRules:
+    @for_each("make", [lambda: reach(Tile.SOURCE), lambda: reach(Tile.TARGET), lambda: ageing(3), lambda: ageing(5)])
+    def test_a_network_names_the_automaton_for_which_it_was_made(self, make):
+        model, certificate = compile_automaton(make())
+        assert certificate.holds
+        assert certify(model) == certificate
+        assert certify(copy.deepcopy(model)) == certificate
+
+    def test_a_file_does_so_too(self, tmp_path, monkeypatch):
+        _, certificate = compile_automaton(reach(Tile.TARGET), out=tmp_path / "run")
+        described = json.loads((tmp_path / "run/config.json").read_text(encoding="utf-8"))
+        assert described["proof"]["about"]["rules"] == reach(Tile.TARGET).digest != reach(Tile.SOURCE).digest
+        policy = load(tmp_path / "run/model.safetensors")
+        assert certify(policy) == certificate
+        assert not certify(policy, automaton=reach(Tile.SOURCE)).holds
+        monkeypatch.setattr("maze_nca_gym.agents.automata.registry._MADE", {})
+        refused("no known automaton of the task shortest-path has these rules: give it as `automaton`", certify, policy)
+        register_automaton(reach(Tile.SOURCE))
+        refused("no known automaton", certify, policy)
+        register_automaton(reach(Tile.TARGET))
+        try:
+            assert certify(policy) == certificate
+        finally:
+            AUTOMATA.remove("reach")
+
+    def test_the_digest_is_that_of_all_that_a_network_follows(self):
+        plain = reach(Tile.SOURCE)
+        assert plain.digest == replace(plain, name="b", bound=StepBound(3), settles=False).digest
+        for change in (
+            {"heals": True},
+            {"any_state": True},
+            {"neighbourhood": 9},
+            {"invariant": lambda s: ~s(Wet.WET)},
+        ):
+            assert plain.digest != replace(plain, **change).digest
+        digests = [each.digest for name in AUTOMATA for each in (AUTOMATA[name],)]
+        assert len({*digests}) == len(digests)
+        assert SHORTEST_PATH.ordered("DLRU").digest != SHORTEST_PATH.digest
+
+    def test_a_signal_that_is_not_the_same_everywhere_is_refused_from_any_state_too(self):
+        for any_state in (True, False):
+            wrong = replace(reach(Tile.SOURCE), parts=((Wet.PATH,),), everywhere=(Wet.WET,), any_state=any_state)
+            refused("reach has WET everywhere, but they differ from tile to tile", compile_automaton, wrong)
+        assert len(find_worlds(ANY_STATE).worlds) > 1
+
+    def test_a_bound_counts_as_a_bound(self):
+        with pytest.raises(TypeError, match="a bound is a StepBound itself: a subclass such as Late"):
+
+            class Late(StepBound):
+                def __call__(self, n_tiles, n_moves):
+                    return 10**6
+
+
+class Blank(ShortestPathNCA):
+    """A network that shows nothing, in each of several ways."""
+
+    def forward(self, maze, state, step=0):
+        return super().forward(maze, state, step) * 0
+
+
+class Idle(ShortestPathNCA):
+    def activate(self, convolved, state, static):
+        return super().activate(convolved, state, static) * 0
+
+
+class Stops(ShortestPathNCA):
+    def forward(self, maze, state, step=0):
+        return super().forward(maze, state, step) * (step < 15)
+
+
+class BlankNCA(NCA):
+    def forward(self, maze, state, step=0):
+        return super().forward(maze, state, step) * 0
+
+
+class StopsNCA(NCA):
+    def update(self, encoded, state, step):
+        return super().update(encoded, state, step) * (step < 15)
+
+
+class Kernel(NCA):
+    def kernel(self, step=0):
+        return super().kernel(step) * 0
+
+
+class Mixed:
+    def forward(self, maze, state, step=0):
+        return super().forward(maze, state, step) * 0
+
+
+class MixedNCA(Mixed, NCA):
+    pass
+
+
+def remade(kind):
+    model = load(HINTED)
+    made = kind(**model.arguments)
+    made.load_state_dict(model.state_dict())
+    made.guarantees = model.guarantees
+    return made.eval()
+
+
+def patched(name, made=None):
+    policy = made or load(HINTED)
+    own = getattr(policy, name)
+    setattr(policy, name, lambda *given: own(*given) * 0)
+    return policy
+
+
+def bound_patch():
+    policy = ShortestPathNCA()
+    policy.forward = types.MethodType(lambda self, maze, state, step=0: state * 0, policy)
+    return policy
+
+
+def hooked(policy):
+    policy.register_forward_hook(lambda module, given, after: after * 0)
+    return policy
+
+
+CHANGED = {
+    "subclass": Blank,
+    "activations": Idle,
+    "later": Stops,
+    "subclass of a network": lambda: remade(BlankNCA),
+    "network later": lambda: remade(StopsNCA),
+    "kernel": lambda: remade(Kernel),
+    "mixed in": lambda: remade(MixedNCA),
+    "method of a network": lambda: patched("update"),
+    "method": lambda: patched("forward", ShortestPathNCA()),
+    "private method": lambda: patched("_convolve"),
+    "bound method": bound_patch,
+    "hook": lambda: hooked(ShortestPathNCA()),
+    "hook of a network": lambda: hooked(load(HINTED)),
+}
+
+
+class TestChangedNetworks:
+    @for_each("what", CHANGED)
+    def test_it_is_called_as_it_is_and_nothing_is_stated_of_it(self, what, tmp_path):
+        policy = CHANGED[what]()
+        assert not policy.guarantees.exact
+        assert policy.guarantees.verdict is None
+        assert policy.guarantees.lost or policy.guarantees.basis == "stated"
+        assert altered(policy)
+        assert program_of(policy) is None
+        assert stationary_from(policy) is None
+        tiles = generate(np.random.default_rng(1), 8, 8)
+        if "later" not in what:  # an episode ends when its path is drawn, whatever becomes of it
+            assert solve(policy, levels=tiles).metrics["solved"] == 0
+        (row,) = evaluate({"changed": policy}, families="random", sizes=8, n=8)
+        assert row.metrics.complete.value == 0
+        with torch.no_grad():
+            assert not rollout(policy, torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()
+        refused("something else; (torchscript|no other)", export, policy, tmp_path / "page.html")
+        refused("for unchanged networks|a certificate is for", certify, policy, automaton=SHORTEST_PATH)
+        if what != "activations":  # which it uses there
+            refused("on a graph run", OnGraph, policy, Graph.of(tiles[0]))
+        with torch.no_grad():
+            assert not rollout(Symmetrised(policy), torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()
+
+    def test_a_script_of_it_does_what_it_does(self, tmp_path):
+        class Same(BlankNCA):
+            stationary_from = 0
+
+        policy, maze = remade(Same), torch.from_numpy(one_hot(generate(np.random.default_rng(1), 2, 5)))
+        assert stationary_from(policy) == 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TorchScript is deprecated
+            script = torch.jit.load(export(policy, tmp_path / "one.pt"))
+        assert not script(maze, torch.ones(2, policy.n_channels, 7, 7)).any()
+
+    def test_a_method_that_is_replaced_in_a_class_is_seen(self, monkeypatch):
+        policy = ShortestPathNCA()
+        own = ShortestPathNCA.activate
+        monkeypatch.setattr(ShortestPathNCA, "activate", lambda self, *given: own(self, *given) * 0)
+        void(policy, "someone has changed the network since: activate")
+        assert not ShortestPathNCA().guarantees.exact
+        monkeypatch.undo()
+        assert policy.guarantees.exact
+        for name in ("update", "forward"):
+            with monkeypatch.context() as patch:
+                patch.setattr(NCA, name, lambda self, *given: given[1] * 0, raising=False)
+                void(load(HINTED), f"changed the network since: {name}")
+                assert program_of(load(HINTED)) is None
+        assert load(HINTED).guarantees.exact
+
+    def test_what_changes_no_iteration_changes_nothing(self):
+        class Named(ShortestPathNCA):
+            """With a name."""
+
+            def __init__(self, name="x"):
+                super().__init__()
+                self.name = name
+
+            def says(self):
+                return self.name
+
+            def extra_repr(self):
+                return self.name
+
+        for policy in (Named(), ShortestPathNCA(ties="all"), DiameterNCA(), load(HINTED)):
+            assert policy.guarantees.exact
+            assert not altered(policy)
+        model = load(HINTED)
+        model.compile(backend="eager")
+        assert (model.guarantees.verdict, program_of(model) is None) == ("right", False)
+
+    @pytest.mark.usefixtures("forgotten")
+    def test_a_file_of_a_changed_class_states_nothing(self, tmp_path):
+        register_model(StopsNCA)
+        policy = load(save_model(remade(StopsNCA), tmp_path / "one"))
+        void(policy, "the weights, or their class")
