@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ import pytest
 import torch
 from tables import for_each, refused
 
+from maze_nca_gym import mazes, rendering
 from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.automata.compiling.certificate import certify
+from maze_nca_gym.agents.automata.gallery import REACHABLE
+from maze_nca_gym.agents.automata.proof import mistakes
 from maze_nca_gym.agents.evaluation.statistics import deviation, fisher, mean, spearman, student
 from maze_nca_gym.mazes import exchange, mutation, scoring, solvers
 from maze_nca_gym.mazes.levels import level_hashes, one_hot, parse, to_text
@@ -76,6 +81,67 @@ def test_a_mask_is_never_lost(call: Callable[[], Any], monkeypatch: pytest.Monke
     VEC.reset(seed=0)
     refused(r"must not be a masked array: fill it, as .*\.filled\(0\) does", call)
     assert not [*tmp_path.iterdir()]
+
+
+OTHERS = {"task": "nope", "array": np.full((1, 5, 2), 255, np.uint8), "list": [[]], "object": object(), "number": 1.5}
+"""Values that no argument below takes."""
+
+
+@for_each("other", OTHERS.values())
+@for_each(
+    ("call", "argument"),
+    [
+        (mazes.mutate, {"rng": np.random.default_rng(0), "tiles": MAZE[None], "task": None}),
+        (mazes.mutate, {"rng": np.random.default_rng(0), "tiles": MAZE[None], "kind": None}),
+        (mazes.first_steps, {"tiles": None}),
+        (mazes.first_steps, {"tiles": MAZE[None], "order": None}),
+        (mazes.branches, {"tiles": None}),
+        (mazes.branches, {"tiles": MAZE[None], "order": None}),
+        (mazes.save_levels, {"path": "x.npz", "levels": None}),
+        (mazes.load_levels, {"levels": MAZE, "task": None}),
+        (mazes.prefab, {"name": None}),
+        (mazes.generate, {"rng": np.random.default_rng(0), "n": 1, "size": 4, "generator": None}),
+        (mazes.one_hot, {"tiles": MAZE, "n_tiles": None}),
+        (mazes.best_path, {"tiles": MAZE, "values": None}),
+        (mazes.with_order, {"name": "a", "order": None}),
+        (LevelPopulation, {"config": None}),
+        (mazes.Graph.of(MAZE).ask, {"task": None}),
+        (mazes.Graph.of(MAZE).shortest_path, {"tiles": None}),
+        (mazes.Graph.of, {"tiles": MAZE, "portals": None}),
+        (mazes.Graph.random, {"rng": np.random.default_rng(0), "tiles": MAZE, "closed": None}),
+        (rendering.save_gif, {"path": "x.gif", "frames": None}),
+        (rendering.save_png, {"path": "x.png", "frame": None}),
+        (rendering.contact_sheet, {"columns": 1, "frames": None}),
+        (lambda **given: list(mistakes(**given)), {"tiles": MAZE, "automaton": None}),
+        (certify, {"model": None}),
+    ],
+)
+def test_values_of_another_kind_are_refused(
+    call: Callable[..., Any], argument: dict[str, Any], other: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = next(reversed(argument))
+    if not (isinstance(other, float) and name == "closed"):
+        refused(".", call, **{**argument, name: other})
+    assert not [*tmp_path.iterdir()]
+
+
+@for_each("order", ["", "UUDL", "ULDRULDR", "uldr", None])
+def test_an_order_is_a_permutation(order: Any) -> None:
+    """Every function that takes an order of directions."""
+    for call in (mazes.first_steps, mazes.branches, solvers.shortest_path, solvers.diameter, mazes.Graph.of(MAZE)):
+        call = getattr(call, "shortest_path", call)
+        tiles = MAZE[None] if call in (mazes.first_steps, mazes.branches) else MAZE
+        refused("order must have each of the letters U, L, D and R", call, tiles, order=order)
+
+
+def test_mistakes_are_those_of_a_theorem_that_states_signals() -> None:
+    refused("reachable has no theorem that states", lambda: list(mistakes(replace(REACHABLE, theorem=None), MAZE)))
+
+
+def test_first_steps_need_one_target() -> None:
+    assert mazes.first_steps(MAZE[None], "DLRU").channels.shape == (1, 4, 3, 3)
+    refused("exactly one target; level 1 has 2", mazes.first_steps, np.stack([MAZE, parse("STT\n...\n...")]))
 
 
 def test_what_is_no_array() -> None:

@@ -60,6 +60,16 @@ def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
         "levels show SmallCorridor --png file/x.png",
         "compile-automaton reachable --export-proof file",
         "train fast --out ",
+        "train fast --out file",
+        "solve --n 1 --size 4 --picture none --out file",
+        "solve-large --maze none.npy --out file",
+        "evaluate nca-shortest-path --families perfect --sizes 8 --n 1 --out file",
+        "evolve nca-shortest-path-small --n 2 --size 4 --rounds 1 --out file",
+        "bench maze-unique-30 --policies nca-shortest-path --n 1 --out file",
+        "compile-automaton reachable --out file",
+        "learn-automaton reachable --out file",
+        "reproduce 1.5 --scale tiny --out file",
+        "sweep none.toml --out file",
     ],
 )
 def test_where_nothing_can_be_written_is_said_before_the_work(command, capsys):

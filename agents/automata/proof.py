@@ -504,6 +504,8 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
     Raises:
         ValueError: the automaton has no theorem, or one that does not state what signals are.
     """
+    if not isinstance(automaton, Automaton):
+        raise ValueError(f"automaton must be an Automaton, got {type(automaton).__name__}")
     theorem = automaton.theorem
     if not isinstance(theorem, Theorem) or theorem.signals is None:
         raise ValueError(f"{automaton.name} has no theorem that states what its signals are: `prove` finds one")

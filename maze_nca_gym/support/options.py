@@ -248,8 +248,9 @@ class Option:
         Raises:
             ValueError: it is of another type, or breaks a rule.
         """
-        if isinstance(value, os.PathLike) and Path in kinds_of(self.accepts or self.type):
-            value = Path(value)  # of any class, such as those of other packages
+        if isinstance(value, os.PathLike):  # of any class, such as those of other packages
+            kinds = kinds_of(self.accepts or self.type)
+            value = Path(value) if Path in kinds else os.fspath(value) if str in kinds else value
         stored = _stored(value, self.type)
         if stored is _WRONG:
             if self.accepts is not None and _stored(value, self.accepts) is not _WRONG:

@@ -11,9 +11,11 @@ import pytest
 import torch
 from tables import for_each, refused
 
+from maze_nca_gym import rendering
 from maze_nca_gym.agents import (
     Policy,
     animate,
+    bench,
     compile_automaton,
     evaluate,
     evolve,
@@ -33,6 +35,7 @@ from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.levels import LevelSet, parse
 from maze_nca_gym.mazes.loading import load_levels, save_levels
+from maze_nca_gym.mazes.moving_ai import load_map, load_scenarios
 from maze_nca_gym.mazes.population import LevelPopulation
 
 START = {"n_channels": 5, "sizes": (6,), "n_iterations": 4, "n_updates": 1, "batch_size": 8, "cut_corners": False}
@@ -42,6 +45,45 @@ LEVEL = parse("#####\n#S..#\n#.#.#\n#..T#\n#####")
 
 
 pytestmark = pytest.mark.usefixtures("command_line", "without_pictures")
+
+
+class OwnPath:
+    """A path of a class of one's own, as packages for remote files have them."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __fspath__(self):
+        return self.name
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_every_path_can_be_any_object_that_stands_for_one():
+    """All functions that take a path, from levels to runs; none of them sees more than `__fspath__`."""
+    level, model = OwnPath("level.npz"), OwnPath("model.safetensors")
+    Path("a.map").write_text("type octile\nheight 1\nwidth 2\nmap\n..\n")
+    Path("a.scen").write_text("version 1\n0\ta.map\t2\t1\t0\t0\t1\t0\t1\n")
+    assert save_levels(LevelSet(LEVEL[None]), level) == Path("level.npz")
+    save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), model)
+    readers = (load_levels, LevelSet.load, load_map, load_scenarios)
+    files = ("level.npz", "level.npz", "a.map", "a.scen")
+    assert all(len(reader(OwnPath(file))) == 1 for reader, file in zip(readers, files, strict=True))
+    gym.make("MazeShortestPath-v0", levels=level).reset(seed=0)
+    rendering.save_png(OwnPath("a.png"), np.zeros((2, 2, 3), np.uint8))
+    rendering.save_gif(OwnPath("a.gif"), [np.zeros((2, 2, 3), np.uint8)])
+    assert isinstance(load(model), NCA)
+    generate(OwnPath("made.npz"), n=2, size=4)
+    solve(model, levels=level, out=OwnPath("solved"), picture="none")
+    evaluate([model], levels=level, out=OwnPath("evaluated"))
+    bench("maze-unique-30", policies=model, n=1, out=OwnPath("measured"))
+    export(model, out=OwnPath("exported.json"))
+    evolve(model, n=4, n_offspring=2, rounds=1, size=4, out=OwnPath("evolved"))
+    LevelPopulation.load(OwnPath("evolved/population.npz"))
+    gym.make("MazeShortestPathEvolving-v0", population=OwnPath("evolved/population.npz"), size=4).reset(seed=0)
+    learnt = {**TINY, "sizes": [4], "n_updates": 1, "cut_corners": False}
+    train(out=OwnPath("trained"), level_set=OwnPath("made.npz"), start_from=model, **learnt)
+    compile_automaton("reachable", out=OwnPath("compiled"))
+    assert "trained" in list_runs(OwnPath(".")).csv()
 
 
 class TestTrain:

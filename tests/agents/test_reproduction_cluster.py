@@ -6,6 +6,7 @@ tests are slow, and run before a release.
 
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -157,6 +158,18 @@ def test_no_result_of_a_killed_job_is_waited_for(tmp_path, commands, monkeypatch
     (commands / "queue").write_text(f"41 {state}")
     monkeypatch.setattr("submitit.core.core._time", SimpleNamespace(time=time.time))  # without sleep
     assert f"has not produced any output (state: {state})" in str(call.exception())
+
+
+def test_a_result_that_a_shared_file_system_shows_late_is_read(tmp_path, commands, monkeypatch):
+    (call,) = SubmititExecutor(tmp_path / "submitit", "slurm", 2, PARTITION).start(len, ["argument"])
+    (commands / "queue").write_text("41 COMPLETED")
+
+    def sleep(seconds):
+        call.job.paths.result_pickle.write_bytes(pickle.dumps(("success", 8)))
+
+    monkeypatch.setattr("submitit.core.core._time", SimpleNamespace(time=time.time, sleep=sleep))
+    assert call.exception() is None
+    assert call.result() == 8
 
 
 def test_jobs_of_another_cluster_are_not_cancelled(tmp_path, commands):

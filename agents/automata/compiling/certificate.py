@@ -129,6 +129,8 @@ def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate
             that are not finite, or a class that someone has changed; or no automaton is given, and the network was made
             for none that is known.
     """
+    if not isinstance(model, Policy):
+        raise ValueError(f"model must be a Policy, such as load(name) returns, got {type(model).__name__}")
     automaton = followed(model, automaton)
     if not _has_channels(automaton, model):
         raise ValueError(

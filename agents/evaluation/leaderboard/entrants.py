@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
@@ -56,6 +57,7 @@ def find_entrants(
             check(not is_file or Path(source).is_file(), f"there is no file of predictions {source}")
             entrants[name] = Path(source) if is_file else load(source)
     check(bool(entrants), "name at least one policy, or file of predictions (*.csv, *.npy)")
+    entrants = {name: Path(what) if isinstance(what, os.PathLike) else what for name, what in entrants.items()}
     check_named(entrants, Policy, Path)
     for name, what in entrants.items():
         check(name.isprintable(), f"names of policies must be printable, got {name!r}")
