@@ -81,7 +81,7 @@ def _lines(match: re.Match[str]) -> str:
 
 def texts() -> dict[str, str]:
     """Return the prose of all pages and, package by package, of all docstrings."""
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "questions").glob("*.md")]
     found = {str(page.relative_to(ROOT)): of_page(page.read_text(encoding="utf-8")) for page in sorted(pages)}
     for folder in ("maze_nca_gym", "agents"):
         for path in sorted((ROOT / folder).glob("*/")):

@@ -40,11 +40,11 @@ SECTION = """## The largest mazes
 ![Seconds against tiles](largest.png)
 
 Made by `python -m experiments.scaling.largest`. The whole path of the network is that of the exact solver on {right} of
-{all} mazes. What this means, and the columns: [question 7](questions.md#7-the-largest-maze).
+{all} mazes. What this means, and the columns: [question 7](questions/largest-maze.md).
 
 {table}
 
-In bits, [32,768 x 32,768 tiles](questions.md#a-thousand-million-tiles-in-bits) with random walls took 156 s of
+In bits, [32,768 x 32,768 tiles](questions/largest-maze.md#a-billion-tiles-in-bits) with random walls took 156 s of
 processor time.
 """
 
