@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
@@ -39,7 +39,7 @@ from maze_nca_gym.mazes.ghosts import (
 from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot, parse, to_text
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from maze_nca_gym.mazes.solvers import distances, shortest_path
-from maze_nca_gym.mazes.terms import Bits, Rule, Term, TileKind, TileView, term_of
+from maze_nca_gym.mazes.terms import Bits, Rule, Term, TileKind, TileView, Weighed, term_of
 from maze_nca_gym.support.files import atomic_write
 
 FOLDER = PAGE / "policies"
@@ -59,7 +59,7 @@ POLICIES = (
 """Policies of the page, the one that it begins with first."""
 
 ARTICLE = Path(__file__).parents[1] / "docs" / "article"
-OPERATORS = {operator.and_: "&", operator.or_: "|", operator.invert: "~"}
+OPERATORS = {operator.and_: "&", operator.or_: "|", operator.xor: "^", operator.invert: "~"}
 """Operators of rules by their names in the article's files."""
 S = PathSignal
 
@@ -183,6 +183,31 @@ def article_files() -> dict[str, bytes]:
     }
 
 
+def nodes_of(rules: Iterable[Term]) -> tuple[list[list[Any]], list[int]]:
+    """Return the steps of some rules in the form of `docs/play/booleans.js`, and the place of each rule among them."""
+    places, known = dict[str, int](), dict[Term, int]()
+
+    def place_of(part: Term) -> int:
+        if part.seen is not None:
+            ((down, right),) = offsets(part.tap)
+            node = ["tile" if isinstance(part.seen, TileKind) else "see", int(part.seen), [down, right]]
+        else:
+            of_parts = [known[each] for each in part.parts]
+            node = (
+                ["sum", part.join.weights, of_parts, part.join.least, part.join.most]
+                if isinstance(part.join, Weighed)
+                else [OPERATORS[part.join], *of_parts]
+            )
+        return places.setdefault(json.dumps(node), len(places))
+
+    roots = []
+    for rule in rules:
+        for part in rule.walk(known):
+            known[part] = place_of(part)
+        roots.append(known[rule])
+    return [json.loads(node) for node in places], roots
+
+
 def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> bytes:
     """Return an automaton's rules as a script of the article, in the form of `docs/play/booleans.js`.
 
@@ -192,25 +217,7 @@ def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> byte
         like: a network of the same task, of which the file has all but the weights.
         further: further entries of the file.
     """
-    nodes: list[list[Any]] = []
-    places: dict[str, int] = {}
-
-    def place_of(node: list[Any]) -> int:
-        """Return the place of a step, at which it is added if it is new."""
-        key = json.dumps(node)
-        if key not in places:
-            places[key] = len(nodes)
-            nodes.append(node)
-        return places[key]
-
-    def add(part: Term) -> int:
-        if part.seen is not None:
-            ((down, right),) = offsets(part.tap)
-            return place_of(["tile" if isinstance(part.seen, TileKind) else "see", int(part.seen), [down, right]])
-        assert part.join is not None
-        return place_of([OPERATORS[part.join], *map(add, part.parts)])
-
-    roots = [add(term_of(automaton.rules[signal])) for signal in automaton.signals]
+    nodes, roots = nodes_of([term_of(automaton.rules[signal]) for signal in automaton.signals])
     content = json.loads(to_json(like, name))
     for part in ("weights", "bias"):
         del content[part]

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .growing import grown
     from .proof import mistakes, prove, second_opinion
     from .registry import AUTOMATA, register_automaton
-    from .rules import Count, around, threshold
+    from .rules import Count, around, exactly, threshold
     from .theorem import Domain, Theorem
 
 __all__ = [
@@ -79,6 +79,7 @@ __all__ = [
     "distance",
     "distance_axioms",
     "evolution",
+    "exactly",
     "fixpoint",
     "flooded",
     "grown",

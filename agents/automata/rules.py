@@ -15,7 +15,8 @@ from operator import or_
 from typing import cast
 
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
-from maze_nca_gym.mazes.terms import Bits, Rule, TileView, weighed
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView, Weighed, weighed
+from maze_nca_gym.support.options import check
 
 
 def any_on(see: TileView, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
@@ -45,6 +46,16 @@ def threshold(terms: Iterable[tuple[float | Rational, Bits]], least: float | Rat
     """
     pairs = list(terms)
     return cast(Bits, weighed([weight for weight, _ in pairs], least)(*(bit for _, bit in pairs)))
+
+
+def exactly(number: int, bits: Sequence[Bits]) -> Bits:
+    """Return whether exactly so many of some booleans are on, (...) bool.
+
+    Raises:
+        ValueError: a number below 0, or above the number of booleans.
+    """
+    check(0 <= number <= len(bits), f"exactly takes a number from 0 to that of the bits, {len(bits)}, got {number}")
+    return cast(Bits, Weighed((1,) * len(bits), number, number)(*bits))
 
 
 @dataclass(frozen=True)

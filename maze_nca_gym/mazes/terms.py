@@ -54,36 +54,40 @@ class TileKind(int):
 
 @dataclass(frozen=True)
 class Weighed:
-    """The operator of a linear comparison: whether the weights of the parts that are on add up to at least a number.
+    """The operator of a linear comparison: whether the weights of the parts that are on add up to at least a number,
+    and at most another.
 
     Attributes:
         weights: the integer weight of each part.
         least: the least sum.
+        most: the largest sum; None if there is none.
     """
 
     weights: tuple[int, ...]
     least: int
+    most: int | None = None
 
     def __call__(self, *parts: Any) -> Any:
         """Return the comparison of terms as a term, and that of booleans in their shape."""
         if all(isinstance(part, Term) for part in parts):
             return Term(join=self, parts=parts)
-        return sum(weight * part for weight, part in zip(self.weights, parts, strict=True)) >= self.least
+        total = sum(weight * part for weight, part in zip(self.weights, parts, strict=True))
+        return total >= self.least if self.most is None else (total >= self.least) & (total <= self.most)
 
-    @property
-    def negated(self) -> Weighed:
-        """The contrary comparison."""
-        return Weighed(tuple(-weight for weight in self.weights), 1 - self.least)
+    def contrary(self, parts: tuple[Term, ...]) -> Term:
+        """Return the term that is on where the comparison is false."""
+        less = Term(join=Weighed(tuple(-weight for weight in self.weights), 1 - self.least), parts=parts)
+        return less if self.most is None else less | Term(join=Weighed(self.weights, self.most + 1), parts=parts)
 
     @property
     def ways(self) -> list[tuple[bool, ...]]:
-        """How each part is read: as it is, negated, or not at all."""
-        return [(weight > 0,) if weight else () for weight in self.weights]
+        """How each part is read: as it is, negated, both, or not at all."""
+        return [((weight > 0,) if self.most is None else (True, False)) if weight else () for weight in self.weights]
 
     def words(self, parts: Sequence[str]) -> str:
-        """Return the comparison as text, such as "2 WET - 1 wall >= 1", from the texts of its parts."""
-        terms = " + ".join(f"{weight} {part}" for weight, part in zip(self.weights, parts, strict=True))
-        return f"{terms} >= {self.least}".replace("+ -", "- ")
+        """Return the comparison as text, such as "2 * WET + -1 * wall >= 1", from the texts of its parts."""
+        total = " + ".join(f"{weight} * {part}" for weight, part in zip(self.weights, parts, strict=True))
+        return f"{total} >= {self.least}" if self.most is None else f"{self.most} >= {total} >= {self.least}"
 
 
 def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Weighed:
@@ -193,7 +197,8 @@ class Term:
             name = self.seen if isinstance(self.seen, str) else self.seen.name
             name = kinds[self.seen] if isinstance(self.seen, TileKind) else name
             return name if self.tap == "C" else f"{name} at {self.tap}"
-        said = [part.words(kinds) if len(part.parts) < 2 else f"({part.words(kinds)})" for part in self.operands]
+        alone = (None, operator.invert)
+        said = [part.words(kinds) if part.join in alone else f"({part.words(kinds)})" for part in self.operands]
         if isinstance(self.join, Weighed):
             return self.join.words(said)
         marks: dict[Any, str] = {operator.and_: " & ", operator.or_: " | ", operator.xor: " ^ "}

@@ -155,7 +155,7 @@ def _plain(rule: Term, known: dict[Term, tuple[Term, Term]]) -> Term:
             known[part] = Term(join=part.join, parts=on), Term(join=dual, parts=off)
         elif isinstance(part.join, Weighed):
             on = tuple(on for on, _ in each)
-            known[part] = Term(join=part.join, parts=on), Term(join=part.join.negated, parts=on)
+            known[part] = Term(join=part.join, parts=on), part.join.contrary(on)
         else:
             known[part] = part, ~part
     return known[rule][0]

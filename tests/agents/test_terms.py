@@ -1,0 +1,245 @@
+"""Terms, the language of rules: all readers agree on random terms, each with a reading by hand as well."""
+
+import json
+import operator
+import re
+import shutil
+import subprocess
+from enum import IntEnum
+from fractions import Fraction
+from functools import cache, reduce
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tables import refused
+from test_play import PAGE, needs_node
+
+from maze_nca_gym.agents.automata import Automaton, exactly, threshold
+from maze_nca_gym.agents.automata.automaton import MapView
+from maze_nca_gym.agents.automata.bits import Strip, as_blocks, as_tiles
+from maze_nca_gym.agents.automata.compiling.coq import printed_list, printed_rule
+from maze_nca_gym.agents.automata.compiling.kernel import THEORY
+from maze_nca_gym.agents.automata.compiling.linear import sum_of
+from maze_nca_gym.agents.automata.compiling.patches import labels, patches_of, tile_codes
+from maze_nca_gym.agents.automata.trial import packed, unpacked
+from maze_nca_gym.mazes.facts import at_least
+from maze_nca_gym.mazes.levels import KINDS
+from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.terms import Term, TileKind, Weighed, term_of
+from tools.make_play import nodes_of
+
+N_TERMS, SUMS_FROM, COQS = 2_000, 1_000, 9
+"""Number of terms, number of terms before those that have sums, and the step between terms that Coq reads."""
+TAPS = "CULDR"
+KIND_NAMES = [kind.name for kind in KINDS]
+Signal = IntEnum("Signal", "PATH S1 S2 S3 S4", start=0)
+RNG = np.random.default_rng(11)
+TILES = RNG.integers(0, 4, (1, 3, 3), np.uint8)
+HELD = RNG.random((1, len(Signal), 3, 3)) < 0.5
+PLACES = [*np.ndindex(3, 3)]
+
+
+def random_term(rng, see, sums):
+    """Return a term of up to nine operators, some of whose parts are shared."""
+    parts = [
+        see.tile(int(rng.integers(4)), rng.choice([*TAPS]))
+        if rng.random() < 0.4
+        else see(Signal(int(rng.integers(1, 5))), rng.choice([*TAPS]))
+        for _ in range(6)
+    ]
+    for _ in range(rng.integers(1, 10)):
+        some = [parts[i] for i in rng.integers(len(parts), size=rng.integers(2, 5))]
+        kind = rng.integers(7 if sums else 5)
+        if kind < 3:
+            made = reduce((operator.and_, operator.or_, operator.xor)[kind], some)
+        elif kind == 3:
+            made = ~some[0]
+        elif kind == 4:
+            made = at_least(int(rng.integers(1, 1 + len(some))), some)
+        elif kind == 5:
+            weights = [Fraction(int(rng.integers(-3, 4)), int(rng.integers(1, 3))) for _ in some]
+            made = threshold(zip(weights, some, strict=True), Fraction(int(rng.integers(-3, 4)), 2))
+        else:
+            made = exactly(int(rng.integers(1 + len(some))), some)
+        parts.append(made)
+    return parts[-1]
+
+
+@cache
+def terms():
+    rng = np.random.default_rng(5)
+    return [
+        term_of(lambda see, number=number: random_term(rng, see, number >= SUMS_FROM), Signal)
+        for number in range(N_TERMS)
+    ]
+
+
+@cache
+def automata():
+    """Return automata with four of the terms each, whose answer copies a signal."""
+    path, parts = Term(Signal.S1, "C"), tuple((signal,) for signal in Signal)
+    return [
+        Automaton("random", "shortest-path", Signal, dict(zip(Signal, [path, *some], strict=True)), parts=parts)
+        for some in zip(*[iter(terms())] * (len(Signal) - 1), strict=True)
+    ]
+
+
+def is_on(seen, tap, place, held=HELD):
+    """Return whether a signal or kind of tile is at a tap of a place of `TILES`, by hand."""
+    ((down, right),) = offsets(tap)
+    row, col = place[0] + down, place[1] + right
+    if not (0 <= row < 3 and 0 <= col < 3):
+        return False
+    return bool(TILES[0, row, col] == seen if isinstance(seen, TileKind) else held[0, seen, row, col])
+
+
+def by_hand(term, place, known):
+    """Return the value of a term at a place, by a reading of its own."""
+    if id(term) not in known:
+        values = [by_hand(part, place, known) for part in term.parts]
+        if term.seen is not None:
+            found = is_on(term.seen, term.tap, place)
+        elif isinstance(term.join, Weighed):
+            total = sum(weight for weight, on in zip(term.join.weights, values, strict=True) if on)
+            found = term.join.least <= total and (term.join.most is None or total <= term.join.most)
+        else:
+            found = {"and_": all(values), "or_": any(values), "xor": sum(values) == 1, "invert": not values[0]}[
+                term.join.__name__
+            ]
+        known[id(term)] = found
+    return known[id(term)]
+
+
+@cache
+def expected():
+    """Return the value of each term at each place, (terms, 9) bool."""
+    return np.array([[by_hand(term, place, {}) for place in PLACES] for term in terms()])
+
+
+def cut(held):
+    """Return the signals of all automata, (1, S, 3, 3) each, as the values of the terms, (terms, 9) bool."""
+    return np.concatenate([signals[0, 1:].reshape(-1, 9) for signals in held])
+
+
+def test_arrays_words_of_bits_patches_and_blocks_agree():
+    wanted, every, bitwise = expected(), automata(), automata()[: SUMS_FROM // 4]
+    assert 0.2 < wanted.mean() < 0.8
+    np.testing.assert_array_equal(cut(each.step(TILES, HELD) for each in every), wanted)
+    patches = patches_of(every[0], tile_codes(every[0], TILES, HELD)).reshape(-1, 5)
+    np.testing.assert_array_equal(cut(labels(each, patches).T.reshape(1, -1, 3, 3) for each in every), wanted)
+    assert all(each.tape.bitwise for each in bitwise)
+    assert sum(each.tape.bitwise for each in every[len(bitwise) :]) < 50
+    view = MapView({kind: packed(kind == TILES) for kind in range(4)}, packed(HELD))
+    np.testing.assert_array_equal(cut(unpacked(each.advance(view), 1) for each in bitwise), wanted[:SUMS_FROM])
+    np.testing.assert_array_equal(cut(map(by_blocks, bitwise)), wanted[:SUMS_FROM])
+
+
+def by_blocks(automaton):
+    """Return the signals after one iteration of `Strip`, (1, S, 3, 3) bool."""
+    strip = Strip(automaton, TILES[0], 0, 1)
+    for signal in automaton.signals:
+        strip.signals[2, :, signal] = as_blocks(HELD[0, signal])
+    strip.advance(1)
+    octets = [as_tiles(np.ascontiguousarray(strip.signals[2, :, signal])) for signal in automaton.signals]
+    return np.unpackbits(np.array(octets), axis=-1, bitorder="little")[None, :, :3, :3].astype(bool)
+
+
+def test_parts_that_read_one_tile_decide_a_term():
+    for term, values in zip(terms(), expected(), strict=True):
+        known = {part: np.bool_(by_hand(part, PLACES[4], {})) for part in term.local_parts}
+        assert all(len(part.taps) == 1 for part in known)
+        assert term.value(known) == values[4]
+        for leaf in {leaf for leaf, _ in term.polarity}:
+            assert any(leaf is each for each in term.leaves)
+
+
+def test_weighted_sums_agree():
+    found = 0
+    for number, term in enumerate(terms()[SUMS_FROM - 8 : SUMS_FROM + 24], SUMS_FROM - 8):
+        automaton, signal = automata()[number // 4], Signal(1 + number % 4)
+        if len(term.leaves) > 4 or (weighed := sum_of(automaton, signal)) is None:
+            continue
+        held = np.zeros_like(HELD)  # a sum is about states that occur
+        for _ in range(4):
+            after = automaton.step(TILES, held)
+            for place, on in zip(PLACES, after[0, signal].ravel(), strict=True):
+                read = [is_on(seen, tap, place, held) for seen, tap in weighed.leaves]
+                total = read @ weighed.weights + weighed.bias
+                assert total >= 1 - 1e-6 if on else total <= 1e-6
+            held = after
+        found += 1
+    assert found >= 3
+
+
+def test_text_agrees():
+    for term, values in zip(terms(), expected(), strict=True):
+        names = "|".join([*KIND_NAMES, *(signal.name for signal in Signal)])
+
+        def value(leaf):
+            seen = TileKind(KIND_NAMES.index(leaf[1])) if leaf[1] in KIND_NAMES else Signal[leaf[1]]
+            return f"np.bool_({is_on(seen, leaf[2] or 'C', PLACES[4])})"
+
+        text = re.sub(rf"\b({names})\b(?: at (\w))?", value, term.words(KIND_NAMES))
+        assert eval(text) == values[4], text
+
+
+def test_z3_agrees():
+    z3 = pytest.importorskip("z3")
+    for term, values in zip(terms(), expected(), strict=True):
+        read = {leaf: z3.BoolVal(is_on(leaf.seen, leaf.tap, PLACES[4])) for leaf in term.leaves}
+        assert z3.is_true(z3.simplify(term.value(read))) == values[4]
+
+
+@needs_node
+def test_javascript_agrees(tmp_path):
+    nodes, roots = nodes_of(terms())
+    size = len(KINDS) + len(Signal)
+    cells = np.zeros((5, 5, size), int)
+    cells[1:4, 1:4, : len(KINDS)] = TILES[0, :, :, None] == np.arange(len(KINDS))
+    cells[1:4, 1:4, len(KINDS) :] = HELD[0].transpose(1, 2, 0)
+    given = {"policy": {"nodes": nodes, "roots": roots}, "size": size, "nStatic": len(KINDS), "C": N_TERMS}
+    given |= {"cells": cells.ravel().tolist(), "active": [*range(9)], "cellOf": [5 * r + c + 6 for r, c in PLACES]}
+    script = tmp_path / "booleans.js"
+    script.write_text(
+        "globalThis.MazePlay = {part: (run) => run()};\n" + (PAGE / "booleans.js").read_text(encoding="utf-8")
+        + f"const given = {json.dumps(given)}, next = new Uint8Array(9 * {N_TERMS});\n"
+        "MazePlay.compileBooleans({...given, shift: ([down, right]) => 5 * down + right, next})(0, 9);\n"
+        "console.log(JSON.stringify([...next]));"
+    )  # fmt: skip
+    said = subprocess.run(["node", script], capture_output=True, check=True, text=True, timeout=60).stdout
+    np.testing.assert_array_equal(np.array(json.loads(said)).reshape(9, N_TERMS).T, expected())
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="there is no Coq")
+def test_coq_agrees(tmp_path):
+    taps = {tap: "C" if tap == "C" else f"N {tap}" for tap in TAPS}
+
+    def table(name, of, numbers):
+        cases = [
+            f"| {taps[tap]} => nth n {printed_list([str(is_on(of(n), tap, PLACES[4])).lower() for n in numbers])} false"
+            for tap in TAPS
+        ]
+        return f"Definition {name} (t : tap) (n : nat) : bool := match t with {' '.join(cases)} | _ => false end.\n"
+
+    (tmp_path / "World.v").write_bytes((Path(THEORY) / "World.v").read_bytes())
+    shown = printed_list([printed_rule(term) for term in terms()[::COQS]], ";\n")
+    wanted = printed_list([str(bool(on)).lower() for on in expected()[::COQS, 4]])
+    (tmp_path / "Terms.v").write_text(
+        "Require Import World. From Coq Require Import List. Import ListNotations.\n"
+        + table("held", Signal, range(5)) + table("is_kind", TileKind, range(4))
+        + f"Definition terms : list expr := {shown}.\n"
+        f"Goal map (fun e => eval e held is_kind) terms = {wanted}. Proof. vm_compute. reflexivity. Qed.\n"
+    )  # fmt: skip
+    for name in ("World", "Terms"):
+        done = subprocess.run(
+            ["coqc", "-q", "-Q", ".", "", f"{name}.v"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_exactly_so_many_are_on():
+    for number in range(4):
+        held = [np.array(bits) for bits in np.ndindex(2, 2, 2)]
+        assert [bool(exactly(number, [*map(np.bool_, bits)])) for bits in held] == [sum(b) == number for b in held]
+    refused("exactly takes a number from 0 to that of the bits, 1, got 2", exactly, 2, [np.bool_(True)])
