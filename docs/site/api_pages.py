@@ -83,6 +83,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.evaluation.records",
         "agents.evolution.run",
         "agents.evaluation.leaderboard.run",
+        "agents.doubting.run",
         "agents.evaluation.leaderboard.board",
         "agents.evaluation.leaderboard.rows",
         "agents.sweeps.run",
