@@ -403,3 +403,25 @@ class TestChromium:
         read, cut, flipped = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
         assert read == ["If this tile is a wall, this takes away 8.", "\N{MINUS SIGN}8"]
         assert (cut[1], flipped[1]) == ("0", "8")
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [390, 320])
+def test_nothing_is_cut_off_on_a_phone(width, tmp_path):
+    script = """
+        const cut = [];
+        for (const figure of page.querySelectorAll("figure")) {
+          figure.scrollIntoView({ behavior: "instant" });
+          await wait(400);  // it starts once it is seen
+          for (const part of figure.querySelectorAll(".stage.live, .stage.live *:not(.unseen)")) {
+            const { left, right, width } = part.getBoundingClientRect();
+            if (width && !part.closest(".scroll") && (left < -1 || right > page.documentElement.clientWidth + 1)) {
+              cut.push(`${figure.id} ${part.tagName}.${part.className} ${left} to ${right}`);
+            }
+          }
+        }
+        return [page.querySelectorAll(".stage.live").length, cut];
+    """
+    live, cut = serve.ask_narrow_page(ROOT / "docs", "article/index.html", width, script, tmp_path)
+    assert live >= len(FIGURES)
+    assert cut == []

@@ -479,6 +479,7 @@ class TestChromium:
             find("#map").files = opened.files;
             find("#map").dispatchEvent(new Event("change"));
             await until(() => state.policy.name === "other");
+            said.push(find("#message").hidden);
             return [...said, document.title, find("#policy").value, find("#brushes").children.length];
         """
         page = export(policy_of("weighted-terrain"), tmp_path / "own.html", name="own")
@@ -486,13 +487,24 @@ class TestChromium:
         said = serve.ask_page(page, f"const other = {other};{script}", tmp_path / "profile")
         assert said[:5] == ["Weighted terrain, answered by a cellular automaton", True, True, "own", "own"]
         assert "does not know the inputs what of strange" in said[5]
-        assert said[6:] == [None, "Nearest target, answered by a cellular automaton", "other", 4]
+        assert said[6:] == [None, True, "Nearest target, answered by a cellular automaton", "other", 4]
 
     def ask(self, tmp_path, script):
         """What a script of the page returns."""
         page = tmp_path / "play" / "index.html"
         shutil.copytree(PAGE, page.parent)
         return serve.ask_page(page, script, tmp_path / "profile")
+
+    @pytest.mark.parametrize("page", ["index.html", "rules.html"])
+    def test_a_heading_has_the_width_of_a_phone(self, page, tmp_path):
+        script = """
+            const heading = page.querySelector("h1").getBoundingClientRect();
+            return [heading.width, page.documentElement.scrollWidth];
+        """
+        script = f'page.documentElement.classList.remove("embedded"); {script}'
+        heading, whole = serve.ask_narrow_page(PAGE, page, 390, script, tmp_path)
+        assert heading > 330
+        assert whole <= 390
 
     def test_keys_draw_and_bring_the_ends(self, tmp_path):
         script = """

@@ -153,6 +153,10 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
         await until(() => find("#check").textContent === "Check");
         find("#python").click();
         said.push(find("#verdict").textContent, state.program.includes("Signal.NEAR_U"));
+        const whole = rules.value;
+        await type(whole + "PATH");
+        said.push(find("#verdict").textContent);
+        await type(whole);
         said.push(find("#thumbnails").children.length);
         const task = find("#task"), own = find("#specification");
         task.value = "own";
@@ -181,6 +185,6 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
     assert "#" in said[3]
     assert said[4] is False
     assert said[5].startswith("Right on all 10,552 mazes that were tried")
-    assert said[6:9] == [True, 11, "Line 2: there is no signal SEN; there are PATH, SEEN."]
-    assert said[9].startswith("Right on all 10,552 mazes that were tried")
-    assert said[10:] == [True, True]
+    assert said[6:10] == [True, "", 11, "Line 2: there is no signal SEN; there are PATH, SEEN."]
+    assert said[10].startswith("Right on all 10,552 mazes that were tried")
+    assert said[11:] == [True, True]

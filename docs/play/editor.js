@@ -39,10 +39,14 @@
     }
   }
 
-  /** Read the rules and what the answer should be, and run them on the present level; those with a mistake leave all as it is. */
+  /** Read the rules and what the answer should be, and run them on the present level; those with a mistake take back the verdict, and leave the rest as it is. */
   function readRules() {
     const policy = readText("rules", false), specification = find("task").value === "path" ? undefined : readText("specification", true);
-    if (!policy || specification === null) return false;
+    if (!policy || specification === null) {
+      stopCheck();
+      find("verdict").textContent = "";
+      return false;
+    }
     policy.output = specification ? "visited tiles" : "path"; // how the picture shows it
     const asked = JSON.stringify([policy, specification]);
     if (state.asked === asked) return true;

@@ -34,6 +34,7 @@
 
   /** Begin with a level, and with another policy if one is given; one that is refused changes nothing. */
   function begin(level, policy = state.policy) {
+    if (state.policy && policy !== state.policy) say(""); // what was said of the other policy
     Object.assign(state, { automaton: new Automaton(policy, level), policy });
     find("policy").value = policy.name;
     find("edges").value = level.edges || "closed";

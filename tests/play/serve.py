@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mimetypes
 import shutil
 import subprocess
 import threading
@@ -54,7 +55,7 @@ class Answer:
             def do_GET(self) -> None:
                 content = files.get(self.path)
                 self.send_response(200 if content is not None else 404)
-                kind = "text/html" if self.path.endswith(".html") else "text/javascript"
+                kind = mimetypes.guess_type(self.path)[0] or "text/javascript"
                 self.send_header("Content-Type", f"{kind}; charset=utf-8")
                 self.end_headers()
                 self.wfile.write(content or b"")
@@ -97,4 +98,22 @@ def ask_page(page: Path, script: str, profile: Path, seconds: float = 60) -> Any
     text = page.read_text(encoding="utf-8").replace("</body>", f"<script>{{{running}}}</script></body>")
     page.write_text(text, encoding="utf-8")
     with browser(page.as_uri(), profile):
+        return json.loads(answer.wait(seconds))
+
+
+def ask_narrow_page(folder: Path, page: str, width: int, script: str, profile: Path, seconds: float = 60) -> Any:
+    """Return what a script returns, as JSON, about a page of a folder in a frame of so many pixels' width, which a
+    window of a browser without a screen cannot have. It may use the frame's `page`, its document, and `wait`.
+    """
+    files = {f"/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    frame = f"""<body><iframe src="/{page}" style="border: 0; width: {width}px; height: 900px"></iframe><script>
+        const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+        document.querySelector("iframe").onload = ({{ target }}) => (async () => {{
+          const page = target.contentDocument;
+          {script}
+        }})().catch((error) => error.stack).then((said) =>
+          fetch("/", {{method: "POST", body: JSON.stringify(said)}}));
+    </script></body>"""
+    answer = Answer({**files, "/frame.html": frame.encode()})
+    with browser(f"{answer.url}/frame.html", profile):
         return json.loads(answer.wait(seconds))
