@@ -6,6 +6,7 @@ under the mouse always means the same tile. Frames and the window both place the
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -406,13 +407,11 @@ def window_layout(
     """
     # A user can make a window smaller than any layout; then the layout is cut off.
     height, width = max(size[0], 120), max(size[1], 160)
-    places, top, left = [], BUTTON_GAP, EDGE  # of the buttons, in rows
-    for wide in button_widths:
-        if left + wide > width - EDGE and left > EDGE:
-            top, left = top + BUTTON + BUTTON_GAP, EDGE
-        places.append((top, left, wide))
-        left += wide + BUTTON_GAP
-    bar = height - STATUS - (top + BUTTON + BUTTON_GAP)
+    # as few rows of buttons as fit, and these of much the same width, so that no button is alone in the last
+    last = _in_rows(button_widths, width)[1]
+    width_of_rows = bisect_left(range(width), -last, key=lambda narrow: -_in_rows(button_widths, narrow)[1])
+    places, _ = _in_rows(button_widths, width_of_rows)
+    bar = height - STATUS - (last + 1) * (BUTTON + BUTTON_GAP) - BUTTON_GAP
     body = Box(WINDOW_HEADER, EDGE, max(1, bar - WINDOW_HEADER - BUTTON_GAP), max(1, width - 2 * EDGE))
     n_panels, side = (n_channels if show_channels else 0), max(rows, cols)
     least = fit(_THUMBNAIL, _THUMBNAIL, rows, cols)
@@ -434,8 +433,22 @@ def window_layout(
             columns = min(n_panels, (body.width - maze.extent(cols) - _MAZE_GAP - SCROLLBAR) // right)
             seen = min(-(-n_panels // columns), (body.height + _PANEL_GAP) // down)
             mosaic = replace(scrolling, maze=maze, columns=columns, seen=seen)
-    boxes = tuple(Box(bar + top, left, BUTTON, wide) for top, left, wide in places)
+    boxes = tuple(
+        Box(bar + BUTTON_GAP + row * (BUTTON + BUTTON_GAP), left, BUTTON, wide)
+        for (row, left), wide in zip(places, button_widths, strict=True)
+    )
     return Layout(canvas=(height, width), footer=height - STATUS, buttons=boxes, **mosaic.place(body, row_in_view))
+
+
+def _in_rows(button_widths: tuple[int, ...], width: int) -> tuple[list[tuple[int, int]], int]:
+    """Return the row and the left pixel of each button in a window of a width, and the number of the last row."""
+    places, row, left = [], 0, EDGE
+    for wide in button_widths:
+        if left + wide > width - EDGE and left > EDGE:
+            row, left = row + 1, EDGE
+        places.append((row, left))
+        left += wide + BUTTON_GAP
+    return places, row
 
 
 def menu_layout(size: tuple[int, int], n_entries: int, width: int) -> tuple[Box, tuple[Box, ...]]:

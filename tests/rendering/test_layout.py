@@ -9,6 +9,7 @@ import numpy as np
 from tables import for_each, refused
 
 from maze_nca_gym.rendering.layout import (
+    EDGE,
     WINDOW_HEADER,
     Box,
     Caption,
@@ -137,6 +138,16 @@ class TestWindow:
 
     def test_channels_give_way_in_a_small_window_and_when_they_are_hidden(self) -> None:
         assert window(size=(300, 260)).channels == window(show=False).channels == ()
+
+    @for_each(("width", "n_rows"), [(1200, 1), (1100, 1), (1000, 2), (700, 2), (400, 3), (60, 15)])
+    def test_rows_of_buttons_are_few_and_none_is_much_shorter(self, width: int, n_rows: int) -> None:
+        """Fifteen buttons of 64 pixels take 1,072 with the gaps and edges."""
+        buttons = window_layout((900, width), 18, 18, 4, True, 0, Caption(), (64,) * 15).buttons
+        rows = [[box for box in buttons if box.top == top] for top in sorted({box.top for box in buttons})]
+        assert [box for row in rows for box in row] == list(buttons)
+        assert len(rows) == n_rows
+        assert max(map(len, rows)) - min(map(len, rows)) <= 1
+        assert all(row[0].left == EDGE for row in rows)
 
     def test_a_pixel_belongs_to_one_thing(self) -> None:
         layout = window()
