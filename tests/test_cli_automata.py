@@ -83,9 +83,11 @@ def test_a_run_that_may_ask_too_little_says_so(capsys):
 
 
 def test_two_automata_are_compiled_into_two_folders(capsys):
-    for name in ("reachable", "life"):
+    for name, answers in {"reachable": "automaton reachable", "life": "automaton life"}.items():
         assert main(["compile-automaton", name]) == 0
-        assert f"model: runs/compile-automaton/{name}/model.safetensors" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert f"model: runs/compile-automaton/{name}/model.safetensors" in out
+        assert f"NCA, {answers}, " in out
     assert folder_of("learn-automaton", "shortest-path", "DLRU") == Path("runs/learn-automaton/shortest-path-DLRU")
     assert folder_of("learn-automaton", "own:RULE", None) == Path("runs/learn-automaton/own.RULE")
 

@@ -76,7 +76,8 @@ def _summarise(
 
     # what is claimed of the weights
     automaton = find_automaton(name, order)
-    tasks = " and ".join(automaton.tasks)
+    # without a bound an automaton answers no question, and its task only says on which mazes it runs
+    answers = f"automaton {automaton.name}" if automaton.bound is None else " and ".join(automaton.tasks)
     n_used = int(next(iter(model.parameters())).count_nonzero())
     claim = (
         f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "
@@ -91,7 +92,7 @@ def _summarise(
     # the facts, what the proof found, and where the model is
     Table.of_facts(
         {
-            "policy": f"NCA, {tasks}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
+            "policy": f"NCA, {answers}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
             **more,
             "verdict": found["verdict"] or "none",
             "certificate": claim,
