@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from queue import Queue
+from signal import SIGKILL
 from types import SimpleNamespace
 
 import numpy as np
@@ -290,8 +292,11 @@ class TestSolveLarge:
         while not (tmp_path / "killed" / large.STATE).exists():
             assert killed.poll() is None
             time.sleep(0.01)
-        killed.kill()  # its processes end with it
+        killed.kill()
         killed.wait()
+        # its processes live on, so the folder is in use until the first of them ends, on which the others depend
+        assert start(2, "killed").wait(600) == 1
+        os.kill(int((tmp_path / "killed" / ".lock").read_text().split()[1]), SIGKILL)
         assert not (tmp_path / "killed" / "path.npy").exists()
         assert start(2, "killed").wait(600) == 0
         assert contents(tmp_path / "killed") == contents(tmp_path / "1")
