@@ -1,56 +1,43 @@
-(** What the signals of an automaton are after t iterations on every maze, from lemmas about a tile and its neighbours. *)
-Require Import Mazes Refute Facts Fixpoints.
+(** What the signals of an automaton are after t iterations on every maze, from lemmas about a tile
+    and its neighbours. *)
+From MazeNCA Require Import Mazes Refute Facts Fixpoints.
+Export Statements.Described.
 Local Open Scope Z_scope.
-Notation N_TILES := (-2) (only parsing). Notation SPREAD := (-3) (only parsing).
-(** A relation on tiles, which comes on round by round: where its rule is true of what is on already or, if it is
-    [for_all], everywhere as soon as its rule is true anywhere. The rounds of a layer begin when those of the layers
-    before are over, and its rules may read the stages of these. *)
-Record relation := Relation { layer : nat; for_all : bool; cause : fact }.
-(** An automaton, what is said of it, and the relations and the game in terms of which that is said. A number of the whole
-    map is the stage of a relation at the first tile, perhaps at the first of a kind; no maze has two tiles of a kind in
-    [once]. Of a pooled signal, the number of the map whose
-    relation a tile shows why to come on: it also shows why the signal does. *)
-Record statement := Statement {
-  of_rules : automaton;
-  relations : list relation;
-  of_map : list (nat * option kind);
-  once : list kind;
-  begins : list expr;
-  follows : list expr;
-  n_kinds : nat;
-  said : list (option fact);
-  answers : list (nat * (fact * lin));
-  witnesses : list (nat * nat) }.
-(** The mazes that it is about: of kinds that it knows, with a tile at least, and with no two tiles of a kind in [once]. *)
-Definition about (th : statement) (m : maze) : Prop := (forall x : cell m, (kind_at m (proj1_sig x) < n_kinds th)%nat) /\ cells m <> [] /\
-  forall k, In k (once th) -> forall x y : cell m, kind_at m (proj1_sig x) = k -> kind_at m (proj1_sig y) = k -> x = y.
-Lemma or_each_nth see tile es fs k : eval (nth k (or_each es fs) Never) see tile = eval (nth k es Never) see tile || eval (nth k fs Never) see tile.
-Proof. revert fs k; induction es as [|e es IH]; intros [|f fs] [|k]; cbn; rewrite ?orb_false_r; auto. Qed.
+Lemma or_each_nth see tile es fs k : eval (nth k (or_each es fs) Never) see tile = eval
+  (nth k es Never) see tile || eval (nth k fs Never) see tile.
+Proof. revert fs k; induction es as [|e es IH]; intros [|f fs] [|k]; cbn; rewrite ?orb_false_r;
+  auto. Qed.
 (** [at_least] means what it says. *)
 Lemma at_least_counts see tile n es : (0 < n)%nat ->
   eval (at_least n es) see tile = (n <=? length (filter (fun e => eval e see tile) es))%nat.
 Proof.
-  intro Hn; unfold at_least; enough (H : forall es found m, (forall k, eval (nth k found Never) see tile = (k <? m)%nat) -> forall k,
-    eval (nth k (fold_left (fun found e => or_each found (e :: map (fun f => And f e) found)) es found) Never) see tile =
+  intro Hn; unfold at_least;
+    enough (H : forall es found m, (forall k, eval (nth k found Never) see tile = (k <? m)%nat) ->
+    forall k,
+    eval (nth k (fold_left (fun found e => or_each found (e :: map (fun f => And f e) found)) es
+      found) Never) see tile =
       (k <? m + length (filter (fun e => eval e see tile) es))%nat).
-  { rewrite (H es [] 0%nat) by (intros []; reflexivity); destruct n; [lia|]; cbn [Nat.sub]; rewrite Nat.sub_0_r; reflexivity. }
-  clear; induction es as [|e es IH]; intros found m H k; cbn [fold_left filter]; [rewrite Nat.add_0_r; apply H|].
-  rewrite (IH _ (m + if eval e see tile then 1 else 0)%nat); [destruct (eval e see tile); cbn [length]; f_equal; lia|]; clear k; intro k.
+  { rewrite (H es [] 0%nat) by (intros []; reflexivity); destruct n; [lia|]; cbn [Nat.sub];
+    rewrite Nat.sub_0_r; reflexivity. }
+  clear; induction es as [|e es IH]; intros found m H k; cbn [fold_left filter];
+    [rewrite Nat.add_0_r; apply H|].
+  rewrite (IH _ (m + if eval e see tile then 1 else 0)%nat); [destruct (eval e see tile);
+    cbn [length]; f_equal; lia|]; clear k; intro k.
   rewrite or_each_nth, H; destruct k as [|k]; cbn [nth].
   - destruct (eval e see tile), m; reflexivity.
-  - assert (E : eval (nth k (map (fun f => And f e) found) Never) see tile = eval (nth k found Never) see tile && eval e see tile).
-    { destruct (Nat.lt_ge_cases k (length found)); [|rewrite !nth_overflow by (rewrite ?map_length; assumption); reflexivity].
-      rewrite (nth_indep _ _ (And Never e)) by (rewrite map_length; assumption); rewrite (map_nth (fun f => And f e) found Never k); reflexivity. }
-    rewrite E, H; clear E; apply eq_true_iff_eq; rewrite orb_true_iff, andb_true_iff, !Nat.ltb_lt; destruct (eval e see tile); intuition (lia || discriminate).
+  - assert (E : eval (nth k (map (fun f => And f e) found) Never) see tile = eval
+      (nth k found Never) see tile && eval e see tile).
+    { destruct (Nat.lt_ge_cases k (length found)); [|rewrite !nth_overflow by (rewrite ?map_length;
+      assumption); reflexivity].
+      rewrite (nth_indep _ _ (And Never e)) by (rewrite map_length; assumption);
+        rewrite (map_nth (fun f => And f e) found Never k); reflexivity. }
+    rewrite E, H; clear E; apply eq_true_iff_eq; rewrite orb_true_iff, andb_true_iff, !Nat.ltb_lt;
+      destruct (eval e see tile); intuition (lia || discriminate).
 Qed.
-(** A game: it begins with what tiles show of their kinds, and goes on by rules of what was an iteration before. *)
-Fixpoint played (w : world) (th : statement) (t : nat) : state w :=
-  match t with
-  | O => fun x g => eval (nth g (begins th) Never) (fun _ _ => false) (tile w x)
-  | S t => step w (Automaton (follows th) []) (played w th t)
-  end.
-(** That a number is k, that a place is on the map; and a rule as a fact, by what is seen at each tap. *)
-Definition number_is (k : Z) (v : var) : fact := Both (Below (Lin (- k) [(1, v)])) (Below (Lin k [(-1, v)])).
+(** That a number is k, that a place is on the map; and a rule as a fact, by what is seen at each
+    tap. *)
+Definition number_is (k : Z) (v : var) : fact := Both (Below (Lin (- k) [(1, v)]))
+  (Below (Lin k [(-1, v)])).
 Definition on_map (q : spot) : fact := Below (Lin 0 [(-1, (KIND, q))]).
 Fixpoint fact_of (e : expr) (sees : tap -> nat -> fact) : fact :=
   match e with
@@ -63,160 +50,182 @@ Fixpoint fact_of (e : expr) (sees : tap -> nat -> fact) : fact :=
   end.
 Section Relations.
   Context (rs : list relation) (m : maze).
-  Definition on_spot (f : cell m -> bool) (p : spot) : bool := match cell_at m p with Some x => f x | None => false end.
-  Definition number_on (f : cell m -> Z) (p : spot) : Z := match cell_at m p with Some x => f x | None => -1 end.
-  Definition relation_of (g : nat) : relation := nth g rs (Relation 0 false (Always false)).
-  Definition in_layer (i g : nat) : bool := Nat.eqb (layer (relation_of g)) i.
-  Definition layer_names (i : nat) : list nat := filter (in_layer i) (seq 0 (length rs)).
-  (** Numbers are kinds of tile and, from 1, [stages]: the rounds, from 0, in which tiles come on, -1 where they never do. *)
-  Definition number_by (stages : nat -> cell m -> Z) (n : Z) : spot -> Z :=
-    number_on (if n =? KIND then fun x => Z.of_nat (kind_at m (proj1_sig x)) else stages (Z.to_nat (n - 1))).
-  (** Whether the rule of a relation is true at a tile: of its layer [s] is on, of those before what has a stage. *)
-  Definition causes (stages : nat -> cell m -> Z) (s : cell m -> nat -> bool) (x : cell m) (g : nat) : bool :=
-    says (fun n => let h := Z.to_nat n in on_spot (fun y => if in_layer (layer (relation_of g)) h then s y h else 0 <=? stages h y))
-      (number_by stages) (proj1_sig x) (cause (relation_of g)).
-  Definition round (i : nat) (stages : nat -> cell m -> Z) (s : cell m -> nat -> bool) (x : cell m) (g : nat) : bool :=
-    in_layer i g && if for_all (relation_of g) then existsb (fun y => causes stages s y g) (cells m) else causes stages s x g.
-  Fixpoint stages_before (i : nat) (g : nat) (x : cell m) : Z :=
-    match i with
-    | O => -1
-    | S i => if in_layer i g then stage (cells m) (layer_names i) (round i (stages_before i)) x g else stages_before i g x
-    end.
-  Definition stage_of (g : nat) : cell m -> Z := stages_before (S (layer (relation_of g))) g.
-  (** What the rounds of a layer switch on. *)
-  Definition layer_round (i : nat) := round i (stages_before i).
+  Notation relation_of := (relation_of rs). Notation in_layer := (in_layer rs).
+    Notation layer_names := (layer_names rs).
+  Notation on_spot := (on_spot m). Notation number_on := (number_on m).
+    Notation number_by := (number_by m).
+  Notation causes := (causes rs m). Notation round := (round rs m).
+    Notation stages_before := (stages_before rs m).
+  Notation stage_of := (stage_of rs m). Notation layer_round := (layer_round rs m).
+    Notation positive := (positive rs).
+  Notation negates_nothing := (negates_nothing rs).
   (** Rules of a layer that read no stage of it or of later ones. *)
   Fixpoint reads_before (i : nat) (f : fact) : bool :=
     match f with
     | Truth n _ => (0 <=? n) && (layer (relation_of (Z.to_nat n)) <=? i)%nat
-    | Below l => forallb (fun '(_, (n, _)) => (n =? 0) || (0 <? n) && (layer (relation_of (Z.to_nat (n - 1))) <? i)%nat) (terms l)
+    | Below l => forallb (fun '(_, (n, _)) => (n =? 0) || (0 <? n) &&
+        (layer (relation_of (Z.to_nat (n - 1))) <? i)%nat) (terms l)
     | Always _ => true
     | Both f g | Either f g => reads_before i f && reads_before i g
     | No f => reads_before i f
     end.
-  (** Rules that negate no relation of their layer. *)
-  Fixpoint positive (i : nat) (b : bool) (f : fact) : bool :=
-    match f with
-    | Truth n _ => b || negb (in_layer i (Z.to_nat n))
-    | Below _ | Always _ => true
-    | Both f g | Either f g => positive i b f && positive i b g
-    | No f => positive i (negb b) f
-    end.
-  Definition negates_nothing (i : nat) : bool := forallb (fun r => negb (Nat.eqb (layer r) i) || positive i true (cause r)) rs.
   (** They negate nothing, or are on where they were. *)
   Definition stays (g : nat) (f : fact) : bool :=
     match f with Either (Truth n (0, 0)) _ => n =? Z.of_nat g | _ => false end.
   Definition layered : bool := forallb (fun g => let r := relation_of g in
-    reads_before (layer r) (cause r) && (positive (layer r) true (cause r) || stays g (cause r))) (seq 0 (length rs)).
+    reads_before (layer r) (cause r) && (positive (layer r) true (cause r) || stays g (cause r)))
+      (seq 0 (length rs)).
 
   Lemma says_same_inputs truth truth' number number' p f i :
     (forall n q, 0 <= n -> (layer (relation_of (Z.to_nat n)) <= i)%nat -> truth n q = truth' n q) ->
-    (forall n q, n = 0 \/ 0 < n /\ (layer (relation_of (Z.to_nat (n - 1))) < i)%nat -> number n q = number' n q) ->
+    (forall n q, n = 0 \/ 0 < n /\ (layer (relation_of (Z.to_nat (n - 1))) < i)%nat ->
+      number n q = number' n q) ->
     reads_before i f = true -> says truth number p f = says truth' number' p f.
   Proof.
-    intros Ht Hn; induction f as [n q|l| |f IHf g IHg|f IHf g IHg|f IHf]; cbn; intro H; try apply andb_prop in H as [H1 H2];
+    intros Ht Hn; induction f as [n q|l| |f IHf g IHg|f IHf g IHg|f IHf]; cbn; intro H;
+      try apply andb_prop in H as [H1 H2];
       try (rewrite ?IHf, ?IHg by assumption; reflexivity).
     - apply Ht; [apply Z.leb_le, H1 | apply Nat.leb_le, H2].
     - f_equal; unfold amount; f_equal; induction (terms l) as [|[z [n q]] ts IH]; [reflexivity|].
-      cbn [forallb] in H; apply andb_prop in H as [H1 H2]; cbn [sum]; rewrite (IH H2), (Hn n); [reflexivity|].
-      apply orb_prop in H1 as [H1|[H1 H3]%andb_prop]; [left; apply Z.eqb_eq, H1 | right; split; [apply Z.ltb_lt, H1 | apply Nat.ltb_lt, H3]].
+      cbn [forallb] in H; apply andb_prop in H as [H1 H2]; cbn [sum]; rewrite (IH H2), (Hn n);
+        [reflexivity|].
+      apply orb_prop in H1 as [H1|[H1 H3]%andb_prop]; [left; apply Z.eqb_eq, H1 | right; split;
+        [apply Z.ltb_lt, H1 | apply Nat.ltb_lt, H3]].
   Qed.
-  Lemma causes_grow i stages s s' x g : layer (relation_of g) = i -> within s s' -> positive i true (cause (relation_of g)) = true ->
+  Lemma causes_grow i stages s s' x g : layer (relation_of g) = i -> within s s' ->
+    positive i true (cause (relation_of g)) = true ->
     causes stages s x g = true -> causes stages s' x g = true.
   Proof.
     intros Hi Hs; unfold causes; rewrite Hi; generalize (cause (relation_of g)) as f; intro f.
     enough (H : forall b, positive i b f = true ->
-      let says s := says (fun n => on_spot (fun y => if in_layer i (Z.to_nat n) then s y (Z.to_nat n) else 0 <=? stages (Z.to_nat n) y)) (number_by stages) (proj1_sig x) f in
-      if b then says s = true -> says s' = true else says s' = true -> says s = true) by exact (H true).
+      let says s := says (fun n => on_spot (fun y => if in_layer i (Z.to_nat n) then s y
+        (Z.to_nat n) else 0 <=? stages (Z.to_nat n) y)) (number_by stages) (proj1_sig x) f in
+      if b then says s = true -> says s' = true else says s' = true -> says s = true) by exact
+        (H true).
     induction f as [n q|l|c|f IHf h IHh|f IHf h IHh|f IHf]; cbn; intros b Hb.
-    - unfold on_spot; destruct (cell_at m _) as [y|], (in_layer i (Z.to_nat n)), b; try discriminate; auto.
+    - unfold on_spot; destruct (cell_at m _) as [y|], (in_layer i (Z.to_nat n)), b;
+        try discriminate; auto.
     - destruct b; auto.
     - destruct b; auto.
-    - apply andb_prop in Hb as [H1 H2]; specialize (IHf b H1); specialize (IHh b H2); destruct b; cbn in *; rewrite !andb_true_iff; tauto.
-    - apply andb_prop in Hb as [H1 H2]; specialize (IHf b H1); specialize (IHh b H2); destruct b; cbn in *; rewrite !orb_true_iff; tauto.
-    - specialize (IHf (negb b) Hb); destruct b; cbn in *; rewrite !negb_true_iff, <- !not_true_iff_false; tauto.
+    - apply andb_prop in Hb as [H1 H2]; specialize (IHf b H1); specialize (IHh b H2); destruct b;
+        cbn in *; rewrite !andb_true_iff; tauto.
+    - apply andb_prop in Hb as [H1 H2]; specialize (IHf b H1); specialize (IHh b H2); destruct b;
+        cbn in *; rewrite !orb_true_iff; tauto.
+    - specialize (IHf (negb b) Hb); destruct b; cbn in *;
+        rewrite !negb_true_iff, <- !not_true_iff_false; tauto.
   Qed.
   Lemma round_in i stages s x g : round i stages s x g = true <-> in_layer i g = true /\
     exists y, (for_all (relation_of g) = true \/ y = x) /\ causes stages s y g = true.
   Proof.
     unfold round; rewrite andb_true_iff; apply and_iff_compat_l; destruct (for_all (relation_of g)).
-    - rewrite existsb_exists; split; [intros (y & _ & H); eauto | intros (y & _ & H); exists y; split; [apply cells_all | exact H]].
+    - rewrite existsb_exists; split; [intros (y & _ & H); eauto | intros (y & _ & H); exists y;
+        split; [apply cells_all | exact H]].
     - split; [eauto | intros (y & [E|E] & H); [discriminate E | subst y; exact H]].
   Qed.
   Lemma round_named i stages s x g : round i stages s x g = true -> In g (layer_names i).
   Proof.
     rewrite round_in; intros (Hi & y & _ & H); apply filter_In; split; [|exact Hi]; apply in_seq.
-    destruct (Nat.lt_ge_cases g (length rs)) as [|Hg]; [lia | unfold causes, relation_of in H; rewrite nth_overflow in H by exact Hg; discriminate H].
+    destruct (Nat.lt_ge_cases g (length rs)) as [|Hg]; [lia | unfold causes, relation_of in H;
+      rewrite nth_overflow in H by exact Hg; discriminate H].
   Qed.
-  Lemma round_same i stages s s' : (forall x g, s x g = s' x g) -> forall x g, round i stages s x g = round i stages s' x g.
+  Lemma round_same i stages s s' : (forall x g, s x g = s' x g) ->
+    forall x g, round i stages s x g = round i stages s' x g.
   Proof.
-    intros H x g; unfold round; f_equal; assert (E : forall y, causes stages s y g = causes stages s' y g).
+    intros H x g; unfold round; f_equal;
+      assert (E : forall y, causes stages s y g = causes stages s' y g).
     { intro y; unfold causes; induction (cause (relation_of g)); cbn; try congruence.
       unfold on_spot; destruct (cell_at m _); [destruct (in_layer _ _); [apply H|]|]; reflexivity. }
-    destruct (for_all _); [induction (cells m) as [|y l IH]; cbn; [|rewrite E, IH]; reflexivity | apply E].
+    destruct (for_all _); [induction (cells m) as [|y l IH]; cbn; [|rewrite E, IH];
+      reflexivity | apply E].
   Qed.
   Hypothesis is_layered : layered = true.
   Lemma layered_at g : let r := relation_of g in reads_before (layer r) (cause r) = true /\
     (positive (layer r) true (cause r) = true \/ stays g (cause r) = true).
   Proof.
-    destruct (Nat.lt_ge_cases g (length rs)) as [Hg|Hg]; [|unfold relation_of; rewrite nth_overflow by exact Hg; auto].
+    destruct (Nat.lt_ge_cases g (length rs)) as [Hg|Hg]; [|unfold relation_of;
+      rewrite nth_overflow by exact Hg; auto].
     unfold layered in is_layered; rewrite forallb_forall in is_layered; specialize (is_layered g).
     rewrite andb_true_iff, orb_true_iff in is_layered; apply is_layered, in_seq; lia.
   Qed.
   Lemma round_grows i stages t : within (after (round i stages) t) (after (round i stages) (S t)).
   Proof.
-    induction t as [|t IH]; intros x g; [discriminate|]; intro H; pose proof (proj2 (proj1 (filter_In _ _ _) (round_named i _ _ x g H))) as Hi.
+    induction t as [|t IH]; intros x g; [discriminate|]; intro H;
+      pose proof (proj2 (proj1 (filter_In _ _ _) (round_named i _ _ x g H))) as Hi.
     apply Nat.eqb_eq in Hi; destruct (layered_at g) as [_ [Hp|Hs]]; cbn [after].
-    - cbn [after] in H; rewrite round_in in H |- *; destruct H as (Hl & y & Hy & Hc); split; [exact Hl|]; exists y; split; [exact Hy|].
+    - cbn [after] in H; rewrite round_in in H |- *; destruct H as (Hl & y & Hy & Hc); split;
+        [exact Hl|]; exists y; split; [exact Hy|].
       rewrite Hi in Hp; exact (causes_grow i stages _ _ y g Hi IH Hp Hc).
-    - rewrite round_in; split; [unfold in_layer; rewrite Hi; apply Nat.eqb_refl|]; exists x; split; [auto|].
-      unfold causes; destruct (cause (relation_of g)) as [| | | |[n [[] []]| | | | |] f|]; try discriminate Hs; apply Z.eqb_eq in Hs; subst n.
-      cbn [says]; apply orb_true_iff; left; rewrite Nat2Z.id; unfold on_spot, in_layer; rewrite Nat.eqb_refl.
+    - rewrite round_in; split; [unfold in_layer; rewrite Hi; apply Nat.eqb_refl|]; exists x; split;
+        [auto|].
+      unfold causes; destruct (cause (relation_of g)) as [| | | |[n [[] []]| | | | |] f|];
+        try discriminate Hs; apply Z.eqb_eq in Hs; subst n.
+      cbn [says]; apply orb_true_iff; left; rewrite Nat2Z.id; unfold on_spot, in_layer;
+        rewrite Nat.eqb_refl.
       replace (cell_at m (plus (proj1_sig x) (0, 0))) with (Some x); [exact H|].
       symmetry; apply cell_at_some; unfold plus; destruct (proj1_sig x); cbn; f_equal; lia.
   Qed.
   Lemma stage_before i g : (layer (relation_of g) < i)%nat -> stages_before i g = stage_of g.
   Proof.
-    induction i as [|i IH]; intro H; [lia|]; destruct (Nat.eq_dec (layer (relation_of g)) i) as [<-|Hi]; [reflexivity|].
-    rewrite <- IH by lia; cbn [stages_before]; unfold in_layer; destruct (Nat.eqb_spec (layer (relation_of g)) i); [contradiction | reflexivity].
+    induction i as [|i IH]; intro H; [lia|];
+      destruct (Nat.eq_dec (layer (relation_of g)) i) as [<-|Hi]; [reflexivity|].
+    rewrite <- IH by lia; cbn [stages_before]; unfold in_layer;
+      destruct (Nat.eqb_spec (layer (relation_of g)) i); [contradiction | reflexivity].
   Qed.
   Notation i_of g := (layer (relation_of g)).
-  Lemma stage_of_is g x : stage_of g x = stage (cells m) (layer_names (i_of g)) (layer_round (i_of g)) x g.
-  Proof. unfold stage_of; cbn [stages_before]; unfold in_layer at 1; rewrite Nat.eqb_refl; reflexivity. Qed.
+  Lemma stage_of_is g x : stage_of g x = stage (cells m) (layer_names (i_of g))
+    (layer_round (i_of g)) x g.
+  Proof. unfold stage_of; cbn [stages_before]; unfold in_layer at 1; rewrite Nat.eqb_refl;
+    reflexivity. Qed.
   (** A tile is on, after the rounds of a layer that are in number more than its stage. *)
-  Theorem stage_of_spec t x g : after (layer_round (i_of g)) t x g = (0 <=? stage_of g x) && (stage_of g x <? Z.of_nat t).
-  Proof. rewrite stage_of_is; apply stage_spec; [apply cells_all | apply round_named | apply round_same | apply round_grows]. Qed.
+  Theorem stage_of_spec t x g : after (layer_round (i_of g)) t x g = (0 <=? stage_of g x) &&
+    (stage_of g x <? Z.of_nat t).
+  Proof. rewrite stage_of_is; apply stage_spec;
+    [apply cells_all | apply round_named | apply round_same | apply round_grows]. Qed.
   Lemma stage_of_shown g x : 0 <= stage_of g x -> exists y,
-    causes (stages_before (i_of g)) (after (layer_round (i_of g)) (Z.to_nat (stage_of g x))) y g = true.
+    causes (stages_before (i_of g)) (after (layer_round (i_of g)) (Z.to_nat (stage_of g x))) y g =
+      true.
   Proof.
-    rewrite stage_of_is; intro H; apply comes_on in H; [|apply cells_all | apply round_named | apply round_same | apply round_grows].
+    rewrite stage_of_is; intro H; apply comes_on in H;
+      [|apply cells_all | apply round_named | apply round_same | apply round_grows].
     apply round_in in H as (_ & y & _ & H); eauto.
   Qed.
   Lemma stage_of_range g x : 0 <= stage_of g x \/ stage_of g x = -1.
   Proof. rewrite stage_of_is; apply stage_range. Qed.
   Lemma stage_of_same g x y : for_all (relation_of g) = true -> stage_of g x = stage_of g y.
-  Proof. intro H; rewrite !stage_of_is; apply stage_same; intro s; unfold layer_round, round; rewrite H; reflexivity. Qed.
-  Lemma stage_of_few g x : 0 <= stage_of g x -> stage_of g x < Z.of_nat (length (layer_names (i_of g))) * Z.of_nat (length (cells m)) /\
-    forall h, layer_names (i_of g) = [h] -> stage_of g x < Z.of_nat (length (filter (fun y => 0 <=? stage_of h y) (cells m))).
+  Proof. intro H; rewrite !stage_of_is; apply stage_same; intro s; unfold layer_round, round;
+    rewrite H; reflexivity. Qed.
+  Lemma stage_of_few g x : 0 <= stage_of g x ->
+    stage_of g x < Z.of_nat (length (layer_names (i_of g))) * Z.of_nat (length (cells m)) /\
+    forall h, layer_names (i_of g) = [h] ->
+      stage_of g x < Z.of_nat (length (filter (fun y => 0 <=? stage_of h y) (cells m))).
   Proof.
-    rewrite stage_of_is; intro H; apply stage_few in H; [|apply cells_all | apply round_named | apply round_same | apply round_grows].
-    pose proof (count_all (cells m) (layer_names (i_of g)) (layer_round (i_of g))) as Hc; split; [unfold cell in *; nia|]; intros h Hh.
-    assert (Hi : In h (layer_names (i_of g))) by (rewrite Hh; left; reflexivity); apply filter_In in Hi as [_ Hi%Nat.eqb_eq].
+    rewrite stage_of_is; intro H; apply stage_few in H;
+      [|apply cells_all | apply round_named | apply round_same | apply round_grows].
+    pose proof (count_all (cells m) (layer_names (i_of g)) (layer_round (i_of g))) as Hc; split;
+      [unfold cell in *; nia|]; intros h Hh.
+    assert (Hi : In h (layer_names (i_of g))) by (rewrite Hh; left; reflexivity);
+      apply filter_In in Hi as [_ Hi%Nat.eqb_eq].
     rewrite (count_one _ _ _ h Hh) in H; erewrite (filter_ext _ _); [exact H|]; intro y; cbn beta.
     rewrite stage_of_is, Hi; symmetry; apply fixed_iff, round_grows.
   Qed.
   Theorem stage_of_least x g : negates_nothing (i_of g) = true ->
     0 <= stage_of g x <-> forall s, within (layer_round (i_of g) s) s -> s x g = true.
   Proof.
-    intro H; rewrite stage_of_is, <- Z.leb_le, <- fixed_iff; [|apply round_grows]; apply fixed_is_least; [apply cells_all | apply round_named | apply round_same | apply round_grows|].
-    intros s s' Hs y h; unfold layer_round; rewrite !round_in; intros (Hi & z & Hz & Hc); split; [exact Hi|]; exists z; split; [exact Hz|].
-    pose proof Hi as Ei; apply Nat.eqb_eq in Ei; refine (causes_grow (i_of g) _ _ _ z h Ei Hs _ Hc); unfold negates_nothing in H; rewrite forallb_forall in H.
-    unfold relation_of at 2; destruct (nth_in_or_default h rs (Relation 0 false (Always false))) as [Hin|E]; [|rewrite E; reflexivity].
+    intro H; rewrite stage_of_is, <- Z.leb_le, <- fixed_iff; [|apply round_grows];
+      apply fixed_is_least;
+      [apply cells_all | apply round_named | apply round_same | apply round_grows|].
+    intros s s' Hs y h; unfold layer_round; rewrite !round_in; intros (Hi & z & Hz & Hc); split;
+      [exact Hi|]; exists z; split; [exact Hz|].
+    pose proof Hi as Ei; apply Nat.eqb_eq in Ei; refine (causes_grow (i_of g) _ _ _ z h Ei Hs _ Hc);
+      unfold negates_nothing in H; rewrite forallb_forall in H.
+    unfold relation_of at 2;
+      destruct (nth_in_or_default h rs (Relation 0 false (Always false))) as [Hin|E];
+      [|rewrite E; reflexivity].
     specialize (H _ Hin); unfold in_layer, relation_of at 1 in Hi; rewrite Hi in H; exact H.
   Qed.
 End Relations.
-(** Whether a relation of number h is on at q; its stage, as part of a sum; whether it comes on in a round before that of
-    number [bound], or until it. *)
+(** Whether a relation of number h is on at q; its stage, as part of a sum; whether it comes on in a
+    round before that of number [bound], or until it. *)
 Definition on (h : nat) (q : spot) : fact := Truth (Z.of_nat h) q.
 Definition stage_at (h : nat) (q : spot) : Z * var := (1, (Z.of_nat h + 1, q)).
 Definition before (bound : lin) (h : nat) (q : spot) : fact :=
@@ -225,96 +234,101 @@ Definition until (bound : lin) (h : nat) (q : spot) : fact :=
   Both (on h q) (Below (Lin (constant (over bound) - 1) (stage_at h q :: terms (over bound)))).
 (** A number of the whole map. *)
 Definition of_map_at (i : nat) : Z * var := (1, (-4 - Z.of_nat i, (0, 0))).
-Section Ghosts.
-  Context (th : statement) (m : maze) (t : nat).
-  Definition n_on : nat := length (filter (fun x => 0 <=? stage_of (relations th) m 0 x) (cells m)).
-  Definition of_kind (k : option kind) (x : cell m) : bool := match k with Some k => Nat.eqb (kind_at m (proj1_sig x)) k | None => true end.
-  Definition number_of_map (i : nat) : Z :=
-    match nth_error (of_map th) i with
-    | Some (h, k) => match find (of_kind k) (cells m) with Some x => stage_of (relations th) m h x | None => -1 end
-    | None => -1
-    end.
-  Definition number (n : Z) (p : spot) : Z :=
-    if n =? TIME then Z.of_nat t
-    else if n =? N_TILES then Z.of_nat (length (cells m))
-    else if n =? SPREAD then Z.max (Z.of_nat n_on - 1) 0
-    else if n <? 0 then number_of_map (Z.to_nat (-4 - n))
-    else number_by m (stage_of (relations th) m) n p.
-  (** Below 0 are the signals that tiles hold, and what of a game was, then come the relations. *)
-  Definition truth (n : Z) (p : spot) : bool :=
-    if n <? 0 then let g := Z.to_nat ((-1 - n) / 100) in let ago := (-1 - n) mod 100 in
-      on_spot m (fun x => if ago =? 0 then run (grid m) (of_rules th) t x g else played (grid m) th (t + 2 - Z.to_nat ago) x g) p
-    else on_spot m (fun x => 0 <=? stage_of (relations th) m (Z.to_nat n) x) p.
-  Definition true_at (p : spot) (f : fact) : bool := says truth number p f.
-End Ghosts.
-Lemma truth_later th m t n q : timeless (Truth n q) = true -> truth th m (S t) n q = truth th m t (if n <? 0 then n + 1 else n) q.
+Lemma truth_later th m t n q : timeless (Truth n q) = true -> truth th m (S t) n q = truth th m t
+  (if n <? 0 then n + 1 else n) q.
 Proof.
-  cbn [timeless]; rewrite orb_true_iff, !Z.leb_le; intro H; unfold truth; destruct (Z.ltb_spec n 0) as [Hn|Hn].
-  - assert (Hd : (-1 - (n + 1)) / 100 = (-1 - n) / 100 /\ (-1 - (n + 1)) mod 100 = (-1 - n) mod 100 - 1 /\ n + 1 < 0) by (Z.div_mod_to_equations; lia).
+  cbn [timeless]; rewrite orb_true_iff, !Z.leb_le; intro H; unfold truth;
+    destruct (Z.ltb_spec n 0) as [Hn|Hn].
+  - assert (Hd : (-1 - (n + 1)) / 100 = (-1 - n) / 100 /\
+      (-1 - (n + 1)) mod 100 = (-1 - n) mod 100 - 1 /\ n + 1 < 0) by (Z.div_mod_to_equations; lia).
     destruct Hd as (-> & -> & Hd), H as [H|H]; [lia|]; destruct (Z.ltb_spec (n + 1) 0); [|lia].
-    replace (S t + 2 - Z.to_nat ((-1 - n) mod 100))%nat with (t + 2 - Z.to_nat ((-1 - n) mod 100 - 1))%nat by lia.
-    destruct (Z.eqb_spec ((-1 - n) mod 100) 0), (Z.eqb_spec ((-1 - n) mod 100 - 1) 0); lia || reflexivity.
+    replace (S t + 2 - Z.to_nat ((-1 - n) mod 100))%nat with
+      (t + 2 - Z.to_nat ((-1 - n) mod 100 - 1))%nat by lia.
+    destruct (Z.eqb_spec ((-1 - n) mod 100) 0), (Z.eqb_spec ((-1 - n) mod 100 - 1) 0);
+      lia || reflexivity.
   - destruct (Z.ltb_spec n 0); [lia | reflexivity].
 Qed.
 (** What is known of the ghosts from their definitions. *)
-Inductive given := Kinds | Times | Sizes | Range (g : nat) | Few (g : nat) | Alike (i : nat) | Step (g : nat) (bound : lin)
+Inductive given := Kinds | Times | Sizes | Range (g : nat) | Few (g : nat) | Alike (i : nat) | Step
+  (g : nat) (bound : lin)
   | Before (n : nat) | Turn (g : nat) (ago : Z) | Earlier (g : nat) | Apart (g k n : nat).
 Definition rule_before (th : statement) (bound : lin) (g : nat) : fact :=
   let r := relation_of (relations th) in
-  mapped (fun n q => if in_layer (relations th) (layer (r g)) (Z.to_nat n) then before bound (Z.to_nat n) q else Truth n q) Below (cause (r g)).
+  mapped (fun n q => if in_layer (relations th) (layer (r g)) (Z.to_nat n) then before bound
+    (Z.to_nat n) q else Truth n q) Below (cause (r g)).
 Definition was (g : nat) (ago : Z) (q : spot) : fact := Truth (-1 - (100 * Z.of_nat g + ago)) q.
 Definition outside_or (f : fact) : fact := Either (No inside_at) f.
-(** A tile at which a relation comes on is that of kind k, in the first round, or beside one at which it did a round before:
-    then it does not come on at two neighbours at once, if there are not two tiles of that kind. *)
+(** A tile at which a relation comes on is that of kind k, in the first round, or beside one at
+    which it did a round before: then it does not come on at two neighbours at once, if there are
+    not two tiles of that kind. *)
 Definition off (g : nat) (q : spot) : fact := Below (Lin 1 [stage_at g q]).
-Definition equal (z : Z) (u v : var) : fact := Both (Below (Lin z [(1, u); (-1, v)])) (Below (Lin (- z) [(-1, u); (1, v)])).
+Definition equal (z : Z) (u v : var) : fact := Both (Below (Lin z [(1, u); (-1, v)]))
+  (Below (Lin (- z) [(-1, u); (1, v)])).
 Definition a_round_before (g : nat) (d : dir) : fact := let there := offset (N d) in
   Both (No (off g there)) (equal 1 (snd (stage_at g there)) (snd (stage_at g (0, 0)))).
-Definition spreads (g k : nat) : fact := Either (off g (0, 0)) (Either (Both (number_is (Z.of_nat k) (KIND, (0, 0))) (number_is 0 (snd (stage_at g (0, 0)))))
-  (Either (Either (a_round_before g U) (a_round_before g L)) (Either (a_round_before g D) (a_round_before g R)))).
+Definition spreads (g k : nat) : fact :=
+  Either (off g (0, 0)) (Either (Both (number_is (Z.of_nat k) (KIND, (0, 0)))
+  (number_is 0 (snd (stage_at g (0, 0)))))
+  (Either (Either (a_round_before g U) (a_round_before g L)) (Either (a_round_before g D)
+    (a_round_before g R)))).
 Definition apart (g : nat) (d : dir) : fact := let there := offset (N d) in
-  Either (off g (0, 0)) (Either (off g there) (No (equal 0 (snd (stage_at g (0, 0))) (snd (stage_at g there))))).
+  Either (off g (0, 0)) (Either (off g there)
+    (No (equal 0 (snd (stage_at g (0, 0))) (snd (stage_at g there))))).
 (** What the definition of a game says of a tile in some iteration. *)
 Definition turn (th : statement) (g : nat) (ago : Z) : fact := let here : spot := (0, 0) in
   if negb ((0 <? ago) && (ago <? 99)) then Always true else
-    let first := Below (Lin (2 - ago) [(1, (TIME, here))]) in same (was g ago here) (Both inside_at (Either
+    let first := Below (Lin (2 - ago) [(1, (TIME, here))]) in same (was g ago here)
+      (Both inside_at (Either
       (Both first (fact_of (nth g (begins th) Never) (fun _ _ => Always false)))
       (Both (No first) (fact_of (nth g (follows th) Never)
         (fun tap h => shift (offset tap) (Both (was h (ago + 1) here) inside_at)))))).
 Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
   let here : spot := (0, 0) in
   match u with
-  | Kinds => Both (Below (Lin (-1) [(-1, (KIND, here))])) (Below (Lin (1 - Z.of_nat (n_kinds th)) [(1, (KIND, here))]))
+  | Kinds => Both (Below (Lin (-1) [(-1, (KIND, here))]))
+      (Below (Lin (1 - Z.of_nat (n_kinds th)) [(1, (KIND, here))]))
   | Times => Below (Lin 0 [(-1, (TIME, here))])
-  | Sizes => Both (Below (Lin 0 [(-1, (SPREAD, here))])) (Below (Lin 1 [(1, (SPREAD, here)); (-1, (N_TILES, here))]))
-  | Range g => Either (Both (Both (on g here) inside_at) (Below (Lin 0 [(-1, (Z.of_nat g + 1, here))])))
+  | Sizes => Both (Below (Lin 0 [(-1, (SPREAD, here))])) (Below (Lin 1 [(1, (SPREAD, here));
+      (-1, (N_TILES, here))]))
+  | Range g =>
+      Either (Both (Both (on g here) inside_at) (Below (Lin 0 [(-1, (Z.of_nat g + 1, here))])))
       (Both (No (on g here)) (number_is (-1) (Z.of_nat g + 1, here)))
-  | Few g => Either (No (on g here)) (Below match layer_names (relations th) (layer (relation_of (relations th) g)) with
+  | Few g => Either (No (on g here)) (Below match layer_names (relations th)
+      (layer (relation_of (relations th) g)) with
       | [O] => Lin 0 [stage_at g here; (-1, (SPREAD, here))]
       | names => Lin 1 [stage_at g here; (- Z.of_nat (length names), (N_TILES, here))] end)
   | Alike i => match nth_error (of_map th) i with
-      | Some (h, k) => if match k with None => for_all (relation_of (relations th) h) | Some k => existsb (Nat.eqb k) (once th) end then
-          outside_or (Either match k with Some k => No (number_is (Z.of_nat k) (KIND, here)) | None => Always false end
-            (Both (Below (Lin 0 [stage_at h here; (-1, snd (of_map_at i))])) (Below (Lin 0 [(-1, snd (stage_at h here)); of_map_at i]))))
+      | Some (h, k) => if match k with None => for_all (relation_of (relations th) h) | Some k =>
+          existsb (Nat.eqb k) (once th) end then
+          outside_or (Either match k with Some k =>
+            No (number_is (Z.of_nat k) (KIND, here)) | None => Always false end
+            (Both (Below (Lin 0 [stage_at h here; (-1, snd (of_map_at i))]))
+              (Below (Lin 0 [(-1, snd (stage_at h here)); of_map_at i]))))
           else Always true
       | None => Always true end
   | Step g bound => Either (Below (Lin (constant bound + 1) (terms bound))) (outside_or
       (let comes := rule_before th bound g in
-        if for_all (relation_of (relations th) g) then Either (No comes) (until bound g here) else same comes (until bound g here)))
+        if for_all (relation_of (relations th) g) then Either (No comes) (until bound g here)
+          else same comes (until bound g here)))
   | Before n => nth n known (Always true)
   | Turn g ago => turn th g ago
   | Earlier _ => Always true
-  | Apart g k n => if (if fact_dec (normal (nth n known (Always true))) (normal (spreads g k)) then true else false) && existsb (Nat.eqb k) (once th)
+  | Apart g k n => if (if fact_dec (normal (nth n known (Always true))) (normal (spreads g k))
+      then true else false) && existsb (Nat.eqb k) (once th)
       then Both (apart g D) (apart g R) else Always true
   end.
 
 (** * They are true of every maze *)
 (** What facts mean, joined by booleans, and sums. *)
 Ltac meant := unfold outside_or; repeat match goal with
-  | |- context [true_at ?th ?m ?t ?p (Either ?f ?g)] => change (true_at th m t p (Either f g)) with (true_at th m t p f || true_at th m t p g)
-  | |- context [true_at ?th ?m ?t ?p (Both ?f ?g)] => change (true_at th m t p (Both f g)) with (true_at th m t p f && true_at th m t p g)
-  | |- context [true_at ?th ?m ?t ?p (No ?f)] => change (true_at th m t p (No f)) with (negb (true_at th m t p f))
-  | |- context [true_at ?th ?m ?t ?p (Below ?l)] => change (true_at th m t p (Below l)) with (amount (number th m t) p l <=? 0) end;
+  | |- context [true_at ?th ?m ?t ?p (Either ?f ?g)] => change (true_at th m t p (Either f g)) with
+      (true_at th m t p f || true_at th m t p g)
+  | |- context [true_at ?th ?m ?t ?p (Both ?f ?g)] => change (true_at th m t p (Both f g)) with
+      (true_at th m t p f && true_at th m t p g)
+  | |- context [true_at ?th ?m ?t ?p (No ?f)] => change (true_at th m t p (No f)) with
+      (negb (true_at th m t p f))
+  | |- context [true_at ?th ?m ?t ?p (Below ?l)] => change (true_at th m t p (Below l)) with
+      (amount (number th m t) p l <=? 0) end;
   unfold amount; cbn [constant terms sum stage_at of_map_at fst snd].
 Section Given.
   Context (th : statement) (m : maze).
@@ -331,43 +345,56 @@ Section Given.
     destruct tap as [|d]; cbn; [rewrite here, cell_at_own; reflexivity|].
     unfold grid_nb; f_equal; destruct x as [[row col] h], d; unfold plus; cbn; f_equal; lia.
   Qed.
-  Lemma see_spot (s : state w) x tap g : see w s x tap g = on_spot (fun y => s y g) (plus (proj1_sig x) (offset tap)).
+  Lemma see_spot (s : state w) x tap g : see w s x tap g = on_spot (fun y =>
+    s y g) (plus (proj1_sig x) (offset tap)).
   Proof. unfold see; rewrite at_tap_spot; reflexivity. Qed.
   Lemma number_below t n q r : n < 0 -> number t n q = number t n r.
-  Proof. intro H; unfold Described.number; destruct (n =? TIME), (n =? N_TILES), (n =? SPREAD), (Z.ltb_spec n 0); try reflexivity; lia. Qed.
+  Proof. intro H; unfold Described.number; destruct (n =? TIME), (n =? N_TILES), (n =? SPREAD),
+    (Z.ltb_spec n 0); try reflexivity; lia. Qed.
   Lemma number_from t n q : 0 <= n -> number t n q = number_by m stage n q.
   Proof.
-    intro H; unfold Described.number; destruct (Z.eqb_spec n TIME), (Z.eqb_spec n N_TILES), (Z.eqb_spec n SPREAD), (Z.ltb_spec n 0); try lia; reflexivity.
+    intro H; unfold Described.number; destruct (Z.eqb_spec n TIME), (Z.eqb_spec n N_TILES),
+      (Z.eqb_spec n SPREAD), (Z.ltb_spec n 0); try lia; reflexivity.
   Qed.
-  Lemma kind_number t p : number t KIND p = number_on m (fun x => Z.of_nat (kind_at m (proj1_sig x))) p.
+  Lemma kind_number t p : number t KIND p = number_on m (fun x =>
+    Z.of_nat (kind_at m (proj1_sig x))) p.
   Proof. reflexivity. Qed.
   Lemma stage_number t h q : number t (Z.of_nat h + 1) q = number_on m (stage h) q.
   Proof.
-    rewrite number_from by lia; unfold number_by; destruct (Z.eqb_spec (Z.of_nat h + 1) KIND); [lia|].
+    rewrite number_from by lia; unfold number_by; destruct (Z.eqb_spec (Z.of_nat h + 1) KIND);
+      [lia|].
     replace (Z.to_nat (Z.of_nat h + 1 - 1)) with h by lia; reflexivity.
   Qed.
   Lemma map_number t i q : number t (-4 - Z.of_nat i) q = number_of_map th m i.
   Proof.
-    unfold Described.number; destruct (Z.eqb_spec (-4 - Z.of_nat i) TIME), (Z.eqb_spec (-4 - Z.of_nat i) N_TILES),
-      (Z.eqb_spec (-4 - Z.of_nat i) SPREAD), (Z.ltb_spec (-4 - Z.of_nat i) 0); try lia; f_equal; lia.
+    unfold Described.number; destruct (Z.eqb_spec (-4 - Z.of_nat i) TIME),
+      (Z.eqb_spec (-4 - Z.of_nat i) N_TILES),
+      (Z.eqb_spec (-4 - Z.of_nat i) SPREAD), (Z.ltb_spec (-4 - Z.of_nat i) 0); try lia; f_equal;
+        lia.
   Qed.
   Lemma number_is_says t p k n q : true_at t p (number_is k (n, q)) = (number t n (plus p q) =? k).
   Proof.
     unfold number_is; meant; apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le, Z.eqb_eq; lia.
   Qed.
-  Lemma kind_is t p x k tap : cell_at m p = Some x -> true_at t p (number_is (Z.of_nat k) (KIND, offset tap)) = tile w x tap k.
+  Lemma kind_is t p x k tap : cell_at m p = Some x ->
+    true_at t p (number_is (Z.of_nat k) (KIND, offset tap)) = tile w x tap k.
   Proof.
-    intros <-%cell_at_some; rewrite number_is_says, kind_number; unfold tile, number_on; rewrite at_tap_spot.
-    destruct (cell_at m _) as [y|]; [cbn; destruct (Nat.eqb_spec (kind_at m (proj1_sig y)) k) | ]; [apply Z.eqb_eq | apply Z.eqb_neq ..]; lia.
+    intros <-%cell_at_some; rewrite number_is_says, kind_number; unfold tile, number_on;
+      rewrite at_tap_spot.
+    destruct (cell_at m _) as [y|]; [cbn; destruct (Nat.eqb_spec (kind_at m (proj1_sig y)) k) | ];
+      [apply Z.eqb_eq | apply Z.eqb_neq ..]; lia.
   Qed.
   Lemma fact_of_says t p x e sees : cell_at m p = Some x ->
     true_at t p (fact_of e sees) = eval e (fun tap g => true_at t p (sees tap g)) (tile w x).
   Proof.
-    intro Hx; induction e; cbn [fact_of eval]; try reflexivity; [apply kind_is, Hx | ..]; unfold Described.true_at in *; cbn [says]; congruence.
+    intro Hx; induction e; cbn [fact_of eval]; try reflexivity; [apply kind_is, Hx | ..];
+      unfold Described.true_at in *; cbn [says]; congruence.
   Qed.
-  Lemma inside_says t p : true_at t p inside_at = match cell_at m p with Some _ => true | None => false end.
+  Lemma inside_says t p : true_at t p inside_at = match cell_at m p with Some _ => true | None =>
+    false end.
   Proof.
-    unfold inside_at; meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p); [apply negb_true_iff, Z.leb_gt; lia | reflexivity].
+    unfold inside_at; meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p);
+      [apply negb_true_iff, Z.leb_gt; lia | reflexivity].
   Qed.
   Lemma on_says t p h q : true_at t p (on h q) = on_spot (fun x => 0 <=? stage h x) (plus p q).
   Proof.
@@ -375,156 +402,250 @@ Section Given.
     destruct (Z.ltb_spec (Z.of_nat h) 0); [lia|]; rewrite Nat2Z.id; reflexivity.
   Qed.
   Lemma was_says t p g ago q : 0 <= ago < 100 -> true_at t p (was g ago q) =
-    on_spot (fun x => if ago =? 0 then run w (of_rules th) t x g else played w th (t + 2 - Z.to_nat ago) x g) (plus p q).
+    on_spot (fun x => if ago =? 0 then run w (of_rules th) t x g else played w th
+      (t + 2 - Z.to_nat ago) x g) (plus p q).
   Proof.
-    intro H; unfold Described.true_at, was; cbn [says]; unfold truth; destruct (Z.ltb_spec (-1 - (100 * Z.of_nat g + ago)) 0); [|lia].
+    intro H; unfold Described.true_at, was; cbn [says]; unfold truth;
+      destruct (Z.ltb_spec (-1 - (100 * Z.of_nat g + ago)) 0); [|lia].
     replace (-1 - (-1 - (100 * Z.of_nat g + ago))) with (ago + Z.of_nat g * 100) by lia.
-    rewrite Z_mod_plus_full, Z.div_add, Z.mod_small, Z.div_small, Z.add_0_l, Nat2Z.id by lia; reflexivity.
+    rewrite Z_mod_plus_full, Z.div_add, Z.mod_small, Z.div_small, Z.add_0_l, Nat2Z.id by lia;
+      reflexivity.
   Qed.
   Lemma before_says t p bound h q b : amount (number t) p bound = Z.of_nat b ->
-    true_at t p (before bound h q) = on_spot (fun x => after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q).
+    true_at t p (before bound h q) = on_spot (fun x =>
+      after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q).
   Proof.
-    intro Hb; pose proof (over_amount (number t) p bound) as E; unfold before; meant; unfold amount in *; rewrite on_says, stage_number; unfold Described.on_spot, number_on; destruct (cell_at m (plus p q)) as [x|]; [|reflexivity].
-    rewrite (stage_of_spec rs m is_layered); f_equal; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia.
+    intro Hb; pose proof (over_amount (number t) p bound) as E; unfold before; meant;
+      unfold amount in *; rewrite on_says, stage_number; unfold Described.on_spot, number_on;
+      destruct (cell_at m (plus p q)) as [x|]; [|reflexivity].
+    rewrite (stage_of_spec rs m is_layered); f_equal; apply eq_true_iff_eq;
+      rewrite Z.leb_le, Z.ltb_lt; lia.
   Qed.
-  Lemma until_before bound h q : until bound h q = before (Lin (constant bound + 1) (terms bound)) h q.
+  Lemma until_before bound h q : until bound h q = before (Lin (constant bound + 1) (terms bound)) h
+    q.
   Proof. unfold until, before, over; cbn [constant terms]; f_equal; f_equal; f_equal; lia. Qed.
-  Lemma rule_before_says t p x g bound b : amount (number t) p bound = Z.of_nat b -> cell_at m p = Some x ->
+  Lemma rule_before_says t p x g bound b : amount (number t) p bound = Z.of_nat b ->
+    cell_at m p = Some x ->
     let i := layer (relation_of rs g) in
-    true_at t p (rule_before th bound g) = causes rs m (stages_before rs m i) (after (layer_round rs m i) b) x g.
+    true_at t p (rule_before th bound g) = causes rs m (stages_before rs m i)
+      (after (layer_round rs m i) b) x g.
   Proof.
-    intros Hb Ex i; destruct (layered_at rs is_layered g) as [Hr _]; apply cell_at_some in Ex; subst p.
-    set (truth' := fun n q => if in_layer rs i (Z.to_nat n) then on_spot (fun x => after (layer_round rs m i) b x (Z.to_nat n)) q else truth th m t n q).
+    intros Hb Ex i; destruct (layered_at rs is_layered g) as [Hr _]; apply cell_at_some in Ex;
+      subst p.
+    set (truth' := fun n q => if in_layer rs i (Z.to_nat n) then on_spot (fun x =>
+      after (layer_round rs m i) b x (Z.to_nat n)) q else truth th m t n q).
     transitivity (says truth' (number t) (proj1_sig x) (cause (relation_of rs g))).
-    - unfold rule_before; fold i; revert Hr; generalize (cause (relation_of rs g)) as f; fold i; intro f.
-      induction f as [n q|l|c|f IHf h IHh|f IHf h IHh|f IHf]; cbn [mapped reads_before]; intro H; try apply andb_prop in H as [H1 H2];
-        try (unfold Described.true_at in *; cbn [says]; rewrite ?IHf, ?IHh by assumption; reflexivity).
-      unfold truth' at 1; cbn [says]; unfold in_layer; destruct (Nat.eqb_spec (layer (relation_of rs (Z.to_nat n))) i) as [E|E]; [|reflexivity].
+    - unfold rule_before; fold i; revert Hr; generalize (cause (relation_of rs g)) as f; fold i;
+        intro f.
+      induction f as [n q|l|c|f IHf h IHh|f IHf h IHh|f IHf]; cbn [mapped reads_before]; intro H;
+        try apply andb_prop in H as [H1 H2];
+        try (unfold Described.true_at in *; cbn [says]; rewrite ?IHf, ?IHh by assumption;
+          reflexivity).
+      unfold truth' at 1; cbn [says]; unfold in_layer;
+        destruct (Nat.eqb_spec (layer (relation_of rs (Z.to_nat n))) i) as [E|E]; [|reflexivity].
       rewrite (before_says t _ bound _ q b Hb), E; reflexivity.
     - unfold causes; fold i; apply (says_same_inputs rs _ _ _ _ _ _ i); [| |exact Hr].
-      + intros n q Hn Hl; unfold truth'; cbv zeta; unfold in_layer, truth; destruct (Nat.eqb_spec (layer (relation_of rs (Z.to_nat n))) i) as [E|E];
-          [reflexivity|]; destruct (Z.ltb_spec n 0); [lia|]; rewrite stage_before by lia; reflexivity.
-      + intros n q [->|[Hn Hl]]; [reflexivity|]; rewrite number_from by lia; unfold number_by; rewrite stage_before by exact Hl; reflexivity.
+      + intros n q Hn Hl; unfold truth'; cbv zeta; unfold in_layer, truth;
+          destruct (Nat.eqb_spec (layer (relation_of rs (Z.to_nat n))) i) as [E|E];
+          [reflexivity|]; destruct (Z.ltb_spec n 0); [lia|]; rewrite stage_before by lia;
+            reflexivity.
+      + intros n q [->|[Hn Hl]]; [reflexivity|]; rewrite number_from by lia; unfold number_by;
+          rewrite stage_before by exact Hl; reflexivity.
   Qed.
   Lemma off_says t p g q : true_at t p (off g q) = (number_on m (stage g) (plus p q) <? 0).
-  Proof. unfold off; meant; rewrite stage_number; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt; lia. Qed.
-  Lemma equal_says t p z u v : true_at t p (equal z u v) = (number t (fst u) (plus p (snd u)) + z =? number t (fst v) (plus p (snd v))).
-  Proof. unfold equal; meant; destruct u, v; cbn [fst snd]; apply eq_true_iff_eq; rewrite andb_true_iff, !Z.leb_le, Z.eqb_eq; lia. Qed.
-  Lemma round_before_says t p g d : true_at t p (a_round_before g d) = true -> exists y, cell_at m (plus p (offset (N d))) = Some y /\
+  Proof. unfold off; meant; rewrite stage_number; apply eq_true_iff_eq; rewrite Z.leb_le, Z.ltb_lt;
+    lia. Qed.
+  Lemma equal_says t p z u v : true_at t p (equal z u v) =
+    (number t (fst u) (plus p (snd u)) + z =? number t (fst v) (plus p (snd v))).
+  Proof. unfold equal; meant; destruct u, v; cbn [fst snd]; apply eq_true_iff_eq;
+    rewrite andb_true_iff, !Z.leb_le, Z.eqb_eq; lia. Qed.
+  Lemma round_before_says t p g d : true_at t p (a_round_before g d) = true ->
+    exists y, cell_at m (plus p (offset (N d))) = Some y /\
     0 <= stage g y /\ stage g y + 1 = number_on m (stage g) p.
   Proof.
-    unfold a_round_before; meant; rewrite off_says, equal_says; cbn [fst snd stage_at]; rewrite here, !stage_number, andb_true_iff, negb_true_iff, Z.ltb_ge, Z.eqb_eq.
+    unfold a_round_before; meant; rewrite off_says, equal_says; cbn [fst snd stage_at];
+      rewrite here, !stage_number, andb_true_iff, negb_true_iff, Z.ltb_ge, Z.eqb_eq.
     unfold number_on at 1 2; destruct (cell_at m (plus p (offset (N d)))) as [y|]; [eauto | lia].
   Qed.
   (** The parity of a stage and of the place where it is. *)
-  Definition parity (g : nat) (x : cell m) : bool := Z.odd (stage g x + fst (proj1_sig x) + snd (proj1_sig x)).
-  Lemma parity_spreads t g k : (forall q, true_at t q (spreads g k) = true) -> forall x, 0 <= stage g x ->
+  Definition parity (g : nat) (x : cell m) : bool :=
+    Z.odd (stage g x + fst (proj1_sig x) + snd (proj1_sig x)).
+  Lemma parity_spreads t g k : (forall q, true_at t q (spreads g k) = true) ->
+    forall x, 0 <= stage g x ->
     exists z : cell m, kind_at m (proj1_sig z) = k /\ stage g z = 0 /\ parity g x = parity g z.
   Proof.
-    intros H x; remember (Z.to_nat (stage g x)) as n eqn:En; revert x En; induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros x -> Hx.
+    intros H x; remember (Z.to_nat (stage g x)) as n eqn:En; revert x En;
+      induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros x -> Hx.
     generalize (H (proj1_sig x)); pose proof (cell_at_own m x) as Ex.
-    assert (En : number_on m (stage g) (proj1_sig x) = stage g x) by (unfold number_on; rewrite Ex; reflexivity).
-    unfold spreads; meant; rewrite off_says, !number_is_says, here, kind_number, stage_number, En; unfold number_on at 1; rewrite Ex, !orb_true_iff, andb_true_iff, Z.ltb_lt, !Z.eqb_eq.
+    assert (En : number_on m (stage g) (proj1_sig x) = stage g x) by (unfold number_on; rewrite Ex;
+      reflexivity).
+    unfold spreads; meant; rewrite off_says, !number_is_says, here, kind_number, stage_number, En;
+      unfold number_on at 1; rewrite Ex, !orb_true_iff, andb_true_iff, Z.ltb_lt, !Z.eqb_eq.
     clear H; intros [H|[[Hk H0]|H]]; [lia | exists x; repeat split; lia|].
-    assert (Hy : exists d y, In d [U; L; D; R] /\ cell_at m (plus (proj1_sig x) (offset (N d))) = Some y /\ 0 <= stage g y /\ stage g y + 1 = stage g x).
-    { rewrite <- En; destruct H as [[H|H]|[H|H]]; apply round_before_says in H as (y & Hy); eexists; exists y; (split; [|exact Hy]); cbn; auto. }
-    destruct Hy as (d & y & Hd & Ey & Hy & Es); destruct (IH (Z.to_nat (stage g y)) ltac:(lia) y eq_refl Hy) as (z & Hk & Hz & E); exists z; split; [exact Hk|]; split; [exact Hz|].
-    rewrite <- E; unfold parity; apply cell_at_some in Ey; rewrite Ey, <- Es; unfold plus; cbn [fst snd].
-    destruct Hd as [<-|[<-|[<-|[<-|[]]]]]; cbn [offset fst snd]; rewrite !Z.add_0_r, ?Z.odd_add, ?Z.odd_opp; cbn [Z.odd]; destruct (Z.odd (stage g y)), (Z.odd (fst _)), (Z.odd (snd _)); reflexivity.
+    assert (Hy : exists d y, In d [U; L; D;
+      R] /\ cell_at m (plus (proj1_sig x) (offset (N d))) = Some y /\ 0 <= stage g y /\
+      stage g y + 1 = stage g x).
+    { rewrite <- En; destruct H as [[H|H]|[H|H]]; apply round_before_says in H as (y & Hy); eexists;
+      exists y; (split; [|exact Hy]); cbn; auto. }
+    destruct Hy as (d & y & Hd & Ey & Hy & Es);
+      destruct (IH (Z.to_nat (stage g y)) ltac:(lia) y eq_refl Hy) as (z & Hk & Hz & E); exists z;
+      split; [exact Hk|]; split; [exact Hz|].
+    rewrite <- E; unfold parity; apply cell_at_some in Ey; rewrite Ey, <- Es; unfold plus;
+      cbn [fst snd].
+    destruct Hd as [<-|[<-|[<-|[<-|[]]]]]; cbn [offset fst snd];
+      rewrite !Z.add_0_r, ?Z.odd_add, ?Z.odd_opp; cbn [Z.odd];
+      destruct (Z.odd (stage g y)), (Z.odd (fst _)), (Z.odd (snd _)); reflexivity.
   Qed.
-  Lemma apart_true t g k d p : (forall q, true_at t q (spreads g k) = true) -> In k (once th) -> d = D \/ d = R -> true_at t p (apart g d) = true.
+  Lemma apart_true t g k d p : (forall q, true_at t q (spreads g k) = true) -> In k (once th) ->
+    d = D \/ d = R -> true_at t p (apart g d) = true.
   Proof.
-    intros Hs Hk Hd; unfold apart; cbv zeta; meant; rewrite !off_says, equal_says; cbn [fst snd]; rewrite here, !stage_number; unfold number_on.
-    destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity]; destruct (cell_at m (plus p (offset (N d)))) as [y|] eqn:Ey; [|apply orb_true_iff; right; reflexivity].
-    destruct (Z.ltb_spec (stage g x) 0) as [|Hx]; [reflexivity|]; destruct (Z.ltb_spec (stage g y) 0) as [|Hy]; [reflexivity|]; cbn [orb]; apply negb_true_iff, Z.eqb_neq; intro E.
-    destruct (parity_spreads t g k Hs x Hx) as (z & Hz & _ & E1), (parity_spreads t g k Hs y Hy) as (z' & Hz' & _ & E2).
-    rewrite (proj2 (proj2 is_about) k Hk z z' Hz Hz'), <- E2 in E1; apply cell_at_some in Ex, Ey; subst p; unfold parity in E1; rewrite Ey, <- E in E1; unfold plus in E1.
-    destruct Hd as [->| ->]; cbn [offset fst snd] in E1; rewrite !Z.add_0_r, ?Z.odd_add in E1; cbn [Z.odd] in E1; destruct (Z.odd (stage g x)), (Z.odd (fst _)), (Z.odd (snd _)); discriminate E1.
+    intros Hs Hk Hd; unfold apart; cbv zeta; meant; rewrite !off_says, equal_says; cbn [fst snd];
+      rewrite here, !stage_number; unfold number_on.
+    destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity];
+      destruct (cell_at m (plus p (offset (N d)))) as [y|] eqn:Ey; [|apply orb_true_iff; right;
+      reflexivity].
+    destruct (Z.ltb_spec (stage g x) 0) as [|Hx]; [reflexivity|];
+      destruct (Z.ltb_spec (stage g y) 0) as [|Hy]; [reflexivity|]; cbn [orb];
+      apply negb_true_iff, Z.eqb_neq; intro E.
+    destruct (parity_spreads t g k Hs x Hx) as (z & Hz & _ & E1), (parity_spreads t g k Hs y Hy) as
+      (z' & Hz' & _ & E2).
+    rewrite (proj2 (proj2 is_about) k Hk z z' Hz Hz'), <- E2 in E1; apply cell_at_some in Ex, Ey;
+      subst p; unfold parity in E1; rewrite Ey, <- E in E1; unfold plus in E1.
+    destruct Hd as [->| ->]; cbn [offset fst snd] in E1; rewrite !Z.add_0_r, ?Z.odd_add in E1;
+      cbn [Z.odd] in E1; destruct (Z.odd (stage g x)), (Z.odd (fst _)), (Z.odd (snd _));
+      discriminate E1.
   Qed.
   Lemma turn_true t p g ago : true_at t p (turn th g ago) = true.
   Proof.
-    unfold turn; destruct (_ && _) eqn:E; cbn [negb]; [rewrite andb_true_iff, !Z.ltb_lt in E | reflexivity]; cbv zeta.
-    set (b := nth g (begins th) Never); set (e := nth g (follows th) Never); set (first := Below _); set (sees := fun tap h => shift _ _).
-    unfold Described.true_at; rewrite says_same; change (says (truth th m t) (number t) p) with (true_at t p); apply eqb_true_iff.
+    unfold turn; destruct (_ && _) eqn:E; cbn [negb];
+      [rewrite andb_true_iff, !Z.ltb_lt in E | reflexivity]; cbv zeta.
+    set (b := nth g (begins th) Never); set (e := nth g (follows th) Never); set (first := Below _);
+      set (sees := fun tap h => shift _ _).
+    unfold Described.true_at; rewrite says_same;
+      change (says (truth th m t) (number t) p) with (true_at t p); apply eqb_true_iff.
     meant.
-    rewrite was_says, here, inside_says by lia; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [andb] | reflexivity].
+    rewrite was_says, here, inside_says by lia; unfold Described.on_spot;
+      destruct (cell_at m p) as [x|] eqn:Ex; [cbn [andb] | reflexivity].
     rewrite !(fact_of_says t p x _ _ Ex); destruct (Z.eqb_spec ago 0); [lia|].
     replace (true_at t p first) with (Z.of_nat t + 2 - ago <=? 0)
-      by (unfold first, Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum]; f_equal; change (number t TIME _) with (Z.of_nat t); lia).
+      by (unfold first, Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum];
+        f_equal; change (number t TIME _) with (Z.of_nat t); lia).
     destruct (Z.leb_spec (Z.of_nat t + 2 - ago) 0); cbn [andb orb negb].
-    + replace (t + 2 - Z.to_nat ago)%nat with 0%nat by lia; cbn [played]; rewrite orb_false_r; reflexivity.
-    + replace (t + 2 - Z.to_nat ago)%nat with (S (t + 2 - Z.to_nat (ago + 1))) by lia; cbn [played]; unfold step, rule, is_pooled.
-      cbn [existsb pooled rules]; fold e; apply eval_same; [intros tap h | reflexivity]; unfold sees, Described.true_at.
-      rewrite shift_says by apply number_below; change (see w (played w th (t + 2 - Z.to_nat (ago + 1))) x tap h =
-        true_at t (plus p (offset tap)) (was h (ago + 1) (0, 0)) && true_at t (plus p (offset tap)) inside_at).
-      apply cell_at_some in Ex; rewrite was_says, inside_says, see_spot, here, Ex by lia; unfold Described.on_spot.
-      destruct (cell_at m _), (Z.eqb_spec (ago + 1) 0); [lia | symmetry; apply andb_true_r | lia | reflexivity].
+    + replace (t + 2 - Z.to_nat ago)%nat with 0%nat by lia; cbn [played]; rewrite orb_false_r;
+        reflexivity.
+    + replace (t + 2 - Z.to_nat ago)%nat with (S (t + 2 - Z.to_nat (ago + 1))) by lia; cbn [played];
+        unfold step, rule, is_pooled.
+      cbn [existsb pooled rules]; fold e; apply eval_same; [intros tap h | reflexivity];
+        unfold sees, Described.true_at.
+      rewrite shift_says by apply number_below;
+        change (see w (played w th (t + 2 - Z.to_nat (ago + 1))) x tap h =
+        true_at t (plus p (offset tap)) (was h (ago + 1) (0, 0)) &&
+          true_at t (plus p (offset tap)) inside_at).
+      apply cell_at_some in Ex; rewrite was_says, inside_says, see_spot, here, Ex by lia;
+        unfold Described.on_spot.
+      destruct (cell_at m _), (Z.eqb_spec (ago + 1) 0);
+        [lia | symmetry; apply andb_true_r | lia | reflexivity].
   Qed.
   Theorem given_true known t p u :
-    Forall (fun f => forall q, true_at t q f = true) known -> true_at t p (given_fact th known u) = true.
+    Forall (fun f => forall q, true_at t q f = true) known ->
+      true_at t p (given_fact th known u) = true.
   Proof.
     intro Hknown; assert (Hn : forall n q, true_at t q (nth n known (Always true)) = true).
-    { intros n q; destruct (nth_in_or_default n known (Always true)) as [H| ->]; [rewrite Forall_forall in Hknown; exact (Hknown _ H q) | reflexivity]. }
-    destruct u as [| | |g|g|i|g bound|n|g ago| |g k n]; cbn [given_fact]; cbv zeta; [..|reflexivity|].
-    - meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p) as [x|]; apply andb_true_iff; rewrite !Z.leb_le; [pose proof (proj1 is_about x)|]; lia.
+    { intros n q; destruct (nth_in_or_default n known (Always true)) as [H| ->];
+      [rewrite Forall_forall in Hknown; exact (Hknown _ H q) | reflexivity]. }
+    destruct u as [| | |g|g|i|g bound|n|g ago| |g k n]; cbn [given_fact]; cbv zeta;
+      [..|reflexivity|].
+    - meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p) as [x|];
+        apply andb_true_iff; rewrite !Z.leb_le; [pose proof (proj1 is_about x)|]; lia.
     - meant; change (number t TIME _) with (Z.of_nat t); apply Z.leb_le; lia.
-    - meant; change (number t SPREAD _) with (Z.max (Z.of_nat (n_on th m) - 1) 0); change (number t N_TILES _) with (Z.of_nat (length (cells m))).
-      assert (H : (n_on th m <= length (cells m))%nat) by apply filter_length_le; pose proof (proj1 (proj2 is_about)); destruct (cells m); [contradiction|]; cbn [length] in *.
+    - meant; change (number t SPREAD _) with (Z.max (Z.of_nat (n_on th m) - 1) 0);
+        change (number t N_TILES _) with (Z.of_nat (length (cells m))).
+      assert (H : (n_on th m <= length (cells m))%nat) by apply filter_length_le;
+        pose proof (proj1 (proj2 is_about)); destruct (cells m); [contradiction|];
+        cbn [length] in *.
       apply andb_true_iff; rewrite !Z.leb_le; lia.
-    - meant; rewrite number_is_says, inside_says, on_says, here, stage_number; unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
-      destruct (stage_of_range rs m g x) as [E|E]; rewrite ?E; [rewrite (proj2 (Z.leb_le _ _) E); apply orb_true_iff; left; apply Z.leb_le; lia | reflexivity].
-    - meant; rewrite on_says, here; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex; [|reflexivity].
+    - meant; rewrite number_is_says, inside_says, on_says, here, stage_number;
+        unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
+      destruct (stage_of_range rs m g x) as [E|E]; rewrite ?E; [rewrite (proj2 (Z.leb_le _ _) E);
+        apply orb_true_iff; left; apply Z.leb_le; lia | reflexivity].
+    - meant; rewrite on_says, here; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex;
+        [|reflexivity].
       destruct (Z.leb_spec 0 (stage g x)) as [E|E]; [cbn [negb orb] | reflexivity].
       destruct (stage_of_few rs m is_layered g x E) as [Hf Ho]; set (names := layer_names _ _) in *.
-      assert (Hs : number_on m (stage g) p = stage g x) by (unfold number_on; rewrite Ex; reflexivity); apply Z.leb_le.
-      destruct names as [|[|] []]; try specialize (Ho 0%nat eq_refl); try fold (n_on th m) in Ho; cbn [constant terms sum stage_at]; rewrite here, stage_number, Hs;
-        change (number t N_TILES _) with (Z.of_nat (length (cells m))); change (number t SPREAD _) with (Z.max (Z.of_nat (n_on th m) - 1) 0); lia.
+      assert (Hs : number_on m (stage g) p = stage g x) by (unfold number_on; rewrite Ex;
+        reflexivity); apply Z.leb_le.
+      destruct names as [|[|] []]; try specialize (Ho 0%nat eq_refl); try fold (n_on th m) in Ho;
+        cbn [constant terms sum stage_at]; rewrite here, stage_number, Hs;
+        change (number t N_TILES _) with (Z.of_nat (length (cells m)));
+          change (number t SPREAD _) with (Z.max (Z.of_nat (n_on th m) - 1) 0); lia.
     - destruct (nth_error (of_map th) i) as [[h k]|] eqn:Ei; [|reflexivity].
       destruct (match k with None => _ | _ => _ end) eqn:Hu; [|reflexivity].
-      meant; rewrite inside_says; destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity]; apply orb_true_iff.
+      meant; rewrite inside_says; destruct (cell_at m p) as [x|] eqn:Ex;
+        [cbn [negb orb] | reflexivity]; apply orb_true_iff.
       match goal with |- ?b = true \/ _ => assert (Hk : b = negb (of_kind m k x)) end.
       { destruct k as [k|]; [|reflexivity]; meant; exact (f_equal negb (kind_is t p x k C Ex)). }
-      rewrite Hk; destruct (of_kind m k x) eqn:Ek; [right | left; reflexivity]; rewrite !here, !stage_number, !map_number.
+      rewrite Hk; destruct (of_kind m k x) eqn:Ek; [right | left; reflexivity];
+        rewrite !here, !stage_number, !map_number.
       assert (E : number_of_map th m i = stage h x).
       { unfold number_of_map; rewrite Ei; destruct (find (of_kind m k) (cells m)) as [y|] eqn:Ef.
-        - apply find_some in Ef as [_ Ef]; destruct k as [k|]; [|apply (stage_of_same rs m h y x), Hu].
-          apply existsb_exists in Hu as (k' & Hin & <-%Nat.eqb_eq); rewrite (proj2 (proj2 is_about) k Hin y x) by (apply Nat.eqb_eq; assumption); reflexivity.
+        - apply find_some in Ef as [_ Ef]; destruct k as [k|];
+            [|apply (stage_of_same rs m h y x), Hu].
+          apply existsb_exists in Hu as (k' & Hin & <-%Nat.eqb_eq);
+            rewrite (proj2 (proj2 is_about) k Hin y x) by (apply Nat.eqb_eq; assumption);
+            reflexivity.
         - rewrite (find_none _ _ Ef x (cells_all m x)) in Ek; discriminate. }
       unfold number_on; rewrite Ex, E; apply andb_true_iff; rewrite !Z.leb_le; lia.
     - rewrite until_before; meant; fold (amount (number t) p bound); rewrite inside_says.
-      destruct (Z.leb_spec (constant bound + 1 + Facts.sum (number t) p (terms bound)) 0) as [|Hb]; [reflexivity|]; cbn [orb].
+      destruct (Z.leb_spec (constant bound + 1 + Facts.sum (number t) p (terms bound)) 0) as [|Hb];
+        [reflexivity|]; cbn [orb].
       destruct (cell_at m p) as [x|] eqn:Ex; [cbn [negb orb] | reflexivity].
-      assert (Eb : amount (number t) p bound = Z.of_nat (Z.to_nat (amount (number t) p bound))) by (unfold amount; lia).
-      pose proof (rule_before_says t p x g bound _ Eb Ex) as E; cbv zeta in E; set (b := Z.to_nat _) in *.
-      assert (Hu : true_at t p (before (Lin (constant bound + 1) (terms bound)) g (0, 0)) = after (layer_round rs m (layer (relation_of rs g))) (S b) x g).
-      { rewrite (before_says t p _ g (0, 0) (S b)) by (unfold amount in *; cbn [constant terms]; lia).
+      assert (Eb : amount (number t) p bound = Z.of_nat (Z.to_nat (amount (number t) p bound))) by
+        (unfold amount; lia).
+      pose proof (rule_before_says t p x g bound _ Eb Ex) as E; cbv zeta in E;
+        set (b := Z.to_nat _) in *.
+      assert (Hu : true_at t p (before (Lin (constant bound + 1) (terms bound)) g (0, 0)) = after
+        (layer_round rs m (layer (relation_of rs g))) (S b) x g).
+      { rewrite (before_says t p _ g (0, 0) (S b)) by (unfold amount in *; cbn [constant terms];
+        lia).
         rewrite here; unfold Described.on_spot; rewrite Ex; reflexivity. }
-      destruct (for_all (relation_of rs g)) eqn:Epool; [meant; rewrite E, Hu; destruct (causes _ _ _ _ _ _) eqn:Ee; [|reflexivity]; apply round_in; split; [apply Nat.eqb_refl | eauto]|].
-      unfold Described.true_at at 1; rewrite says_same; apply eqb_true_iff; change (says (truth th m t) (number t) p) with (true_at t p).
-      rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer; rewrite Nat.eqb_refl, Epool; reflexivity.
+      destruct (for_all (relation_of rs g)) eqn:Epool; [meant; rewrite E, Hu;
+        destruct (causes _ _ _ _ _ _) eqn:Ee; [|reflexivity]; apply round_in; split;
+        [apply Nat.eqb_refl | eauto]|].
+      unfold Described.true_at at 1; rewrite says_same; apply eqb_true_iff;
+        change (says (truth th m t) (number t) p) with (true_at t p).
+      rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer;
+        rewrite Nat.eqb_refl, Epool; reflexivity.
     - apply Hn.
     - exact (turn_true t p g ago).
-    - destruct (fact_dec _ _) as [E|]; [|reflexivity]; destruct (existsb _ _) eqn:Hk; [|reflexivity].
+    - destruct (fact_dec _ _) as [E|]; [|reflexivity]; destruct (existsb _ _) eqn:Hk;
+        [|reflexivity].
       apply existsb_exists in Hk as (k' & Hk & <-%Nat.eqb_eq); cbn [andb]; meant.
-      rewrite !(apart_true t g k) by (auto; intro q; unfold Described.true_at; rewrite <- normal_says, <- E, normal_says; apply Hn); reflexivity.
+      rewrite !(apart_true t g k) by (auto; intro q; unfold Described.true_at;
+        rewrite <- normal_says, <- E, normal_says; apply Hn); reflexivity.
   Qed.
 End Given.
 Lemma said_in (s : list (option fact)) g f : nth g s None = Some f -> In (g, Some f) (numbered s).
 Proof.
   intro H; apply numbered_in; rewrite <- H; apply nth_error_nth'.
-  destruct (Nat.lt_ge_cases g (length s)) as [|Hg]; [assumption | rewrite nth_overflow in H by exact Hg; discriminate].
+  destruct (Nat.lt_ge_cases g (length s)) as [|Hg];
+    [assumption | rewrite nth_overflow in H by exact Hg; discriminate].
 Qed.
 
 (** * Lemmas, each with what leads the checker to it, and the induction *)
-(** It may go along the stages of a relation: then the lemma is known of tiles that come on earlier. *)
+(** It may go along the stages of a relation: then the lemma is known of tiles that come on earlier.
+    *)
 Record proof := Proof { uses : list (given * spot); why : refutation }.
-Definition earlier (g : nat) (d : spot) (goal : fact) : fact := Either (Below (Lin 1 [stage_at g d]))
+Definition earlier (g : nat) (d : spot) (goal : fact) : fact :=
+  Either (Below (Lin 1 [stage_at g d]))
   (Either (Below (Lin 0 [stage_at g (0, 0); (-1, snd (stage_at g d))])) (shift d goal)).
 Definition used (th : statement) (known : list fact) (goal : fact) (used : given * spot) : fact :=
-  match used with (Earlier g, d) => earlier g d goal | (u, d) => shift d (given_fact th known u) end.
-Definition along (pf : proof) : nat := fold_right (fun '(u, _) g => match u with Earlier h => h | _ => g end) O (uses pf).
+  match used with (Earlier g, d) => earlier g d goal | (u, d) =>
+    shift d (given_fact th known u) end.
+Definition along (pf : proof) : nat := fold_right (fun '(u, _) g => match u with Earlier h =>
+  h | _ => g end) O (uses pf).
 Definition proves (th : statement) (known : list fact) (goal : fact) (pf : proof) : bool :=
-  forallb (fun '(u, _) => match u with Earlier g => Nat.eqb g (along pf) | _ => true end) (uses pf) &&
+  forallb (fun '(u, _) => match u with Earlier g => Nat.eqb g (along pf) | _ => true end)
+    (uses pf) &&
   impossible (why pf) (No goal :: map (used th known goal) (uses pf)).
 (** The lemmas that are proven, each from those before. *)
 Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proof)) : list fact :=
@@ -535,35 +656,41 @@ Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proo
 Definition said_at (th : statement) (tap : tap) (g : nat) : fact :=
   match nth g (said th) None with Some f => shift (offset tap) f | None => was g 0 (offset tap) end.
 Definition shown (th : statement) (g : nat) : fact := fact_of (rule (of_rules th) g) (said_at th).
-(** Of each signal: it is off at first and beyond the edge, and the rule gives what is said of it an iteration later; of a
-    pooled one, that it says nothing else, and that the tile that shows why a relation comes on shows that it does. *)
+(** Of each signal: it is off at first and beyond the edge, and the rule gives what is said of it an
+    iteration later; of a pooled one, that it says nothing else, and that the tile that shows why a
+    relation comes on shows that it does. *)
 Definition claims_of (th : statement) (g : nat) (f : fact) : list fact :=
   [Either (No (Below (Lin 0 [(1, (TIME, (0, 0)))]))) (No f); Either inside_at (No f)] ++
   if is_pooled (of_rules th) g then
     [outside_or (Either (No (shown th g)) (later f));
      outside_or (Either (No (later f)) (match find (fun '(k, _) => Nat.eqb k g) (witnesses th) with
        | Some (_, i) => Both (Below (Lin 0 [(-1, snd (of_map_at i))]))
-           (Either (No (rule_before th (Lin 0 [of_map_at i]) (fst (nth i (of_map th) (O, None))))) (shown th g))
+           (Either (No (rule_before th (Lin 0 [of_map_at i]) (fst (nth i (of_map th) (O, None)))))
+             (shown th g))
        | None => Always false end))]
   else [outside_or (same (shown th g) (later f))].
 Definition claims (th : statement) : list fact :=
-  flat_map (fun '(g, s) => match s with None => [] | Some f => claims_of th g f end) (numbered (said th)) ++
+  flat_map (fun '(g, s) => match s with None => [] | Some f => claims_of th g f end)
+    (numbered (said th)) ++
   flat_map (fun '(g, (wanted, due)) =>
       [outside_or (Either (No (shown th g)) wanted);
-       outside_or (Either (No (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due)))) (same (shown th g) wanted))])
+       outside_or (Either (No (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due))))
+         (same (shown th g) wanted))])
     (answers th).
 (** Whether a fact is the same at all tiles. *)
 Fixpoint uniform (f : fact) : bool :=
   match f with
   | Truth _ _ => false
-  | Below l => forallb (fun '(_, (n, _)) => n <? 0) (terms l) || if fact_dec (No f) inside_at then true else false
+  | Below l => forallb (fun '(_, (n, _)) => n <? 0) (terms l) || if fact_dec (No f) inside_at
+      then true else false
   | Always _ => true
   | Both f g | Either f g => uniform f && uniform g
   | No f => uniform f
   end.
 Definition checked (th : statement) (lemmas : list (fact * proof)) (proofs : list proof) : bool :=
   let known := proven th [] lemmas in
-  (length proofs =? length (claims th))%nat && forallb (fun '(f, pf) => proves th known f pf) (combine (claims th) proofs) &&
+  (length proofs =? length (claims th))%nat && forallb (fun '(f, pf) => proves th known f pf)
+    (combine (claims th) proofs) &&
   forallb (fun '(g, s) => match s with
     | Some f => timeless f && (negb (is_pooled (of_rules th) g) || uniform (normal f))
     | None => true end) (numbered (said th)) &&
@@ -576,8 +703,11 @@ Section Theorems.
   Hypothesis is_about : about th m.
   Notation w := (grid m). Notation true_at := (true_at th m).
   Notation pooling := (grid_pools m (proj1 (proj2 is_about))).
-  Lemma parts_checked : (length proofs = length (claims th) /\ forall f pf, In (f, pf) (combine (claims th) proofs) -> proves th (proven th [] lemmas) f pf = true) /\
-    (forall g f, nth g (said th) None = Some f -> timeless f = true /\ (is_pooled (of_rules th) g = true -> uniform (normal f) = true)) /\
+  Lemma parts_checked : (length proofs = length (claims th) /\
+    forall f pf, In (f, pf) (combine (claims th) proofs) ->
+    proves th (proven th [] lemmas) f pf = true) /\
+    (forall g f, nth g (said th) None = Some f -> timeless f = true /\
+      (is_pooled (of_rules th) g = true -> uniform (normal f) = true)) /\
     (forall g a, In (g, a) (answers th) -> is_pooled (of_rules th) g = false) /\
     layered (relations th) = true.
   Proof.
@@ -585,120 +715,189 @@ Section Theorems.
     destruct is_checked as [[[[Hl Hp] Hs] Ha] Hg]; repeat split; try assumption.
     - intros f pf Hin; exact (Hp (f, pf) Hin).
     - specialize (Hs (g, Some f) (said_in _ _ _ H)); cbn in Hs; apply andb_prop in Hs; tauto.
-    - specialize (Hs (g, Some f) (said_in _ _ _ H)); cbn in Hs; apply andb_prop in Hs as [_ Hs]; intro E; rewrite E in Hs; exact Hs.
+    - specialize (Hs (g, Some f) (said_in _ _ _ H)); cbn in Hs; apply andb_prop in Hs as [_ Hs];
+        intro E; rewrite E in Hs; exact Hs.
     - intros g a Hin; apply negb_true_iff, (Ha (g, a) Hin).
   Qed.
   Lemma proves_true known f pf t p : Forall (fun f => forall q, true_at t q f = true) known ->
     proves th known f pf = true -> true_at t p f = true.
   Proof.
-    intros Hknown H; destruct parts_checked as (_ & _ & _ & Hg); unfold proves in H; apply andb_prop in H as [Hall H]; set (g := along pf) in *.
-    rewrite forallb_forall in Hall; remember (Z.to_nat (number th m t (Z.of_nat g + 1) p)) as n eqn:En; revert p En.
-    induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros p ->; destruct (true_at t p f) eqn:E; [reflexivity | exfalso].
-    apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor; [change (negb (true_at t p f) = true); rewrite E; reflexivity|].
-    apply Forall_map, Forall_forall; intros [u d] Hin; specialize (Hall _ Hin); assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
-    { intro v; unfold Described.true_at; rewrite shift_says by (apply number_below); apply given_true; assumption. }
-    destruct u as [| | | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h; cbn [used].
-    change (true_at t p (earlier g d f) = true); unfold earlier; meant; rewrite here; set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
-    destruct (Z.leb_spec (1 + (1 * b + 0)) 0) as [|H1]; [reflexivity|]; destruct (Z.leb_spec (0 + (1 * a + (-1 * b + 0))) 0) as [|H2]; [reflexivity|].
-    unfold Described.true_at; rewrite shift_says by (apply number_below); refine (IH _ _ (plus p d) eq_refl); fold b; lia.
+    intros Hknown H; destruct parts_checked as (_ & _ & _ & Hg); unfold proves in H;
+      apply andb_prop in H as [Hall H]; set (g := along pf) in *.
+    rewrite forallb_forall in Hall;
+      remember (Z.to_nat (number th m t (Z.of_nat g + 1) p)) as n eqn:En; revert p En.
+    induction n as [n IH] using (well_founded_induction Nat.lt_wf_0); intros p ->;
+      destruct (true_at t p f) eqn:E; [reflexivity | exfalso].
+    apply (impossible_sound (truth th m t) (number th m t) p _ _ H); constructor;
+      [change (negb (true_at t p f) = true); rewrite E; reflexivity|].
+    apply Forall_map, Forall_forall; intros [u d] Hin; specialize (Hall _ Hin);
+      assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
+    { intro v; unfold Described.true_at; rewrite shift_says by (apply number_below);
+      apply given_true; assumption. }
+    destruct u as [| | | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h;
+      cbn [used].
+    change (true_at t p (earlier g d f) = true); unfold earlier; meant; rewrite here;
+      set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
+    destruct (Z.leb_spec (1 + (1 * b + 0)) 0) as [|H1]; [reflexivity|];
+      destruct (Z.leb_spec (0 + (1 * a + (-1 * b + 0))) 0) as [|H2]; [reflexivity|].
+    unfold Described.true_at; rewrite shift_says by (apply number_below);
+      refine (IH _ _ (plus p d) eq_refl); fold b; lia.
   Qed.
   Lemma proven_true t known lemmas' : Forall (fun f => forall q, true_at t q f = true) known ->
     Forall (fun f => forall q, true_at t q f = true) (proven th known lemmas').
   Proof.
-    revert known; induction lemmas' as [|[f pf] rest IH]; intros known H; [exact H|]; cbn; destruct (proves th known f pf) eqn:E; [|exact H].
-    apply IH, Forall_app; split; [exact H | repeat constructor]; intro q; exact (proves_true known f pf t q H E).
+    revert known; induction lemmas' as [|[f pf] rest IH]; intros known H; [exact H|]; cbn;
+      destruct (proves th known f pf) eqn:E; [|exact H].
+    apply IH, Forall_app; split; [exact H | repeat constructor]; intro q;
+      exact (proves_true known f pf t q H E).
   Qed.
   Lemma claims_true t p f : In f (claims th) -> true_at t p f = true.
   Proof.
-    intro Hin; destruct parts_checked as ([Hlen H] & _); apply (In_nth _ _ (Always true)) in Hin as (n & Hn & <-).
-    apply (proves_true (proven th [] lemmas) _ (nth n proofs (Proof [] (Refutation [] [] [] [] [])))); [apply proven_true; constructor|].
-    apply H; rewrite <- combine_nth by (symmetry; exact Hlen); apply nth_In; rewrite combine_length; lia.
+    intro Hin; destruct parts_checked as ([Hlen H] & _);
+      apply (In_nth _ _ (Always true)) in Hin as (n & Hn & <-).
+    apply (proves_true (proven th [] lemmas) _
+      (nth n proofs (Proof [] (Refutation [] [] [] [] [])))); [apply proven_true; constructor|].
+    apply H; rewrite <- combine_nth by (symmetry; exact Hlen); apply nth_In; rewrite combine_length;
+      lia.
   Qed.
   (** What claims say of a tile. *)
-  Lemma implied t p x f g : cell_at m p = Some x -> true_at t p (outside_or (Either (No f) g)) = true -> true_at t p f = true -> true_at t p g = true.
+  Lemma implied t p x f g : cell_at m p = Some x ->
+    true_at t p (outside_or (Either (No f) g)) = true -> true_at t p f = true ->
+    true_at t p g = true.
   Proof. intro Hx; meant; rewrite inside_says, Hx; intros H Hf; rewrite Hf in H; exact H. Qed.
-  Lemma alike t p x f g : cell_at m p = Some x -> true_at t p (outside_or (same f g)) = true -> true_at t p f = true_at t p g.
-  Proof. intro Hx; unfold same; meant; rewrite inside_says, Hx; destruct (true_at t p f), (true_at t p g); cbn; congruence. Qed.
-  Lemma uniform_says t (x y : cell m) f : uniform f = true -> true_at t (proj1_sig x) f = true_at t (proj1_sig y) f.
+  Lemma alike t p x f g : cell_at m p = Some x -> true_at t p (outside_or (same f g)) = true ->
+    true_at t p f = true_at t p g.
+  Proof. intro Hx; unfold same; meant; rewrite inside_says, Hx;
+    destruct (true_at t p f), (true_at t p g); cbn; congruence. Qed.
+  Lemma uniform_says t (x y : cell m) f : uniform f = true -> true_at t (proj1_sig x) f = true_at t
+    (proj1_sig y) f.
   Proof.
-    induction f as [n q|l|b|f IHf g IHg|f IHf g IHg|f IHf]; cbn [uniform]; intro H; [discriminate H | | reflexivity | ..];
-      try (apply andb_prop in H as [Hf Hg]; unfold Described.true_at in *; cbn [says]; rewrite (IHf Hf), (IHg Hg); reflexivity).
+    induction f as [n q|l|b|f IHf g IHg|f IHf g IHg|f IHf]; cbn [uniform]; intro H;
+      [discriminate H | | reflexivity | ..];
+      try (apply andb_prop in H as [Hf Hg]; unfold Described.true_at in *; cbn [says];
+        rewrite (IHf Hf), (IHg Hg); reflexivity).
     - apply orb_prop in H as [H|H].
-      + unfold Described.true_at; cbn [says]; f_equal; unfold amount; f_equal; induction (terms l) as [|[z [n q]] ts IH]; [reflexivity|].
+      + unfold Described.true_at; cbn [says]; f_equal; unfold amount; f_equal;
+          induction (terms l) as [|[z [n q]] ts IH]; [reflexivity|].
         cbn [forallb] in H; apply andb_prop in H as [Hn H]; apply Z.ltb_lt in Hn; cbn [sum].
         rewrite (IH H), (number_below th m t n _ (plus (proj1_sig y) q) Hn); reflexivity.
-      + destruct (fact_dec _ _) as [E|]; [|discriminate H]; pose proof (inside_says th m t (proj1_sig x)) as Ha; pose proof (inside_says th m t (proj1_sig y)) as Hb.
-        rewrite <- E, cell_at_own in Ha, Hb; apply negb_true_iff in Ha, Hb; unfold Described.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
+      + destruct (fact_dec _ _) as [E|]; [|discriminate H];
+          pose proof (inside_says th m t (proj1_sig x)) as Ha;
+          pose proof (inside_says th m t (proj1_sig y)) as Hb.
+        rewrite <- E, cell_at_own in Ha, Hb; apply negb_true_iff in Ha, Hb;
+          unfold Described.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
     - unfold Described.true_at in *; cbn [says]; rewrite (IHf H); reflexivity.
   Qed.
-  Lemma said_held t x tap h : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f) ->
+  Lemma said_held t x tap h : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y =>
+    run w (of_rules th) t y g) q = true_at t q f) ->
     true_at t (proj1_sig x) (said_at th tap h) = see w (run w (of_rules th) t) x tap h.
   Proof.
     intro IH; rewrite see_spot; unfold said_at; destruct (nth h (said th) None) as [f|] eqn:E.
-    - unfold Described.true_at; rewrite shift_says by (apply number_below); symmetry; exact (IH h f _ E).
+    - unfold Described.true_at; rewrite shift_says by (apply number_below); symmetry;
+        exact (IH h f _ E).
     - rewrite was_says by lia; reflexivity.
   Qed.
-  Lemma shown_rule t x g : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f) ->
-    true_at t (proj1_sig x) (shown th g) = eval (rule (of_rules th) g) (see w (run w (of_rules th) t) x) (tile w x).
+  Lemma shown_rule t x g : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y =>
+    run w (of_rules th) t y g) q = true_at t q f) ->
+    true_at t (proj1_sig x) (shown th g) = eval (rule (of_rules th) g)
+      (see w (run w (of_rules th) t) x) (tile w x).
   Proof.
-    intro IH; unfold shown; rewrite (fact_of_says th m t _ x) by apply cell_at_own; apply eval_same; [|reflexivity]; intros tap h; apply said_held, IH.
+    intro IH; unfold shown; rewrite (fact_of_says th m t _ x) by apply cell_at_own; apply eval_same;
+      [|reflexivity]; intros tap h; apply said_held, IH.
   Qed.
-  Lemma claim_of g f c : nth g (said th) None = Some f -> In c (claims_of th g f) -> In c (claims th).
-  Proof. intros Hg Hc; apply in_or_app; left; apply in_flat_map; exists (g, Some f); split; [apply said_in, Hg | exact Hc]. Qed.
+  Lemma claim_of g f c : nth g (said th) None = Some f -> In c (claims_of th g f) ->
+    In c (claims th).
+  Proof. intros Hg Hc; apply in_or_app; left; apply in_flat_map; exists (g, Some f); split;
+    [apply said_in, Hg | exact Hc]. Qed.
   (** After t iterations every signal is what is said of it. *)
-  Theorem said_everywhere t g f q : nth g (said th) None = Some f -> on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f.
+  Theorem said_everywhere t g f q : nth g (said th) None = Some f ->
+    on_spot m (fun y => run w (of_rules th) t y g) q = true_at t q f.
   Proof.
     revert g f q; induction t as [|t IH]; intros g f q Hg.
-    - generalize (claims_true 0 q _ (claim_of g f _ Hg (or_introl eq_refl))); meant; change (number th m 0 TIME _) with 0; cbn [Z.add Z.mul Z.leb Z.compare].
-      destruct (true_at 0 q f); [discriminate|]; unfold on_spot; destruct (cell_at m q); reflexivity.
+    - generalize (claims_true 0 q _ (claim_of g f _ Hg (or_introl eq_refl))); meant;
+        change (number th m 0 TIME _) with 0; cbn [Z.add Z.mul Z.leb Z.compare].
+      destruct (true_at 0 q f); [discriminate|]; unfold on_spot; destruct (cell_at m q);
+        reflexivity.
     - unfold on_spot; destruct (cell_at m q) as [x|] eqn:Ex.
       + destruct parts_checked as (_ & Hsaid & _ & Hgrow); destruct (Hsaid g f Hg) as [Ht Hu].
-        assert (Hlater : forall y : cell m, true_at t (proj1_sig y) (later f) = true_at (S t) (proj1_sig y) f).
+        assert (Hlater : forall y : cell m, true_at t (proj1_sig y) (later f) = true_at (S t)
+          (proj1_sig y) f).
         { intro y; apply later_says; [exact Ht | |].
           - exact (truth_later th m t).
-          - intros n r; unfold number; destruct (Z.eqb_spec n 0) as [->|]; [reflexivity|]; destruct (Z.eqb_spec n (-1)); [lia | reflexivity]. }
-        assert (Hsame : is_pooled (of_rules th) g = true -> forall y z : cell m, true_at t (proj1_sig y) (later f) = true_at t (proj1_sig z) (later f)).
-        { intros Hp y z; rewrite !Hlater; unfold Described.true_at; rewrite <- !(normal_says _ _ _ f); exact (uniform_says (S t) y z _ (Hu Hp)). }
-        pose proof (fun (y : cell m) c => claims_true t (proj1_sig y) c) as Hc; pose proof (fun c => claim_of g f c Hg) as Hin; unfold claims_of in Hin.
-        apply cell_at_some in Ex; subst q; cbn [run]; unfold step; destruct (is_pooled (of_rules th) g) eqn:Epool; cbn [app] in Hin.
-        * specialize (Hsame eq_refl); apply eq_true_iff_eq; rewrite (anywhere_iff w _ pooling), <- Hlater; split.
-          -- intros (y & Hy); rewrite (Hsame x y); rewrite <- (shown_rule t y g IH) in Hy; exact (implied t _ y _ _ (cell_at_own m y) (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
-          -- intro Hx; pose proof (fun y => implied t _ y _ _ (cell_at_own m y) (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
-             destruct (find _ (witnesses th)) as [[k i]|]; [|discriminate (H x Hx)]; set (h := fst (nth i (of_map th) (O, None))) in *; set (z := number_of_map th m i).
-             assert (Hboth : forall y : cell m, 0 <= z /\ (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h) = true -> true_at t (proj1_sig y) (shown th g) = true)).
-             { intro y; generalize (H y ltac:(rewrite (Hsame y x); exact Hx)); meant; rewrite map_number, andb_true_iff, Z.leb_le; fold z.
+          - intros n r; unfold number; destruct (Z.eqb_spec n 0) as [->|]; [reflexivity|];
+              destruct (Z.eqb_spec n (-1)); [lia | reflexivity]. }
+        assert (Hsame : is_pooled (of_rules th) g = true -> forall y z : cell m,
+          true_at t (proj1_sig y) (later f) = true_at t (proj1_sig z) (later f)).
+        { intros Hp y z; rewrite !Hlater; unfold Described.true_at;
+          rewrite <- !(normal_says _ _ _ f); exact (uniform_says (S t) y z _ (Hu Hp)). }
+        pose proof (fun (y : cell m) c => claims_true t (proj1_sig y) c) as Hc;
+          pose proof (fun c => claim_of g f c Hg) as Hin; unfold claims_of in Hin.
+        apply cell_at_some in Ex; subst q; cbn [run]; unfold step;
+          destruct (is_pooled (of_rules th) g) eqn:Epool; cbn [app] in Hin.
+        * specialize (Hsame eq_refl); apply eq_true_iff_eq;
+            rewrite (anywhere_iff w _ pooling), <- Hlater; split.
+          -- intros (y & Hy); rewrite (Hsame x y); rewrite <- (shown_rule t y g IH) in Hy;
+               exact (implied t _ y _ _ (cell_at_own m y)
+               (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
+          -- intro Hx; pose proof (fun y => implied t _ y _ _ (cell_at_own m y)
+               (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
+             destruct (find _ (witnesses th)) as [[k i]|]; [|discriminate (H x Hx)];
+               set (h := fst (nth i (of_map th) (O, None))) in *; set (z := number_of_map th m i).
+             assert (Hboth : forall y : cell m, 0 <= z /\
+               (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h) = true ->
+               true_at t (proj1_sig y) (shown th g) = true)).
+             { intro y; generalize (H y ltac:(rewrite (Hsame y x); exact Hx)); meant;
+               rewrite map_number, andb_true_iff, Z.leb_le; fold z.
                intros [Hz Hr]; split; [lia | intro E; rewrite E in Hr; exact Hr]. }
-             destruct (Hboth x) as [Hz _]; assert (Hy : exists y : cell m, causes (relations th) m (stages_before (relations th) m (layer (relation_of (relations th) h)))
-               (after (layer_round (relations th) m (layer (relation_of (relations th) h))) (Z.to_nat z)) y h = true).
-             { unfold z, number_of_map in *; unfold h; destruct (nth_error (of_map th) i) as [[h' k']|] eqn:Ei; [|lia]; rewrite (nth_error_nth _ _ _ Ei); cbn [fst].
-               destruct (find _ (cells m)) as [x0|]; [|lia]; exact (stage_of_shown (relations th) m Hgrow h' x0 Hz). }
+             destruct (Hboth x) as [Hz _];
+               assert (Hy : exists y : cell m, causes (relations th) m
+               (stages_before (relations th) m (layer (relation_of (relations th) h)))
+               (after (layer_round (relations th) m (layer (relation_of (relations th) h)))
+                 (Z.to_nat z)) y h = true).
+             { unfold z, number_of_map in *; unfold h;
+               destruct (nth_error (of_map th) i) as [[h' k']|] eqn:Ei; [|lia];
+               rewrite (nth_error_nth _ _ _ Ei); cbn [fst].
+               destruct (find _ (cells m)) as [x0|]; [|lia];
+                 exact (stage_of_shown (relations th) m Hgrow h' x0 Hz). }
              destruct Hy as (y & Hy); exists y; rewrite <- (shown_rule t y g IH); apply Hboth.
-             rewrite (rule_before_says th m Hgrow t _ y h _ (Z.to_nat z)); [exact Hy | | apply cell_at_own].
+             rewrite (rule_before_says th m Hgrow t _ y h _ (Z.to_nat z));
+               [exact Hy | | apply cell_at_own].
              unfold amount; cbn [constant terms sum of_map_at]; rewrite map_number; fold z; lia.
-        * rewrite <- (shown_rule t x g IH), <- Hlater; exact (alike t _ x _ _ (cell_at_own m x) (Hc x _ (Hin _ (or_intror (or_intror (or_introl eq_refl)))))).
-      + generalize (claims_true (S t) q _ (claim_of g f _ Hg (or_intror (or_introl eq_refl)))); meant; rewrite inside_says, Ex.
+        * rewrite <- (shown_rule t x g IH), <- Hlater;
+            exact (alike t _ x _ _ (cell_at_own m x)
+            (Hc x _ (Hin _ (or_intror (or_intror (or_introl eq_refl)))))).
+      + generalize (claims_true (S t) q _ (claim_of g f _ Hg (or_intror (or_introl eq_refl))));
+          meant; rewrite inside_says, Ex.
         destruct (true_at (S t) q f); [discriminate | reflexivity].
   Qed.
-  Theorem described t g f x : nth g (said th) None = Some f -> run w (of_rules th) t x g = true_at t (proj1_sig x) f.
+  Theorem described t g f x : nth g (said th) None = Some f -> run w (of_rules th) t x g = true_at t
+    (proj1_sig x) f.
   Proof.
-    intro Hg; rewrite <- (said_everywhere t g f (proj1_sig x) Hg); unfold on_spot; rewrite cell_at_own; reflexivity.
+    intro Hg; rewrite <- (said_everywhere t g f (proj1_sig x) Hg); unfold on_spot;
+      rewrite cell_at_own; reflexivity.
   Qed.
   (** An answer shows nothing else, and all of it from the iteration on that is stated. *)
   Theorem answered t g wanted due x : In (g, (wanted, due)) (answers th) ->
     (run w (of_rules th) (S t) x g = true -> true_at t (proj1_sig x) wanted = true) /\
-    (amount (number th m t) (proj1_sig x) due <= Z.of_nat (S t) -> run w (of_rules th) (S t) x g = true_at t (proj1_sig x) wanted).
+    (amount (number th m t) (proj1_sig x) due <= Z.of_nat (S t) ->
+      run w (of_rules th) (S t) x g = true_at t (proj1_sig x) wanted).
   Proof.
     intro Hin; set (p := proj1_sig x); pose proof (cell_at_own m x) as Hx; fold p in Hx.
     assert (Hs : run w (of_rules th) (S t) x g = true_at t p (shown th g)).
-    { unfold p; rewrite shown_rule by (intros; apply said_everywhere; assumption); cbn [run]; unfold step.
+    { unfold p; rewrite shown_rule by (intros; apply said_everywhere; assumption); cbn [run];
+      unfold step.
       destruct parts_checked as (_ & _ & Ha & _); rewrite (Ha g _ Hin); reflexivity. }
     assert (Hc : forall c, In c [outside_or (Either (No (shown th g)) wanted);
-       outside_or (Either (No (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due)))) (same (shown th g) wanted))] -> true_at t p c = true)
-      by (intros c Hc; apply claims_true, in_or_app; right; apply in_flat_map; exists (g, (wanted, due)); split; [exact Hin | exact Hc]).
+       outside_or (Either (No (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due))))
+         (same (shown th g) wanted))] -> true_at t p c = true)
+      by (intros c Hc; apply claims_true, in_or_app; right; apply in_flat_map;
+        exists (g, (wanted, due)); split; [exact Hin | exact Hc]).
     rewrite Hs; split; [exact (implied t p x _ _ Hx (Hc _ (or_introl eq_refl)))|]; intro Hd.
     pose proof (implied t p x _ _ Hx (Hc _ (or_intror (or_introl eq_refl)))) as H.
-    assert (Hdue : true_at t p (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due))) = true).
-    { meant; unfold amount in Hd; change (number th m t TIME _) with (Z.of_nat t); apply Z.leb_le; lia. }
+    assert (Hdue : true_at t p (Below (Lin (constant due - 1) ((-1, (TIME, (0, 0))) :: terms due)))
+      = true).
+    { meant; unfold amount in Hd; change (number th m t TIME _) with (Z.of_nat t); apply Z.leb_le;
+      lia. }
     specialize (H Hdue); unfold Described.true_at in H; rewrite says_same in H; apply eqb_prop, H.
   Qed.
 End Theorems.

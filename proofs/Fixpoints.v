@@ -1,13 +1,14 @@
-(** Fixed points on finitely many tiles: in which round a tile comes on, and that it does so soon. *)
-Require Import World.
-(** The first number from which a boolean is true on, if it is at n. *)
-Fixpoint first_on (f : nat -> bool) (n : nat) : nat :=
-  match n with O => O | S m => if f m then first_on f m else n end.
+(** Fixed points on finitely many tiles: in which round a tile comes on, and that it does so soon.
+    *)
+From MazeNCA Require Import Statements.
+Export Statements.Fixpoints.
 Lemma filter_grows {A} (f g : A -> bool) l : (forall x, f x = true -> g x = true) ->
-  length (filter f l) < length (filter g l) \/ length (filter f l) = length (filter g l) /\ forall x, In x l -> f x = g x.
+  length (filter f l) < length (filter g l) \/ length (filter f l) = length (filter g l) /\
+    forall x, In x l -> f x = g x.
 Proof.
   intro H; induction l as [|x l [IH|[IH Hl]]]; cbn; [right; split; [reflexivity | intros ? []]| |];
-    pose proof (H x) as Hx; destruct (f x) eqn:Ef, (g x) eqn:Eg; cbn; try (left; lia); try (discriminate (Hx eq_refl)).
+    pose proof (H x) as Hx; destruct (f x) eqn:Ef, (g x) eqn:Eg; cbn; try (left; lia);
+      try (discriminate (Hx eq_refl)).
   all: right; split; [lia | intros y [<-|Hy]; [congruence | auto]].
 Qed.
 Lemma filter_length_le {A} (f : A -> bool) l : length (filter f l) <= length l.
@@ -23,24 +24,22 @@ Proof.
     + intro Hle; exact (H _ _ Hle Hn).
 Qed.
 Section Fixpoints.
-  (** What is on at a tile, by number, and what a round switches on of some numbers, from what is on before. *)
-  Context {tile : Type} (tiles : list tile) (names : list nat) (round : (tile -> nat -> bool) -> tile -> nat -> bool).
-  Definition within (s s' : tile -> nat -> bool) : Prop := forall x g, s x g = true -> s' x g = true.
+  Context {tile : Type} (tiles : list tile) (names : list nat) (round : (tile -> nat -> bool) ->
+    tile -> nat -> bool).
+  Notation within := (@within tile). Notation after := (after round).
+    Notation pairs := (pairs tiles names).
+  Notation rounds := (rounds tiles names). Notation fixed := (fixed tiles names round).
+  Notation stage := (stage tiles names round).
   Definition monotone : Prop := forall s s', within s s' -> within (round s) (round s').
-  Fixpoint after (t : nat) : tile -> nat -> bool := match t with O => fun _ _ => false | S t => round (after t) end.
-  Definition pairs := list_prod tiles names.
-  Definition rounds : nat := length pairs.
-  (** What comes on, and the round in which it does, from 0; -1 if it never does. *)
-  Definition fixed (x : tile) (g : nat) : bool := after rounds x g.
-  Definition stage (x : tile) (g : nat) : Z :=
-    if fixed x g then (Z.of_nat (first_on (fun t => after t x g) rounds) - 1)%Z else (-1)%Z.
   Definition count (t : nat) : nat := length (filter (fun '(x, g) => after t x g) pairs).
   Lemma count_all : (count rounds <= length tiles * length names)%nat.
-  Proof. unfold count; rewrite filter_length_le; unfold pairs; rewrite prod_length; reflexivity. Qed.
+  Proof. unfold count; rewrite filter_length_le; unfold pairs; rewrite prod_length; reflexivity.
+    Qed.
   Lemma count_one g : names = [g] -> count rounds = length (filter (fun x => fixed x g) tiles).
   Proof.
-    unfold count, fixed, pairs; intros ->; generalize rounds as n; intro n.
-    induction tiles as [|x l IH]; cbn; [reflexivity|]; destruct (after n x g); cbn; rewrite IH; reflexivity.
+    unfold count, fixed; generalize rounds as n; intros n ->; unfold pairs.
+    induction tiles as [|x l IH]; cbn; [reflexivity|]; destruct (after n x g); cbn; rewrite IH;
+      reflexivity.
   Qed.
   Hypotheses (every : forall x, In x tiles) (named : forall s x g, round s x g = true -> In g names)
     (same : forall s s', (forall x g, s x g = s' x g) -> forall x g, round s x g = round s' x g)
@@ -49,17 +48,21 @@ Section Fixpoints.
   Proof. unfold within; induction 1; intros x g Hx; [exact Hx | apply grows; auto]. Qed.
   (** What comes on is on in every state that the rules are satisfied by. *)
   Lemma after_least t s : monotone -> within (round s) s -> within (after t) s.
-  Proof. intros Hm Hs; induction t as [|t IH]; intros x g; [discriminate | intro H; exact (Hs x g (Hm _ _ IH x g H))]. Qed.
+  Proof. intros Hm Hs; induction t as [|t IH]; intros x g; [discriminate | intro H;
+    exact (Hs x g (Hm _ _ IH x g H))]. Qed.
   Definition still (t : nat) : Prop := forall x g, after (S t) x g = after t x g.
   Lemma count_or_still t : count t < count (S t) \/ still t.
   Proof.
-    destruct (filter_grows (fun '(x, g) => after t x g) (fun '(x, g) => after (S t) x g) pairs) as [H|[_ H]];
+    destruct (filter_grows (fun '(x, g) => after t x g) (fun '(x, g) => after (S t) x g) pairs) as
+      [H|[_ H]];
       [intros [x g]; apply grows | left; exact H | right; intros x g].
-    destruct (after (S t) x g) eqn:E; [|destruct (after t x g) eqn:E'; [apply grows in E'; congruence | reflexivity]].
+    destruct (after (S t) x g) eqn:E; [|destruct (after t x g) eqn:E'; [apply grows in E';
+      congruence | reflexivity]].
     rewrite <- E; symmetry; apply (H (x, g)), in_prod; [apply every | exact (named _ _ _ E)].
   Qed.
   Lemma still_for_good s t x g : still s -> s <= t -> after t x g = after s x g.
-  Proof. intros Hs Ht; revert x g; induction Ht as [|t Ht IH]; intros x g; [reflexivity | rewrite <- (Hs x g); apply same, IH]. Qed.
+  Proof. intros Hs Ht; revert x g; induction Ht as [|t Ht IH]; intros x g;
+    [reflexivity | rewrite <- (Hs x g); apply same, IH]. Qed.
   Lemma counts t : t <= count t \/ exists s, s < t /\ still s.
   Proof.
     induction t as [|t [IH|(s & Hs & H)]]; [left; lia | | right; exists s; split; [lia | exact H]].
@@ -68,19 +71,23 @@ Section Fixpoints.
   Lemma settled t : within (after t) (after rounds).
   Proof.
     intros x g H; destruct (counts (S rounds)) as [Hc|(s & Hs & Hstill)].
-    - pose proof (filter_length_le (fun '(x, g) => after (S rounds) x g) pairs); unfold count, rounds in *; lia.
+    - pose proof (filter_length_le (fun '(x, g) => after (S rounds) x g) pairs);
+        unfold count, rounds in *; lia.
     - destruct (Nat.le_gt_cases t rounds) as [Ht|Ht]; [exact (after_le _ _ Ht x g H)|].
       rewrite (still_for_good s) in H by (assumption || lia); apply (after_le s); [lia | exact H].
   Qed.
-  Theorem fixed_is_least x g : monotone -> fixed x g = true <-> forall s, within (round s) s -> s x g = true.
+  Theorem fixed_is_least x g : monotone -> fixed x g = true <-> forall s, within (round s) s ->
+    s x g = true.
   Proof.
-    intro Hm; split; [intros H s Hs; exact (after_least _ _ Hm Hs x g H)|]; intro H; apply H; intros y h Hy; exact (settled (S rounds) y h Hy).
+    intro Hm; split; [intros H s Hs; exact (after_least _ _ Hm Hs x g H)|]; intro H; apply H;
+      intros y h Hy; exact (settled (S rounds) y h Hy).
   Qed.
   Local Open Scope Z_scope.
   Lemma fixed_iff x g : fixed x g = (0 <=? stage x g).
   Proof.
     unfold stage; destruct (fixed x g) eqn:E; [|reflexivity]; symmetry; apply Z.leb_le.
-    pose proof (first_on_spec (fun t => after t x g) rounds (fun s t Hst => after_le s t Hst x g) E 0) as H; cbn in H.
+    pose proof (first_on_spec (fun t => after t x g) rounds (fun s t Hst =>
+      after_le s t Hst x g) E 0) as H; cbn in H.
     destruct (first_on _ _); [discriminate (proj2 H (le_n 0)) | lia].
   Qed.
   Lemma stage_range x g : 0 <= stage x g \/ stage x g = -1.
@@ -88,30 +95,39 @@ Section Fixpoints.
   Lemma stage_spec t x g : after t x g = (0 <=? stage x g) && (stage x g <? Z.of_nat t).
   Proof.
     rewrite <- fixed_iff; unfold stage; destruct (fixed x g) eqn:E; cbn.
-    - pose proof (first_on_spec (fun t => after t x g) rounds (fun s t Hst => after_le s t Hst x g) E t) as H; cbn in H.
+    - pose proof (first_on_spec (fun t => after t x g) rounds (fun s t Hst =>
+        after_le s t Hst x g) E t) as H; cbn in H.
       apply eq_true_iff_eq; rewrite H, Z.ltb_lt; lia.
-    - apply not_true_is_false; intro H; unfold fixed in E; rewrite (settled _ _ _ H) in E; discriminate.
+    - apply not_true_is_false; intro H; unfold fixed in E; rewrite (settled _ _ _ H) in E;
+        discriminate.
   Qed.
   (** What is the same at two tiles in each round comes on at the same time. *)
   Lemma stage_same x y g : (forall s, round s x g = round s y g) -> stage x g = stage y g.
   Proof.
-    intro H; assert (E : forall t, after t x g = after t y g) by (intros [|t]; [reflexivity | apply H]).
-    assert (F : forall n, first_on (fun t => after t x g) n = first_on (fun t => after t y g) n) by (induction n as [|n IH]; cbn; [|rewrite E, IH]; reflexivity).
+    intro H; assert (E : forall t, after t x g = after t y g) by (intros [|t];
+      [reflexivity | apply H]).
+    assert (F : forall n, first_on (fun t => after t x g) n = first_on (fun t => after t y g) n) by
+      (induction n as [|n IH]; cbn; [|rewrite E, IH]; reflexivity).
     unfold stage, fixed; rewrite E, F; reflexivity.
   Qed.
   Lemma comes_on x g : 0 <= stage x g -> round (after (Z.to_nat (stage x g))) x g = true.
   Proof.
-    intro H; change (after (S (Z.to_nat (stage x g))) x g = true); rewrite stage_spec; apply andb_true_iff; rewrite Z.leb_le, Z.ltb_lt; lia.
+    intro H; change (after (S (Z.to_nat (stage x g))) x g = true); rewrite stage_spec;
+      apply andb_true_iff; rewrite Z.leb_le, Z.ltb_lt; lia.
   Qed.
   Lemma stage_few x g : 0 <= stage x g -> stage x g < Z.of_nat (count rounds).
   Proof.
     intro Hle; set (s := Z.to_nat (stage x g)).
-    assert (Hon : after (S s) x g = true) by (rewrite stage_spec; apply andb_true_iff; rewrite Z.leb_le, Z.ltb_lt; lia).
-    assert (Hoff : after s x g = false) by (rewrite stage_spec; apply andb_false_iff; rewrite Z.ltb_ge; lia).
+    assert (Hon : after (S s) x g = true) by (rewrite stage_spec; apply andb_true_iff;
+      rewrite Z.leb_le, Z.ltb_lt; lia).
+    assert (Hoff : after s x g = false) by (rewrite stage_spec; apply andb_false_iff;
+      rewrite Z.ltb_ge; lia).
     destruct (counts (S s)) as [Hc|(r & Hr & Hstill)].
     - enough (count (S s) <= count rounds)%nat by lia; unfold count at 1 2.
-      destruct (filter_grows (fun '(x, g) => after (S s) x g) (fun '(x, g) => after rounds x g) pairs) as [|[E _]]; [|lia|rewrite E; lia].
+      destruct (filter_grows (fun '(x, g) => after (S s) x g) (fun '(x, g) =>
+        after rounds x g) pairs) as [|[E _]]; [|lia|rewrite E; lia].
       intros [y h]; apply settled.
-    - rewrite (still_for_good r) in Hon by (assumption || lia); rewrite (still_for_good r) in Hoff by (assumption || lia); congruence.
+    - rewrite (still_for_good r) in Hon by (assumption || lia);
+        rewrite (still_for_good r) in Hoff by (assumption || lia); congruence.
   Qed.
 End Fixpoints.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from maze_nca_gym.support.options import Shown, Stored, check, checked
 
 from ...runs import check_folder as check_writable
-from .kernel import SHORTEST_PATH, Checked, check_folder, coq_version, package_file, write_theory
+from .kernel import SHORTEST_PATH, Checked, check_folder, check_printed, coq_version, package_file, write_theory
 from .run import compile_automaton
 
 if TYPE_CHECKING:
@@ -58,5 +58,7 @@ def check_proofs(
     if automaton is not None:
         compile_automaton(automaton, coq_proof=out)
     elif folder is None:
-        write_theory(Path(out), SHORTEST_PATH, {"Package": package_file()})
+        printed = {"Package": package_file()}
+        write_theory(Path(out), SHORTEST_PATH, printed)
+        return check_printed(SHORTEST_PATH, printed)
     return check_folder(Path(out if folder is None else folder))

@@ -21,7 +21,7 @@ from .worlds import find_worlds, following
 
 PRINTED = {
     "Printed": (
-        ("Require Import World Network Worlds",),
+        ("From MazeNCA Require Import Statements Network Worlds",),
         {
             "its_rules": "automaton",
             "its_network": "network",
@@ -34,7 +34,7 @@ PRINTED = {
         },
     ),
     "Lemmas": (
-        ("Require Import World Facts Described", "Local Open Scope Z_scope"),
+        ("From MazeNCA Require Import Statements Facts Described", "Local Open Scope Z_scope"),
         {
             "its_automaton": "automaton",
             "its_statement": "statement",

@@ -55,6 +55,10 @@ LISTS = (
 )
 """The lists in the summary of `coqchk`, each of which has to be empty."""
 EMPTY = "<none>"
+PREFIX = "MazeNCA"
+"""The logical name of the theory's folder."""
+PROJECT = "_CoqProject"
+"""The file that tells Coq's tools and editors this name and the files."""
 ASKED = "Asked"
 """The file that `ask` writes."""
 
@@ -71,6 +75,15 @@ class Kind(NamedTuple):
     files: tuple[str, ...]
     printed: tuple[str, ...]
     theorems: Mapping[str, str]
+
+    @property
+    def claims(self) -> dict[str, str]:
+        """The statement of each theorem, by file and name: a claim of `proofs/Statements.v` about printed terms."""
+        found = dict[str, str]()
+        for name in self.theorems:
+            terms = _ABOUT.get(name, _ABOUT[name.partition(".")[0]]).split()
+            found[name] = " ".join([f"{PREFIX}.Statements.{name}", *(f"{PREFIX}.{term}" for term in terms)])
+        return found
 
 
 _NETWORK = {
@@ -94,7 +107,18 @@ _JOINED = {
 }
 SHORTEST_PATH = Kind(
     (
-        *("World", "Refute", "Network", "Floats", "Mazes", "ShortestPath", "Canonical", "Worlds", "Healing"),
+        *(
+            "Statements",
+            "Refute",
+            "Network",
+            "Floats",
+            "Mazes",
+            "Computing",
+            "ShortestPath",
+            "Canonical",
+            "Worlds",
+            "Healing",
+        ),
         *("Changes", "Possible", "Package", "Checked", "Main"),
     ),
     ("Package",),
@@ -110,9 +134,13 @@ SHORTEST_PATH = Kind(
     },
 )
 """The package's own theorems about the canonical shortest path, also in mazes that change."""
-FOLLOWED = Kind(("World", "Refute", "Network", "Floats", "Worlds", "Printed", "Followed"), ("Printed",), _NETWORK)
+FOLLOWED = Kind(("Statements", "Refute", "Network", "Floats", "Worlds", "Printed", "Followed"), ("Printed",), _NETWORK)
 """The theorem that a network does what an automaton does."""
-PROVEN = Kind(("World", "Mazes", "Refute", "Facts", "Fixpoints", "Described", "Lemmas", "Proven"), ("Lemmas",), _RULES)
+PROVEN = Kind(
+    ("Statements", "Mazes", "Computing", "Refute", "Facts", "Fixpoints", "Described", "Lemmas", "Proven"),
+    ("Lemmas",),
+    _RULES,
+)
 """An automaton's own theorem."""
 JOINED = Kind(
     tuple(dict.fromkeys((*FOLLOWED.files, *PROVEN.files, "Joins", "Joined"))),
@@ -121,6 +149,16 @@ JOINED = Kind(
 )
 """An automaton's theorem, and that of the network that follows it."""
 KINDS = (SHORTEST_PATH, FOLLOWED, PROVEN, JOINED)
+_OF_NETWORK, _OF_RULES = "Printed.its_network Printed.its_parts", "Lemmas.its_statement"
+_ABOUT = {
+    "Main": "Package.package",
+    "Main.network_heals": "Package.healing_network",
+    "Followed": f"{_OF_NETWORK} Printed.its_rules Printed.its_given",
+    "Followed.network_exact": "Printed.its_network Printed.its_rules Printed.its_given",
+    "Proven": _OF_RULES,
+    "Joined": f"{_OF_RULES} {_OF_NETWORK} Printed.its_joins Printed.pace",
+}
+"""What theorems are about, by their file or by file and name: the printed terms that their claims take."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +213,9 @@ def write_theory(folder: Path, kind: Kind, printed: Mapping[str, str]) -> None:
             before.unlink()
     texts = {name: text.encode() for name, text in printed.items()}
     theory = {name: (THEORY / f"{name}.v").read_bytes() for name in kind.files if name not in texts}
-    write_all({folder / f"{name}.v": content for name, content in {**theory, **texts}.items()})
+    contents = {folder / f"{name}.v": content for name, content in {**theory, **texts}.items()}
+    project = "\n".join([f"-Q . {PREFIX}", *(f"{name}.v" for name in kind.files)])
+    write_all({folder / PROJECT: f"{project}\n".encode(), **contents})
 
 
 def _refuse_others(folder: Path, names: Collection[str]) -> None:
@@ -335,9 +375,8 @@ def package_file() -> str:
     healing["healing_worlds : list (holding * list nat)"] = printed_worlds(HEALING)
     defined = "".join(f"Definition {name} := {text}.\n" for name, text in healing.items())
     return (
-        "(** Printed from the package's own rules and networks. *)\nRequire Import World Network Worlds.\n"
-        "Record entry := Entry {\n  directions : list dir; its_rules : automaton; its_network : network; "
-        f"its_parts : list part; its_healing : automaton }}.\n{defined}"
+        "(** Printed from the package's own rules and networks; do not edit. *)\n"
+        f"From {PREFIX} Require Import Statements Network Worlds.\nImport Statements.Package.\n{defined}"
         f"Definition package : list entry := {printed_list(entries, ';' + chr(10))}.\n"
     )
 
@@ -351,13 +390,22 @@ def check_folder(folder: Path) -> Checked:
         ValueError: the folder is not as `compile-automaton` writes it, or Coq refuses a file.
         OSError: Coq is missing, too old, or was killed.
     """
-    kind, printed = read_theory(folder)
+    return check_printed(*read_theory(folder))
+
+
+def check_printed(kind: Kind, printed: Mapping[str, str]) -> Checked:
+    """Compile printed files with the package's theory, and check all of it again; return the theorems.
+
+    Raises:
+        ValueError: Coq refuses a file.
+        OSError: Coq is missing, too old, or was killed.
+    """
     coq = coq_version()
     with tempfile.TemporaryDirectory() as place:
         write_theory(Path(place), kind, printed)
         with ProgressBar("file", len(kind.files) + 1) as bar:
             seconds = compile_files(Path(place), kind.files, bar)
-            assumptions = ask(Path(place), [*kind.theorems], bar, len(kind.files))
+            assumptions = ask(Path(place), kind.claims, bar, len(kind.files))
         began = time.perf_counter()
         with ProgressBar("coqchk, all files again, step", 1) as bar:
             lists = recheck(Path(place), [*kind.files, ASKED], bar)
@@ -375,24 +423,32 @@ def compile_files(folder: Path, names: Sequence[str], bar: ProgressBar | None = 
     seconds = dict[str, float]()
     for number, name in enumerate(names):
         began = time.perf_counter()
-        _run(folder, bar, number, "coqc", "-q", "-Q", ".", "", f"{name}.v")
+        _run(folder, bar, number, "coqc", "-q", "-Q", ".", PREFIX, f"{name}.v")
         seconds[name] = time.perf_counter() - began
     return seconds
 
 
-def ask(folder: Path, theorems: Sequence[str], bar: ProgressBar | None = None, done: int = 0) -> dict[str, str]:
+def ask(folder: Path, claims: Mapping[str, str], bar: ProgressBar | None = None, done: int = 0) -> dict[str, str]:
     """Return Coq's answer to `Print Assumptions` for theorems of a folder's compiled files, by file and name.
 
+    Args:
+        folder: the folder.
+        claims: the statement that each theorem must have, by file and name.
+        bar: shows that so many files are `done`.
+
     Raises:
-        ValueError: there is no such theorem.
+        ValueError: there is no such theorem, or it has another statement.
         OSError: `coqc` was killed.
     """
-    files = dict.fromkeys(name.partition(".")[0] for name in theorems)
-    lines = [f"Require {' '.join(files)}.", *(f"Print Assumptions {name}." for name in theorems)]
+    files = dict.fromkeys(re.findall(rf"{PREFIX}\.(\w+)", " ".join(claims.values())))
+    files |= dict.fromkeys(name.partition(".")[0] for name in claims)
+    lines = [f"From {PREFIX} Require {' '.join(files)}."]
+    for number, (name, claim) in enumerate(claims.items()):
+        lines += [f"Definition asked_{number} : {claim} := {PREFIX}.{name}.", f"Print Assumptions asked_{number}."]
     (folder / f"{ASKED}.v").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    said = _run(folder, bar, done, "coqc", "-q", "-Q", ".", "", f"{ASKED}.v")
+    said = _run(folder, bar, done, "coqc", "-q", "-Q", ".", PREFIX, f"{ASKED}.v")
     answers = re.split(r"^(?=Closed under|Axioms:)", said, flags=re.MULTILINE)[1:]
-    return {name: " ".join(answer.split()) for name, answer in zip(theorems, answers, strict=False)}
+    return {name: " ".join(answer.split()) for name, answer in zip(claims, answers, strict=False)}
 
 
 def recheck(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) -> dict[str, str]:
@@ -402,7 +458,7 @@ def recheck(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) 
         ValueError: it refuses a file.
         OSError: `coqchk` was killed.
     """
-    said = _run(folder, bar, 0, "coqchk", "-silent", "-o", "-Q", ".", "", *names)
+    said = _run(folder, bar, 0, "coqchk", "-silent", "-o", "-Q", ".", PREFIX, *(f"{PREFIX}.{name}" for name in names))
     found = re.findall(r"^\* (.*?):(.*?)(?=^\* |\Z)", said, re.MULTILINE | re.DOTALL)
     return {heading: " ".join(listed.split()) for heading, listed in found if heading != "Theory"}
 
