@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.printed import digest, printed
 from maze_nca_gym.support.files import atomic_write, mapped_array, remove_partial, user_path, validated_read
 from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, checked
 from maze_nca_gym.support.streams import say
@@ -280,11 +281,8 @@ def _restore(
 
 
 def _rules_of(automaton: Automaton) -> str:
-    """Return SHA-256 of an automaton's rules."""
-    tape, signals = automaton.tape, [signal.name for signal in automaton.signals]
-    steps = [[join if isinstance(join, bool) else join.__name__, *map(str, given)] for join, given in tape.steps]
-    content = [len(automaton.kinds), signals, steps, tape.results]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    """Return SHA-256 of an automaton's rules, and of those of its helpers if it slows another."""
+    return digest([automaton.digest, {signal.name: printed(automaton.rules[signal]) for signal in automaton.signals}])
 
 
 def _begun(facts: Mapping[str, Any]) -> hashlib._Hash:
@@ -293,12 +291,12 @@ def _begun(facts: Mapping[str, Any]) -> hashlib._Hash:
 
 
 def _checksum(path: Path, facts: Mapping[str, Any]) -> str:
-    digest = _begun({name: value for name, value in facts.items() if name != CHECKSUM})
+    found = _begun({name: value for name, value in facts.items() if name != CHECKSUM})
     with path.open("rb") as file:
         file.seek(8 + int.from_bytes(file.read(8), "little"))
         while some := file.read(2**24):
-            digest.update(some)
-    return digest.hexdigest()
+            found.update(some)
+    return found.hexdigest()
 
 
 def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) -> list[int]:
@@ -326,10 +324,10 @@ def _write(
     header: bytes,
     rows: Iterable[NDArray[Any]],
     n_bytes: int,
-    digest: hashlib._Hash | None = None,
+    checksum: hashlib._Hash | None = None,
 ) -> None:
     """Let the first process write a file: a header, and so many bytes of the rows of all, which are equally long. If
-    there is a digest, the bytes are added to it, and it takes the place of `BLANK` in the header."""
+    there is a checksum, the bytes are added to it, and it takes the place of `BLANK` in the header."""
     if processes.rank:
         for row in rows:
             processes.exchange({0: np.ascontiguousarray(row)}, {})
@@ -349,8 +347,8 @@ def _write(
         for row in received():
             some = row.tobytes()[:n_bytes]
             n_bytes -= file.write(some)
-            if digest is not None:
-                digest.update(some)
-        if digest is not None:
+            if checksum is not None:
+                checksum.update(some)
+        if checksum is not None:
             file.seek(header.index(BLANK.encode()))
-            file.write(digest.hexdigest().encode())
+            file.write(checksum.hexdigest().encode())
