@@ -57,7 +57,7 @@ def once(*numbers):
 
 
 def fire():
-    """What does a fire reach that starts at the source, and that water stops?"""
+    """Which tiles burn, if a fire starts at the source and water stops it?"""
     water = 4
     burns = fixpoint(BURNS=lambda see: see.tile(SOURCE) | (near(see, "BURNS") & free(see)))
     kinds = (*KINDS, Kind("water", "w", "#56b4e9"))
@@ -65,7 +65,7 @@ def fire():
 
 
 def parity():
-    """Where does the source lead in an even number of moves?"""
+    """Which tiles are an even number of moves from the source?"""
     even = fixpoint(
         EVEN=lambda see: see.tile(SOURCE) | (near(see, "ODD") & free(see)),
         ODD=lambda see: near(see, "EVEN") & free(see),
@@ -74,7 +74,7 @@ def parity():
 
 
 def one_way():
-    """From where does one reach the target, if arrows may be left one way only?"""
+    """From which tiles can the target be reached, if arrows can be left in one direction only?"""
     arrows = dict(zip(FOUR, range(4, 8), strict=True))
 
     def leaves(see, to):
@@ -90,12 +90,12 @@ def one_way():
 
 
 def king():
-    """What does a king reach?"""
+    """Which tiles can a king reach from the source?"""
     return Task(name="king", solve=fixpoint(MET=lambda see: see.tile(SOURCE) | (near(see, "MET", EIGHT) & free(see))))
 
 
 def careful_king():
-    """What does a king reach that cuts no corners?"""
+    """Which tiles can a king reach without cutting corners?"""
 
     def met(see):
         corners = (see("MET", c) & free(see, c[0]) & free(see, c[1]) for c in ("UL", "UR", "DL", "DR"))
@@ -105,7 +105,7 @@ def careful_king():
 
 
 def ice():
-    """Where does one come to stand who slides until a wall?"""
+    """Where does a token stop that slides until it hits a wall?"""
 
     def stands(see):
         return reduce(or_, (see(f"SLIDES_{to}") & ~free(see, to) for to in FOUR), see.tile(SOURCE))
@@ -117,7 +117,7 @@ def ice():
 
 
 def core():
-    """What has no wall within two moves?"""
+    """Which tiles have no wall within two moves?"""
 
     def on_map(see, tap="C"):
         return free(see, tap, WALL)
@@ -132,13 +132,13 @@ def core():
 
 
 def wave():
-    """What does an excitable wave pass over?"""
+    """Over which tiles does an excitable wave pass?"""
     seen = fixpoint(SEEN=lambda see: see.tile(SOURCE) | (near(see, "SEEN") & free(see)))
     return Task(name="wave", solve=seen)
 
 
 def tree():
-    """By which move does each tile lead back to the source, the first of the shortest? (four answers)"""
+    """For each tile: which is the first move, in order, of a shortest path back to the source? (four answers)"""
 
     def parent(to):
         def first(see):
@@ -156,7 +156,7 @@ def tree():
 
 
 def portals():
-    """What does the source reach, if who comes to a portal comes to the other too?"""
+    """Which tiles are reachable, if entering a portal also reaches the other portal?"""
     portal = 4
     wet = fixpoint(
         WET=lambda see: (
@@ -169,7 +169,7 @@ def portals():
 
 
 def colours():
-    """What does the source reach by two pairs of portals, each of a colour?"""
+    """Which tiles are reachable, with two pairs of portals of a colour each?"""
     colour = {"LIT_A": 4, "LIT_B": 5}
 
     def wet(see):
@@ -182,7 +182,7 @@ def colours():
 
 
 def within():
-    """What does the source reach in at most four moves?"""
+    """Which tiles can the source reach in at most four moves?"""
     left = Count("LEFT", 5)
 
     def says(see, n):
@@ -192,7 +192,7 @@ def within():
 
 
 def nearest():
-    """What is the way to the nearest of several targets, by the first of the directions that are shortest?"""
+    """Which is the canonical shortest path to the nearest of several targets?"""
 
     def first(to):
         def comes(see):
@@ -225,7 +225,7 @@ def rook():
 
 
 def two_keys():
-    """What does the source reach, if a door opens for who has both keys?"""
+    """Which tiles are reachable, if a door opens once both keys were collected?"""
     door, key = 4, {"A": 5, "B": 6}
 
     def held(keys):
@@ -254,7 +254,7 @@ def two_keys():
 
 
 def lamps():
-    """Which lamps go on, if one needs two neighbours that are on?"""
+    """Which lamps switch on, if a lamp needs two neighbours that are on?"""
     lamp = 4
 
     def lit(see):
@@ -265,7 +265,7 @@ def lamps():
 
 
 def nearer():
-    """What is nearer to the source than to the target?"""
+    """Which tiles are nearer to the source than to the target?"""
 
     mine = inflationary(
         "MINE",

@@ -1,4 +1,4 @@
-"""Which networks find shortest paths in worlds that are no grids? The table of `docs/graphs.md`, and its picture.
+"""Which networks find shortest paths on tori and other graphs? The table of `docs/graphs-learned.md` with a picture.
 
     python -m experiments.graphs --out graphs.json       # the shipped networks, 1,000 worlds a cell
     python -m experiments.graphs --policies a.safetensors b.safetensors --n 100

@@ -158,7 +158,7 @@ def test_its_other_figures_are_those_of_the_package():
     for name, start in (("nca-shortest-path-hinted", "A learned network"), ("nca-shortest-path", "A network trained")):
         (row,) = (line for line in section.splitlines() if line.startswith(f"| {start}"))
         assert f"{load(name).n_weights:,} weights" in row
-    page = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/paper-errata.md").read_text(encoding="utf-8")
     errata = re.findall(r"^\| .* \|$", page.split("| printed | must be |")[1].split("\n\n")[0], re.MULTILINE)
     assert len(errata) == 16
     assert "sixteen errors" in section

@@ -106,7 +106,7 @@ def test_each_erratum_of_the_page_has_a_slip_but_for_two_that_it_names():
     """One of the two changes nothing, as only the sum of rank and direction is read; the other is of a channel that no
     automaton of this package has.
     """
-    page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "paper-errata.md").read_text(encoding="utf-8")
     rows = page.split("| printed | must be |")[1].split("\n\n")[0].splitlines()[2:]
     about_both = {literal.SearchStepOfZero, literal.SearchSawtooth}  # rows that the two automata share
     steep = {literal.SearchInFifthsSteep}  # a second reading of one row
