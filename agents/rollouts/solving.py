@@ -24,7 +24,7 @@ from .scores import Batch, batches, encode, label, path_of, score_table
 
 _ASK_EVERY = 32
 """Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
-_AT_ONCE = 8
+_AT_ONCE = 4
 """Number of steps in one rollout, which encodes the mazes once and waits for a GPU once; `_ASK_EVERY` is a multiple."""
 
 Report = Callable[[int], Any]
@@ -203,12 +203,13 @@ def _run_batch(policy: Policy, levels: Batch, n_steps: int, report: Callable[[in
     n = len(levels)
     result = SolveResult(np.zeros(n, np.bool_), np.ones(n, np.bool_), np.full(n, n_steps))
     rows, drawn, maze = np.arange(n), policy.problem.drawn, encode(policy, levels.tiles)
-    state = maze.new_zeros(n, policy.n_channels, *maze.shape[2:])
+    state: Tensor | None = None
     for begin in range(0, n_steps, _AT_ONCE):
         n_more = min(_AT_ONCE, n_steps - begin)
         states = rollout(policy, maze, range(1, n_more + 1), state, start_step=begin)
+        state = states[-1]
         paths = read_back(torch.stack([each[:, drawn] for each in states]).float())
-        state, left = states[-1], np.arange(len(rows))
+        left = np.arange(len(rows))
         for step, path in enumerate(paths, begin + 1):
             ended = score_table(policy, levels, path[left])[:, OPTIMAL] != 0
             result.solved[rows[left[ended]]] = True

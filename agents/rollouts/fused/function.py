@@ -123,13 +123,12 @@ def _forward(
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
     dense = weight.detach().numpy()
     packed = layout.pack_inputs(dense[:, :n_fed], bias.detach().numpy()), *_packed(plan, dense[:, n_fed:])
-    run = compiled().forward
+    run, steps = compiled().forward, plan.steps
 
     def work(group: range) -> None:
         states = history or (zeros((1, 2, layout.size)), plan.unpooled(1, 2, n_tiles))
-        for maze in group:
-            slot = 0 if history is None else maze
-            run(maze, slot, *states, mazes, start, *packed, layout.form, *plan.steps, outs)
+        mine = group.start, group.stop, history is None
+        run(*mine, *states, mazes, start, *packed, layout.form, *steps, outs)
 
     _on_threads(work, _groups(n_mazes))
     return outs

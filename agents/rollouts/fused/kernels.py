@@ -1,4 +1,4 @@
-"""Whole rollouts of single mazes, forward and backward, as source for numba; importing this compiles nothing.
+"""Whole rollouts of mazes, forward and backward, as source for numba; importing this compiles nothing.
 
 A map is a flat array: tiles row by row, `channels` floats for each, with zeros around the maze (see `layout`). Its
 `form` is a tuple; all offsets but `distances` count floats:
@@ -41,7 +41,7 @@ STEPS = "i8, i8, i8[::1], i8, f4"
 WEIGHTS = "f4[::1], f4[::1], i8, b1"
 STATES = "f4[:,:,::1], f4[:,:,:,::1]"
 SUMS = "f4, f4[:,::1], f4[:,::1]"
-FORWARD = f"void(i8, i8, {STATES}, f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
+FORWARD = f"void(i8, i8, b1, {STATES}, f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
 BACKWARD = f"void(i8, i8, {STATES}, f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {FORM}, {STEPS}, {SUMS})"
 
 
@@ -302,8 +302,9 @@ def weigh_sparse(x, gradient, entries, starts, form, out):
 
 
 def forward(
-    maze,
-    slot,
+    first,
+    last,
+    shared,
     history,
     unpooled,
     mazes,
@@ -321,11 +322,12 @@ def forward(
     most,
     outs,
 ):
-    """Roll out one maze.
+    """Roll out some mazes, one after another: a call from Python costs as much as several iterations of a small maze.
 
     Args:
-        maze: the maze's index in the batch.
-        slot: its index in the history.
+        first: the first maze's index in the batch.
+        last: the index after that of the last maze.
+        shared: whether all mazes have the first place in the history; otherwise each has that of its own index.
         history: (n, n_steps + 1 or 2, map), zero around the mazes; receives the states, all of them or the last two.
         unpooled: (n, n_steps + 1 or 2, n_tiles, 2), receives the last two pooled channels as they were before `pool`.
         mazes: (B, n_tiles, T).
@@ -344,39 +346,42 @@ def forward(
         outs: (k, B, n_tiles, c), receives the first c channels of the kept states.
     """
     places, channels, depth = form[0], form[4], form[5]
-    n_steps, maps = len(kept) - 1, history[slot]
+    n_steps = len(kept) - 1
     entries, starts = (
         np.empty(max(most_active, 0) + channels + OCTET, np.int64),
-        np.empty(maps.shape[1] // channels + 1, np.int64),
+        np.empty(history.shape[2] // channels + 1, np.int64),
     )
     fed, share = np.zeros((2, history.shape[2]), np.float32)
     positive, paired = np.empty(history.shape[2], np.float32), np.empty(history.shape[2] // 2 * low, np.float32)
-    if len(state):
-        put(state[maze], places, maps[0])
-    for index in range(n_steps):
-        # The share is the same at all steps that see the maze, and at all that do not: two convolutions at most.
-        if index in (0, n_seen):
-            feed(mazes[maze], index < n_seen, places, fed)
-            share[:] = ZERO
-            step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share, False)
-        # With a history every state has a map of its own; without one, two maps take turns.
-        x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
-        # The step before had no ReLU: its state has negative numbers, which this step must read as zeros.
-        if 0 <= unbounded == index - 1:
-            bound(x, ZERO, most, positive)
-            x = positive
-        least = LOWEST if index == unbounded else ZERO
-        # A convolution of zeros is zero, so only the share is left of the first step.
-        if index == 0 and not len(state):
-            bound(share, least, most, out)
-        elif compress(x, channels, most_active, entries, starts):
-            step_sparse(share, x, entries, starts, rows_of_weights, form, least, most, out)
-        else:
-            step(share, factors(x, low, paired), weights, form, channels, least, most, out, low)
-        if n_pooled:
-            pool(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
-        if kept[index + 1] >= 0:
-            take(out, places, outs[kept[index + 1], maze])
+    for maze in range(first, last):
+        slot = 0 if shared else maze
+        maps = history[slot]
+        if len(state):
+            put(state[maze], places, maps[0])
+        for index in range(n_steps):
+            # The share is the same at all steps that see the maze, and at all that do not: two convolutions at most.
+            if index in (0, n_seen):
+                feed(mazes[maze], index < n_seen, places, fed)
+                share[:] = ZERO
+                step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share, False)
+            # With a history every state has a map of its own; without one, two maps take turns.
+            x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
+            # The step before had no ReLU: its state has negative numbers, which this step must read as zeros.
+            if 0 <= unbounded == index - 1:
+                bound(x, ZERO, most, positive)
+                x = positive
+            least = LOWEST if index == unbounded else ZERO
+            # A convolution of zeros is zero, so only the share is left of the first step.
+            if index == 0 and not len(state):
+                bound(share, least, most, out)
+            elif compress(x, channels, most_active, entries, starts):
+                step_sparse(share, x, entries, starts, rows_of_weights, form, least, most, out)
+            else:
+                step(share, factors(x, low, paired), weights, form, channels, least, most, out, low)
+            if n_pooled:
+                pool(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
+            if kept[index + 1] >= 0:
+                take(out, places, outs[kept[index + 1], maze])
 
 
 def backward(
