@@ -2,7 +2,7 @@
 
 Rows: A1 shortest path; A2 diameter; A3 diameter of large mazes; A4 shortest paths of large mazes; B solvable levels
 with both targets; C1 one step of one environment; C2 one step of 1,024; D1 a training update; D2 a large network's; D3
-its rollout; D5 one iteration of the hand-coded automaton; E perfect mazes with targets.
+its rollout; D5 one iteration of the hand-coded automaton; E perfect mazes with targets; F every small maze, tried.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from .automata import automaton_jobs
 from .job import FULL, QUICK, Effort, Job
 from .making import perfect_level_jobs, random_level_jobs
 from .paths import diameter_jobs, large_diameter_jobs, large_path_jobs, shortest_path_jobs
+from .small_mazes import small_maze_jobs
 from .stepping import single_jobs, vector_jobs
 from .timing import Result, measure
 from .training import large_rollout_jobs, large_update_jobs, small_update_jobs
 
-Row = Literal["A1", "A2", "A3", "A4", "B", "C1", "C2", "D1", "D2", "D3", "D5", "E"]
+Row = Literal["A1", "A2", "A3", "A4", "B", "C1", "C2", "D1", "D2", "D3", "D5", "E", "F"]
 
 ROWS: dict[Row, Callable[[Effort], list[Job]]] = {
     "A1": shortest_path_jobs,
@@ -41,6 +42,7 @@ ROWS: dict[Row, Callable[[Effort], list[Job]]] = {
     "D3": large_rollout_jobs,
     "D5": automaton_jobs,
     "E": perfect_level_jobs,
+    "F": small_maze_jobs,
 }
 
 

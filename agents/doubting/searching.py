@@ -149,7 +149,7 @@ class Search:
         """Yield mazes to examine, and receive what the policy did on them. If there are no further mazes, return the
         number of tiles up to which every maze was tried."""
         largest = self.largest()
-        yield from self._small(largest)
+        yield from self.every(largest)
         if len(self.task.answers) > 1:  # populations have answers of one channel
             passes, found = 0, True
             while found:
@@ -174,7 +174,8 @@ class Search:
                 return n - 1
         return MOST_TILES
 
-    def _small(self, largest: int) -> Iterator[Part]:
+    def every(self, largest: int) -> Iterator[Part]:
+        """Yield every solvable maze of up to a number of tiles, in the order of their number."""
         fixed = self.examiner.policy.size
         for n in range(self.least, largest + 1):
             shapes = [(height, n // height) for height in range(1, n + 1) if n % height == 0]

@@ -115,18 +115,14 @@ def every_maze(task: Task, height: int, width: int) -> Iterator[Tiles]:
     waiting, n_waiting = list[Tiles](), 0
     # the kinds that occur once are placed first; all other tiles take every combination of the other kinds
     for places in product(*(range(0 if least[kind] else -1, n) for kind in once)):
-        there = [(place, kind) for place, kind in zip(places, once, strict=True) if place >= 0]
-        if len({place for place, _ in there}) < len(there):
+        there = {place: kind for place, kind in zip(places, once, strict=True) if place >= 0}
+        if len(there) < sum(place >= 0 for place in places):
             continue  # two kinds at one place
-        others = np.setdiff1d(np.arange(n), [place for place, _ in there])
+        others = [place for place in range(n) if place not in there]
         for begin in range(0, len(several) ** len(others), AT_ONCE):
-            numbers = np.arange(begin, min(begin + AT_ONCE, len(several) ** len(others)))
-            tiles = np.empty((len(numbers), n), np.uint8)
-            for place, kind in there:
-                tiles[:, place] = kind
-            for place in others[::-1]:
-                numbers, digit = np.divmod(numbers, len(several))
-                tiles[:, place] = several[digit]
+            rest = several[_combinations(len(several), len(others), begin)]
+            tiles = np.empty((len(rest), n), np.uint8)
+            tiles[:, [*there]], tiles[:, others] = [*there.values()], rest
             mazes = tiles.reshape(-1, height, width)
             waiting.append(mazes[allowed(task, mazes)] if least[several].any() else mazes)
             n_waiting += len(waiting[-1])
@@ -136,6 +132,13 @@ def every_maze(task: Task, height: int, width: int) -> Iterator[Tiles]:
                 waiting, n_waiting = [found[AT_ONCE:]], len(found) - AT_ONCE
     if n_waiting:
         yield np.concatenate(waiting)
+
+
+@lru_cache(maxsize=16)
+def _combinations(base: int, n: int, begin: int) -> NDArray[np.int64]:
+    """Return at most `AT_ONCE` of the combinations of n numbers below `base`, (N, n), in order from one of them on."""
+    numbers = np.arange(begin, min(begin + AT_ONCE, base**n))
+    return numbers[:, None] // base ** np.arange(n - 1, -1, -1) % base
 
 
 @lru_cache(maxsize=64)
