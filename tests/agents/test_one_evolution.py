@@ -146,6 +146,22 @@ class TestRegret:
         assert found[0][1] == 0
 
 
+def test_snapshots_hold_the_paths_of_the_hardest_levels_as_bytes(monkeypatch):
+    drawn = np.linspace(-0.5, 1.5, 49, dtype=np.float32).reshape(7, 7)
+    monkeypatch.setattr(Regret, "paths", lambda self, tiles, *_: np.broadcast_to(drawn, tiles.shape).copy())
+    monkeypatch.setattr(figures, "draw_evolution", lambda lines, snapshots, *_: seen.extend(snapshots))
+    seen: list[dict[str, np.ndarray]] = []
+    population = evolve("shortest-path-bfs", **SMALL)
+    (snapshot,) = seen
+    assert snapshot["paths"].dtype == np.uint8
+    for path in snapshot["paths"]:
+        np.testing.assert_array_equal(path, np.rint(255 * np.minimum(np.maximum(drawn, 0), 1)))
+    assert len(np.unique(snapshot["paths"])) > 20
+    fitness = population.members["fitness"]
+    assert snapshot["regret"].max() == snapshot["regret"][0]
+    assert len(snapshot["regret"]) == min(9, len(fitness))
+
+
 @for_each("batch_size", range(10, 60, 5))
 @for_each("fresh", [0.0, 0.1, 0.25, 0.3, 0.7, 1.0])
 def test_as_many_levels_are_fresh(fresh, batch_size):
