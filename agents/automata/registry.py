@@ -58,7 +58,7 @@ def find_by_digest(digest: str, task: str) -> Automaton:
         return _MADE[task, digest]
     raise ValueError(
         f"the network follows an automaton whose rules have the digest {digest[:12]}..., and no known automaton of the "
-        f"task {task} has these rules: give it as `automaton`, or import the module that registers it"
+        f"task {task} has these rules: give `certify` the `automaton`, or import the module that registers it"
     )
 
 

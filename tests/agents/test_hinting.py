@@ -361,9 +361,7 @@ class TestCertificate:
         shape = {"cut_corners": True, "channel_names": SHORTEST_PATH.channels}
         with pytest.raises(ValueError, match=r"the 17 channels of the automaton shortest-path, got path, wet"):
             certify(load("nca-shortest-path-exact-weights"), automaton=SHORTEST_PATH)
-        refused(
-            "was not made from an automaton, .* give it as `automaton`", certify, load("nca-diameter-exact-weights")
-        )
+        refused("was not made for an automaton, .* give `certify` the", certify, load("nca-diameter-exact-weights"))
         for message, network, automaton in (
             ("the 75 channels", load("nca-diameter-exact-weights"), DIAMETER),
             ("iterations that all end with a ReLU", NCA(4, 17, n_iterations=9, **shape), SHORTEST_PATH),

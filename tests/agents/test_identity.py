@@ -301,7 +301,7 @@ class TestRules:
         assert certify(policy) == certificate
         assert not certify(policy, automaton=reach(Tile.SOURCE)).holds
         monkeypatch.setattr("maze_nca_gym.agents.automata.registry._MADE", {})
-        refused("no known automaton of the task shortest-path has these rules: give it as `automaton`", certify, policy)
+        refused("no known automaton of the task shortest-path has these rules: give `certify` the", certify, policy)
         register_automaton(reach(Tile.SOURCE))
         refused("no known automaton", certify, policy)
         register_automaton(reach(Tile.TARGET))

@@ -25,7 +25,7 @@ from experiments.scaling.huge import shortest_path as searched
 from maze_nca_gym.agents import load, rollout, solve_large
 from maze_nca_gym.agents.automata import AUTOMATA, bits, large
 from maze_nca_gym.agents.automata.compiling import certificate
-from maze_nca_gym.agents.automata.compiling.exact import compile_weights
+from maze_nca_gym.agents.automata.compiling.run import compile_automaton
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import alone_in
 from maze_nca_gym.mazes import one_hot, solvers
@@ -218,7 +218,7 @@ class TestInBits:
 
 class TestSolveLarge:
     def test_a_network_is_run_if_its_certificate_holds(self, tmp_path):
-        (model, _), tiles = compile_weights(AUTOMATA["reachable"]), maze("random 0.3", 30, 40)
+        (model, _), tiles = compile_automaton(AUTOMATA["reachable"]), maze("random 0.3", 30, 40)
         np.save(tmp_path / "maze.npy", tiles)
         found = solve_large(model, maze=tmp_path / "maze.npy", out=tmp_path / "out")
         assert np.array_equal(drawn(found, 40), solvers.distances(tiles) >= 0)
@@ -234,7 +234,7 @@ class TestSolveLarge:
         file.write_bytes(b"no array")
         refused("maze.npy is no maze", solve_large, maze=file, out=out)
         np.save(file, maze("random 0.3", 20, 20))
-        refused("a certificate is for networks", solve_large, "nca-shortest-path", maze=file, out=out)
+        refused("was not made for an automaton", solve_large, "nca-shortest-path", maze=file, out=out)
         monkeypatch.setattr(certificate, "certify", lambda network: SimpleNamespace(holds=True))
         refused("pools a signal", solve_large, "nca-shortest-path-healing-hinted", maze=file, out=out)
         monkeypatch.setenv("WORLD_SIZE", "2")
@@ -275,7 +275,7 @@ class TestSolveLarge:
 
     @pytest.mark.slow
     def test_processes_of_torchrun_that_are_killed_go_on_to_the_same_files(self, tmp_path):
-        (model, _), tiles = compile_weights(AUTOMATA["reachable"]), maze("perfect", 1001, 1001)
+        (model, _), tiles = compile_automaton(AUTOMATA["reachable"]), maze("perfect", 1001, 1001)
         save_model(model, tmp_path / "model.safetensors")
         np.save(tmp_path / "maze.npy", tiles)
         shared(AUTOMATA["reachable"], tiles, tmp_path / "1", 1)

@@ -158,9 +158,7 @@ def followed(model: Policy, automaton: Automaton | None = None) -> Automaton:
         ValueError: none is given, and the network was made for none that is known.
     """
     if automaton is None:
-        words = (
-            "the network was not made from an automaton, or its file does not say from which: give it as `automaton`"
-        )
+        words = "the network was not made for an automaton, or does not say for which: give `certify` the `automaton`"
         check(bool(rules_of(model)), words)
         automaton = find_by_digest(rules_of(model), model.task)
     return automaton if _has_channels(automaton, model) else separated(helped(automaton))
