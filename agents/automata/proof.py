@@ -21,7 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, Number, Picture, Place, Truth, broken_axioms
+from maze_nca_gym.mazes.facts import (
+    CENTRE,
+    Ghosts,
+    MazePicture,
+    Number,
+    Picture,
+    Place,
+    Truth,
+    answer_read_once,
+    broken_axioms,
+    read_once,
+)
 from maze_nca_gym.mazes.ghosts import Fixpoint, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.levels import Tiles, to_text
 from maze_nca_gym.mazes.orders import split_order
@@ -332,32 +343,38 @@ def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem,
     whole = bound is not None and not any(
         (bound.per_move_and_tile, bound.constant % 1, bound.per_move % 1, bound.per_tile % 1)
     )
-    if whole and task.specification is not None:
+    if whole and task.ghosts is not None:
         check_specification(task)
-        specified, (maze, *_) = task.specification(), mazes_to_try(task)
+        specified, (maze, *_) = task.ghosts, mazes_to_try(task)
         adds = isinstance(named, Theorem) or (named is not None and {*named.ghosts(maze)} - {*specified.ghosts(maze)})
         yield True, _joined(specified, named) if named is not None and adds else _as_theorem(specified), ""
     if named is not None:
         yield False, _as_theorem(named if whole else replace(named, answers=())), ""
         return
-    if task.specification is not None:
-        yield False, replace(_as_theorem(task.specification()), answers=()), ""
+    if task.ghosts is not None:
+        yield False, replace(_as_theorem(task.ghosts), answers=()), ""
     yield from ((False, _as_theorem(ghosts), worth) for ghosts, worth in ghosts_for(automaton))
 
 
 def _as_theorem(ghosts: Ghosts) -> Theorem:
-    """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated."""
+    """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated. Functions of its
+    author are read once, so that what is proven is what is tried on mazes."""
     theorem = (
         ghosts
         if isinstance(ghosts, Theorem)
         else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, ghosts.relations)
     )
-    theorem = replace(theorem, means={}, unsaid={})  # what an author says of signals in words, nothing checks
+    signals = None if theorem.signals is None else read_once(theorem.signals, "`signals` of a theorem")
+    answers = tuple(map(answer_read_once, theorem.answers))
+    theorem = replace(
+        theorem, answers=answers, signals=signals, means={}, unsaid={}
+    )  # nothing checks an author's words
     return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
 
 
 def _labelled(ghosts: Ghosts) -> Any:
-    return lambda picture, at, t: {f"{STATED}{name}": fact for name, fact in ghosts.axioms(picture, at, t).items()}
+    axioms = read_once(ghosts.axioms, "`axioms` of ghosts")
+    return lambda picture, at, t: {f"{STATED}{name}": fact for name, fact in axioms(picture, at, t).items()}
 
 
 def _joined(specification: Ghosts, named: Ghosts) -> Theorem:

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
-from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, witnesses_of
+from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, has_known_axioms, witnesses_of
 from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from maze_nca_gym.mazes.small import kinds_once
@@ -245,11 +245,10 @@ class Prover:
 
         # contradictory axioms would prove anything
         occurs = {signal: wanted & due for signal, (wanted, due) in answers.items()} or {path: now.get(path, inside)}
-        stated = any(name.startswith(STATED) for name, _ in self._axioms)
         for signal, happens in occurs.items():
             claim = f"the axioms allow a path{f', {signal.name}' if len(occurs) > 1 else ''}"
             lemma = self._lemma("axioms", claim, z3.BoolVal(True), inside, happens)
-            if lemma.holds is False and not stated and signal in answers:  # a rule may be true of no tile
+            if lemma.holds is False and has_known_axioms(theorem) and signal in answers:  # a rule that no tile fulfils
                 claim = f"the axioms allow a maze, on which {signal.name} shows nothing"
                 lemma = self._lemma("axioms", claim, z3.BoolVal(True), inside, answers[signal][1])
             yield lemma

@@ -6,11 +6,12 @@ proofs, and on the arrays of real mazes, on which `broken_axioms` tests them. `g
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from operator import or_
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +133,125 @@ def at_least(number: int, truths: Sequence[Truth]) -> Truth:
 def is_of_map(values: NDArray[Any]) -> bool:
     """Return whether a ghost has one value for each map, (..., N, 1, 1) of any dtype."""
     return values.shape[-2:] == (1, 1)
+
+
+def _joins(join: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *operands: Formula(join, *operands)
+
+
+def _swapped(join: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda one, other: Formula(join, other, one)
+
+
+class Formula:
+    """A truth or number of a tile as a tree, which `formulas_of` reads off an author's function by calling it once.
+
+    Args:
+        does: an operator; or a reading: the name of a method of `Picture`, and its arguments.
+        parts: what the operator joins, formulas or plain numbers; of a reading, the number of iterations, if any.
+    """
+
+    # without this, numpy would combine an array and a formula element by element
+    __array_ufunc__ = None
+    __and__, __rand__ = _joins(operator.and_), _swapped(operator.and_)
+    __or__, __ror__ = _joins(operator.or_), _swapped(operator.or_)
+    __xor__, __rxor__ = _joins(operator.xor), _swapped(operator.xor)
+    __add__, __radd__ = _joins(operator.add), _swapped(operator.add)
+    __sub__, __rsub__ = _joins(operator.sub), _swapped(operator.sub)
+    __mul__, __rmul__ = _joins(operator.mul), _swapped(operator.mul)
+    __mod__ = _joins(operator.mod)
+    __lt__, __le__, __gt__, __ge__ = map(_joins, (operator.lt, operator.le, operator.gt, operator.ge))
+    __eq__, __ne__ = map(_joins, (operator.eq, operator.ne))
+    __neg__, __invert__ = map(_joins, (operator.neg, operator.invert))
+    __hash__ = object.__hash__
+
+    def __init__(self, does: Callable[..., Any] | tuple[Any, ...], *parts: Any) -> None:
+        self._does, self._parts = does, parts
+
+    def __bool__(self) -> bool:
+        raise TypeError("it has neither `if` nor `and`, `or`, `not`")
+
+    def value(self, picture: Picture, at: Place, t: Number, known: dict[Formula, Any]) -> Any:
+        """Return its value at a tile after t iterations; values of formulas are added to those that are known."""
+        left = [self]
+        while left:
+            missing = [part for part in left[-1]._parts if isinstance(part, Formula) and part not in known]
+            if missing:  # without recursion, as many parts may be joined one after another
+                left += missing
+                continue
+            formula = left.pop()
+            parts = [known[part] if isinstance(part, Formula) else part for part in formula._parts]
+            if callable(formula._does):
+                known[formula] = formula._does(*parts)
+            elif formula._does:
+                method, *given, place = formula._does
+                where = () if place is None else (moved(at, place),)
+                known[formula] = getattr(picture, method)(*given, *where, *parts)
+            else:
+                known[formula] = t
+        return known[self]
+
+
+class _Recorded:
+    """A picture of which all that is read becomes a `Formula`."""
+
+    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
+        return Formula(("tile", int(kind), at))
+
+    def inside(self, at: Place = CENTRE) -> Truth:
+        return Formula(("inside", at))
+
+    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
+        return Formula(("true", ghost, at), *([] if when is None else [when]))
+
+    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
+        return Formula(("number", ghost, at), *([] if when is None else [when]))
+
+    def of_map(self, ghost: str, when: Number | None = None) -> Number:
+        return Formula(("of_map", ghost, None), *([] if when is None else [when]))
+
+
+Key = TypeVar("Key")
+
+
+def read_once(
+    function: Callable[[Picture, Place, Number], Mapping[Key, Any]], who: str
+) -> Callable[[Picture, Place, Number], Mapping[Key, Any]]:
+    """Return a function of an author, called once with symbols: what it returned is evaluated from then on.
+
+    Args:
+        function: (picture, at, t) -> truths or numbers of a tile after t iterations, by name.
+        who: the function in words, for messages.
+
+    Raises:
+        ValueError: it fails, or does more with what it sees than to join it by operators.
+    """
+    try:
+        found = dict(function(_Recorded(), CENTRE, Formula(())))
+    except Exception as error:  # it is anything that its author wrote
+        raise ValueError(
+            f"{who} must join what it reads of the picture by operators such as & and <=: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+    def evaluated(picture: Picture, at: Place, t: Number) -> dict[Key, Any]:
+        known = dict[Formula, Any]()
+        return {
+            key: each.value(picture, at, t, known) if isinstance(each, Formula) else each for key, each in found.items()
+        }
+
+    return evaluated
+
+
+def answer_read_once(answer: Answer) -> Answer:
+    """Return an answer whose functions are called once, with symbols, see `read_once`.
+
+    Raises:
+        ValueError: one of them does more with what it sees than to join it by operators.
+    """
+    shown = read_once(lambda picture, at, t: {0: answer.shown(picture, at)}, "`shown` of an answer")
+    n_moves = read_once(lambda picture, at, t: {0: answer.n_moves(picture)}, "`n_moves` of an answer")
+    return Answer(lambda picture, at: shown(picture, at, 0)[0], lambda picture: n_moves(picture, CENTRE, 0)[0])
 
 
 class MazePicture:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes import solvers
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, broken_axioms
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, answer_read_once, broken_axioms
 from maze_nca_gym.mazes.generation import Size, generate
 from maze_nca_gym.mazes.ghosts import Fixpoint, canonical_path, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
@@ -195,13 +195,29 @@ class Task:
         return len(self.kinds)
 
     @cached_property
+    def ghosts(self) -> Ghosts | None:
+        """The result of `specification`, whose answers are read once; None if the task has none.
+
+        Raises:
+            ValueError: it is no `Ghosts` with an answer for each channel, or an answer does more than to join what it
+                reads by operators.
+        """
+        if self.specification is None:
+            return None
+        ghosts = self.specification()
+        if not isinstance(ghosts, Ghosts) or len(ghosts.answers) != len(self.answers):
+            got = f"{len(ghosts.answers)}" if isinstance(ghosts, Ghosts) else repr(ghosts)
+            must = f"must return Ghosts with {len(self.answers)} answers"
+            raise ValueError(f"the specification of the task {self.name!r} {must}, got {got}")
+        return replace(ghosts, answers=tuple(map(answer_read_once, ghosts.answers)))
+
+    @cached_property
     def count_limits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The least and the largest number of tiles of each of the T kinds that a level may have, each (T,)."""
         usual = dict.fromkeys(("source", "target"), "one") if self.has_endpoints and self.mark is None else {}
         counts = [COUNTS[{**usual, **self.counts}.get(kind.name, "any")] for kind in self.kinds]
         least, most = np.array(counts, np.int64).T.copy()
-        ghosts = None if self.specification is None else self.specification()
-        for kind in supposed_single(ghosts) if isinstance(ghosts, Ghosts) else ():
+        for kind in () if self.ghosts is None else supposed_single(self.ghosts):
             most[kind : kind + 1] = np.minimum(most[kind : kind + 1], 1)
         return least, most
 
@@ -590,13 +606,9 @@ def check_specification(task: Task) -> None:
     Raises:
         ValueError: they disagree, or an axiom is false; the message draws a maze.
     """
-    if task.specification is None:
+    ghosts = task.ghosts
+    if ghosts is None:
         return
-    ghosts = task.specification()
-    if not isinstance(ghosts, Ghosts) or len(ghosts.answers) != len(task.answers):
-        got = f"{len(ghosts.answers)}" if isinstance(ghosts, Ghosts) else repr(ghosts)
-        must = f"must return Ghosts with {len(task.answers)} answers"
-        raise ValueError(f"the specification of the task {task.name!r} {must}, got {got}")
     for tiles in mazes_to_try(task):
         some = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if has_known_axioms(ghosts) else tiles
         broken = broken_axioms(ghosts, some)

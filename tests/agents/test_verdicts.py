@@ -25,9 +25,9 @@ from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
-from maze_nca_gym.mazes.facts import Ghosts
+from maze_nca_gym.mazes.facts import Answer, Ghosts, MazePicture
 from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, fixpoint, is_free, reached
-from maze_nca_gym.mazes.levels import KINDS, Kind, Tile
+from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, parse
 from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
@@ -379,6 +379,46 @@ def test_a_rule_is_one_expression_for_whoever_reads_it():
         signals = automaton.step(tiles, np.zeros((8, 2, 3, 3), np.bool_))
         np.testing.assert_array_equal(signals[:, Reached.WET], tiles == Tile.SOURCE)
     assert len(asked) == 1
+
+
+def test_a_theorem_is_read_once_whoever_asks_for_what():
+    asked = []
+
+    def moody(picture, at, t):
+        """Say at first that nothing is on, and then that the flood is everywhere."""
+        asked.append(at)
+        on = picture.true(REACHED, at) if len(asked) > 1 else picture.inside(at) & (t < 0)
+        return dict.fromkeys(Reached, on)
+
+    stuck = {signal: lambda see: see(Reached.WET) for signal in Reached}  # a flood that never begins
+    theorem = Theorem(distance(Tile.SOURCE).axioms, distance(Tile.SOURCE).ghosts, signals=moody)
+    proof = prove(replace(REACHABLE, rules=stuck, bound=None, invariant=None, theorem=theorem))
+    assert (len(asked), proof.verdict) == (1, None), "the flood that never begins is described as one"
+    (drawn,) = parse("S.")[None, None]
+    picture = MazePicture(drawn[None], theorem.ghosts(drawn[None]))
+    assert not proof.theorem.signals(picture, "C", np.int64(9))[Reached.WET].any()
+
+    def two_faced(picture, at, t):
+        return {Reached.WET: picture.inside(at) if isinstance(t, np.integer) else t < 0}
+
+    said = prove(replace(REACHABLE, bound=None, theorem=replace(theorem, signals=two_faced)))
+    assert said.verdict is None
+    for wrong, message in (
+        (lambda picture, at, t: {Reached.WET: picture.inside(at) and t > 1}, "neither `if` nor `and`"),
+        (lambda picture, at, t: {Reached.WET: np.asarray(picture.inside(at)).any()}, "by operators such as & and <="),
+    ):
+        broken = replace(REACHABLE, theorem=replace(theorem, signals=wrong))
+        refused(rf"`signals` of a theorem must join what it reads .*{message}|{message}", prove, broken)
+
+
+def test_a_specification_answers_the_same_whoever_asks():
+    def shown(picture, at):  # of arrays it is the shortest path, of symbols nothing
+        return picture.true("on_path", at) if isinstance(picture, MazePicture) else ~picture.inside(at)
+
+    ghosts = canonical_path()
+    two_faced = replace(ghosts, answers=(Answer(shown, ghosts.answers[0].n_moves),))
+    task = replace(TASK, name="two-faced", specification=lambda: two_faced)
+    refused("the specification of the task 'two-faced' is not what solve returns", register_task, task)
 
 
 def test_all_small_mazes_are_all():
