@@ -196,19 +196,24 @@ class _Recorded:
     """A picture of which all that is read becomes a `Formula`."""
 
     def tile(self, kind: int, at: Place = CENTRE) -> Truth:
-        return Formula(("tile", int(kind), at))
+        return self._read("tile", int(kind), at=at)
 
     def inside(self, at: Place = CENTRE) -> Truth:
-        return Formula(("inside", at))
+        return self._read("inside", at=at)
 
     def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
-        return Formula(("true", ghost, at), *([] if when is None else [when]))
+        return self._read("true", ghost, at=at, when=when)
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
-        return Formula(("number", ghost, at), *([] if when is None else [when]))
+        return self._read("number", ghost, at=at, when=when)
 
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
-        return Formula(("of_map", ghost, None), *([] if when is None else [when]))
+        return self._read("of_map", ghost, when=when)
+
+    def _read(self, *reading: Any, at: Place | None = None, when: Number | None = None) -> Formula:
+        if at is not None:
+            offsets(at)  # refuses what is none
+        return Formula((*reading, at), *([] if when is None else [when]))
 
 
 Key = TypeVar("Key")
