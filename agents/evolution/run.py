@@ -175,7 +175,8 @@ def evolve(
             "population": asdict(config),
         }
         lock.enter_context(alone_in(Path(out)))
-        run = RunFolder.open(Path(out), configuration, FILES, counter="round", overwrite=overwrite)
+        rules = {"task": task.digest}
+        run = RunFolder.open(Path(out), configuration, FILES, rules=rules, counter="round", overwrite=overwrite)
         population, snapshots = load_record(run, config)
         if population.clock <= rounds:
             of_files = ("out", "overwrite", "save_every")

@@ -64,9 +64,15 @@ class RunFolder:
     """
 
     def __init__(
-        self, path: Path, configuration: Mapping[str, Any], files: Sequence[str], counter: str | None, writes: bool
+        self,
+        path: Path,
+        configuration: Mapping[str, Any],
+        files: Sequence[str],
+        counter: str | None,
+        writes: bool,
+        rules: Mapping[str, str],
     ) -> None:
-        self.path, self.writes = path, writes
+        self.path, self.writes, self._rules = path, writes, dict(rules)
         self.configuration: dict[str, Any] = json.loads(json.dumps(configuration))
         self.lines: list[Line] = []
         self.found: dict[str, Any] | None = None
@@ -82,6 +88,7 @@ class RunFolder:
         configuration: Mapping[str, Any],
         files: Sequence[str] = (),
         *,
+        rules: Mapping[str, str] | None = None,
         counter: str | None = "update",
         grows: str | None = None,
         resume: bool = True,
@@ -95,6 +102,8 @@ class RunFolder:
             path: the folder.
             configuration: everything that determines the result, JSON-serialisable.
             files: names or patterns of the files that such a run writes, besides the files of every run.
+            rules: digests of what the configuration names, such as its "task", which another one may be registered as;
+                None if an existing run's are not compared.
             counter: the metric that counts lines, such as "update"; None for a run without metrics, such as a sweep.
             grows: the number in the configuration that may be larger than that of a finished run, which then
                 continues; None if there is no such number.
@@ -104,11 +113,11 @@ class RunFolder:
             writes: whether this process writes. If not, the folder must exist.
 
         Raises:
-            ValueError: the folder has a run of another configuration, one that must not go on, files without a
-                description, or a line of metrics that cannot be read (a last line that was cut off is fine).
+            ValueError: the folder has a run of another configuration or other rules, one that must not go on, files
+                without a description, or a line of metrics that cannot be read (a last line that was cut off is fine).
             OSError: the folder cannot be written.
         """
-        run = cls(path, configuration, files, counter, writes)
+        run = cls(path, configuration, files, counter, writes, rules or {})
         if overwrite is None:
             run.ways_out = "choose another --out"
         elif overwrite:
@@ -135,6 +144,7 @@ class RunFolder:
             with validated_read(about, "does not describe a run"):
                 found: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
                 there, here, is_finished = dict(found["configuration"]), run.configuration, bool(found.get("finished"))
+                changed = [name for name, digest in run._rules.items() if found["rules"].get(name) != digest]
         except ValueError as error:
             raise ValueError(f"{error}; {run.ways_out}") from error
         names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
@@ -144,6 +154,8 @@ class RunFolder:
             differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
             first = f"finish it with {grows} {there[names[0]]} first, " if is_more else ""
             raise ValueError(f"{path} has a run of another configuration ({differences}); {first}{run.ways_out}")
+        if changed:
+            raise ValueError(f"{path} has a run whose {changed[0]} had other rules by the same name; {run.ways_out}")
         run.found, run.lines = found, [] if counter is None else read_metrics(path / METRICS, counter)
         if is_finished and writes:
             # it was killed between the two steps of `finish`, or of those with which it continued
@@ -222,7 +234,7 @@ class RunFolder:
             raise KeyboardInterrupt(f"interrupted; {self.same_command} goes on{place}") from None
 
     def _describe(self, facts: Mapping[str, Any]) -> None:
-        self._facts = {**facts, "configuration": self.configuration, "versions": versions()}
+        self._facts = {**facts, "configuration": self.configuration, "rules": self._rules, "versions": versions()}
         if self.writes:
             write_json(self.path / DESCRIPTION, self._facts)
 

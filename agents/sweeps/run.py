@@ -222,8 +222,9 @@ def run_sweep(
     with alone_in(folder):
         version = {"version": __version__}
         run = RunFolder.open(folder, {**configuration, **version}, ("*",), counter=None, overwrite=None)
-        for job in jobs:  # none of these folders may have a run of another configuration
-            RunFolder.open(job.folder, job.config.to_json(), overwrite=None, writes=False)
+        for job in jobs:  # none of these folders may have a run of another configuration or other rules
+            rules = {"task": job.config.problem.digest}
+            RunFolder.open(job.folder, job.config.to_json(), rules=rules, overwrite=None, writes=False)
         run.begin(facts)
         # it also ends by SIGTERM as by Ctrl-C: otherwise this process would end before it could close the executor
         with run.loop(lambda: sweep.results(jobs, folder).save(), WRITE_EVERY) as between:

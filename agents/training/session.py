@@ -73,7 +73,15 @@ def run_session(
         validation_batch(config)
         if tensorboard:
             find_tensorboard()
-        opened = partial(RunFolder.open, folder, config.to_json(), FILES, grows="n_updates", writes=not workers.rank)
+        opened = partial(
+            RunFolder.open,
+            folder,
+            config.to_json(),
+            FILES,
+            rules={"task": config.problem.digest},
+            grows="n_updates",
+            writes=not workers.rank,
+        )
         try:
             if not workers.rank:
                 lock.enter_context(alone_in(folder))

@@ -26,6 +26,7 @@ from maze_nca_gym.agents.sweeps import run as sweeps
 from maze_nca_gym.agents.training import loop
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.population import LevelPopulation
+from maze_nca_gym.mazes.tasks import Task
 
 OUT = Path("run")
 TRAINING = {"n_channels": 4, "n_iterations": 3, "sizes": (5,), "batch_size": 4, "device": "cpu", "threads": 1}
@@ -265,6 +266,15 @@ def test_a_product_without_a_checkpoint_is_not_lost(kind):
     (OUT / "checkpoint.safetensors").unlink()
     with pytest.raises(ValueError, match=f"run has {kind.product} but no checkpoint.safetensors to go on from; choose"):
         kind.start()
+
+
+@each_that_goes_on
+def test_a_run_whose_task_has_other_rules_by_the_same_name_is_refused(kind, monkeypatch):
+    begun(kind)
+    before = bytes_in()
+    monkeypatch.setattr(Task, "digest", property(lambda task: 64 * "0"))
+    refused("run has a run whose task had other rules by the same name; choose another --out", kind.start)
+    assert bytes_in() == before
 
 
 @every_kind
