@@ -188,11 +188,10 @@ class InStep:
         )
         now, before = MapView(self._kinds, self.now), MapView(self._kinds, self.before)
 
-        def see(signal: IntEnum, tap: str = "C") -> Bits:
-            return now(signal, tap) if tap == "C" else np.where(ahead[tap], before(signal, tap), now(signal, tap))
+        def read(seen: Any, tap: str) -> Bits:
+            return now(seen, tap) if tap == "C" else np.where(ahead[tap], before(seen, tap), now(seen, tap))
 
-        see.tile = now.tile  # type: ignore[attr-defined]
-        after = np.stack([self._automaton.rules[signal](see) for signal in self._automaton.signals], axis=1)
+        after = np.stack(self._automaton.tape.read_by(read), axis=1)
         goes = mask & ~reduce(or_, behind.values())
         self.before = np.where(goes[:, None], self.now, self.before)
         self.now = np.where(goes[:, None], after, self.now)

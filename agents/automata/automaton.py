@@ -316,9 +316,14 @@ class Automaton:
         return found
 
     @cached_property
+    def terms(self) -> Mapping[Any, Term]:
+        """The rule of each signal as a term."""
+        return ReadOnly({signal: term_of(self.rules[signal]) for signal in self.signals})
+
+    @cached_property
     def tape(self) -> Tape:
         """All rules as one list of operations."""
-        return Tape(term_of(self.rules[signal]) for signal in self.signals)
+        return Tape(self.terms.values())
 
     def view(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> MapView:
         """Return a view of (N, H, W) uint8 tiles and (N, S, H, W) signals, by default all off; with `graph`, tiles are
@@ -340,7 +345,7 @@ class Automaton:
 
     def advance(self, view: MapView) -> Signals:
         """Return the signals of the next iteration, (N, S, H, W) like those of the view."""
-        after = self.tape(view)
+        after = self.tape.read_by(view)
         for signal in self.pooled:
             # bitwise, since each bit of an integer may belong to another map
             anywhere = np.bitwise_or.reduce(after[signal], axis=(1, 2), keepdims=True)
@@ -402,13 +407,9 @@ class MapView:
         view._kinds = self._kinds  # padding the same maze again would take as long as the rules
         return view
 
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """Return a signal of the tile itself or of a neighbour, (N, H, W) `Bits`."""
-        return self._shifted(self._framed[:, signal], tap)
-
-    def tile(self, kind: int, tap: str = "C") -> Bits:
-        """Return whether the tile at a tap is of a kind, (N, H, W) `Bits`."""
-        return self._shifted(self._kinds[kind], tap)
+    def __call__(self, seen: IntEnum | TileKind, tap: str = "C") -> Bits:
+        """Return a signal, or whether a tile is of a kind, of the tile itself or of a neighbour, (N, H, W) `Bits`."""
+        return self._shifted(self._kinds[seen] if isinstance(seen, TileKind) else self._framed[:, seen], tap)
 
     def _shifted(self, framed: Bits, tap: str) -> Bits:
         if self._graph is not None:

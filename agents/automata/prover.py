@@ -23,7 +23,7 @@ from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, has_known_axioms
 from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from maze_nca_gym.mazes.small import kinds_once
-from maze_nca_gym.mazes.terms import Rule
+from maze_nca_gym.mazes.terms import Read, Rule, TileKind, term_of
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import check
 
@@ -128,17 +128,14 @@ class _SymbolicPicture:
         return z3.Function(self._prefix + self.placed(ghost, at), z3.IntSort(), sorts[sort]())(when)
 
 
-class _See:
-    """A view of a picture for rules at a tile."""
+def reading(picture: Picture, state: State, at: Place = CENTRE) -> Read:
+    """Return what rules read at a tile: (signal or kind, tap) -> whether it is on there in a state."""
 
-    def __init__(self, picture: Picture, state: State, at: Place = CENTRE) -> None:
-        self._picture, self._state, self._at = picture, state, at
+    def read(seen: Any, tap: str) -> Truth:
+        there = moved(at, tap)
+        return picture.tile(seen, there) if isinstance(seen, TileKind) else state(there)[seen]
 
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
-        return self._state(moved(self._at, tap))[signal]
-
-    def tile(self, kind: int, tap: str = "C") -> Truth:
-        return self._picture.tile(kind, moved(self._at, tap))
+    return read
 
 
 class Prover:
@@ -209,8 +206,14 @@ class Prover:
 
     def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
         """Return the state after an iteration, see `Steps`."""
-        used = (self._automaton.rules if rules is None else rules).items()
-        return cache(lambda at: {signal: picture.inside(at) & rule(_See(picture, state, at)) for signal, rule in used})
+        given = self._automaton.terms if rules is None else rules
+        used = {signal: term_of(rule, self._automaton.signals) for signal, rule in given.items()}
+
+        def after(at: Place) -> Mapping[IntEnum, Truth]:
+            see = reading(picture, state, at)
+            return {signal: picture.inside(at) & rule.read_by(see) for signal, rule in used.items()}
+
+        return cache(after)
 
     def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
         """Return the values that the theorem states, see `Steps`; signals that it does not mention get new unknown
@@ -234,11 +237,11 @@ class Prover:
     def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
         """Return whether the invariant is true of a tile, see `Steps`."""
         assert self._automaton.invariant is not None
-        return self._automaton.invariant(_See(picture, state, at))
+        return term_of(self._automaton.invariant).read_by(reading(picture, state, at))
 
     def lemmas(self) -> Iterator[Lemma]:
         """Yield the steps of the proof."""
-        z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.rules
+        z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.terms
         inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
         answers = dict(zip(self._automaton.answers, self._answers(), strict=False))
         first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
@@ -258,27 +261,29 @@ class Prover:
             yield self._lemma("signal", "no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
             yield self._lemma("signal", "no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
         anything = self.state("any")  # for signals of which nothing is said
-        see = _See(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
+        see = reading(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
         for signal, said in after.items():
             claim = f"{signal.name} {SAID}"
             if signal not in self._automaton.pooled:
-                yield self._lemma("signal", claim, rules[signal](see) == said, inside)
+                yield self._lemma("signal", claim, rules[signal].read_by(see) == said, inside)
                 continue
             # any tile shows that none switches it on; that one does needs a tile that every maze has
-            yield self._lemma("signal", claim, z3.Implies(rules[signal](see), said), inside)
+            yield self._lemma("signal", claim, z3.Implies(rules[signal].read_by(see), said), inside)
             # what neighbours agree on is the same at all tiles of a grid; a graph need not be connected
             others = self._places if self._is_grid else [ANY_PLACE]
             alike = [z3.Implies(picture.inside(q), self._said(picture, q, t)[signal] == now[signal]) for q in others]
             yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
             certain = [picture.tile(int(kind)) for kind in np.flatnonzero(self._automaton.problem.count_limits[0])]
-            switched = z3.Implies(said, rules[signal](see))
+            switched = z3.Implies(said, rules[signal].read_by(see))
             for some in certain or [inside]:
                 lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
                 if lemma.holds:
                     break
             for comes, here in witnesses_of(theorem) if not lemma.holds else ():
                 # wherever it is on, there is such a tile, and at that tile its rule says so
-                switched = z3.Implies(said, comes(picture) & z3.Implies(here(picture, CENTRE), rules[signal](see)))
+                switched = z3.Implies(
+                    said, comes(picture) & z3.Implies(here(picture, CENTRE), rules[signal].read_by(see))
+                )
                 found = self._lemma("signal", lemma.claim, switched, inside)
                 lemma = found if found.holds else lemma
             yield lemma
@@ -294,7 +299,7 @@ class Prover:
                 yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
 
         for signal, (wanted, due) in answers.items():
-            shown = rules[signal](see)
+            shown = rules[signal].read_by(see)
             yield self._lemma(
                 "answer", f"{signal.name} shows nothing but the answer", z3.Implies(shown, wanted), inside
             )
@@ -302,7 +307,9 @@ class Prover:
             yield self._lemma("answer", claim, shown == wanted, inside, due)
 
         if self._automaton.invariant is not None:
-            held = self._pooled({s: rule(see) for s, rule in rules.items()}, {**after, path: rules[path](see)})
+            held = self._pooled(
+                {s: rule.read_by(see) for s, rule in rules.items()}, {**after, path: rules[path].read_by(see)}
+            )
             yield from self._invariant_lemmas(held if now else None)
         for words, given, then in theorem.further(self):
             yield self._lemma("claim", words, z3.And(*then), inside, *given)
@@ -313,7 +320,7 @@ class Prover:
         other's rules give for what they held `pace` iterations before, whatever that was."""
         z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
         before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
-        see = _See(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
+        see = reading(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
         begun: State = lambda at: off  # noqa: E731
         after, shown = before, list[Truth]()
         for number in range(pace):
@@ -321,12 +328,14 @@ class Prover:
             shown += [begun(CENTRE)[signals[s.name]] for s in original.signals] if number + 1 < pace else []
         claim = f"no signal of {original.name} is on in the first {pace} iterations"
         yield self._lemma("signal", claim, z3.Not(z3.Or(*shown)), inside)
-        for signal, rule in original.rules.items():
+        for signal, rule in original.terms.items():
             claim = f"{signal.name} is what its rule says of {pace} iterations before"
-            yield self._lemma("signal", claim, after(CENTRE)[signals[signal.name]] == rule(see), inside)
+            yield self._lemma("signal", claim, after(CENTRE)[signals[signal.name]] == rule.read_by(see), inside)
         if self._automaton.invariant is not None and original.invariant is not None:
             claim = f"the invariant is that of {original.name}"
-            yield self._lemma("invariant", claim, self.invariant(picture, before) == original.invariant(see), inside)
+            yield self._lemma(
+                "invariant", claim, self.invariant(picture, before) == term_of(original.invariant).read_by(see), inside
+            )
 
     def _answers(self) -> Iterator[tuple[Truth, Truth]]:
         """Yield of each answer whether the tile is part of it, and whether it is due after the next iteration."""

@@ -48,7 +48,7 @@ from maze_nca_gym.mazes.facts import (
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
 from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
-from maze_nca_gym.mazes.terms import Term, TileKind, term_of
+from maze_nca_gym.mazes.terms import Read, Term, TileKind, term_of
 from maze_nca_gym.support.options import ReadOnly, check
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
@@ -339,29 +339,27 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
     return _known(axioms, ghosts, (answer,), flood.relations)
 
 
-class _Seen:
-    """What a rule sees of a picture: relations at places, perhaps only what is on before a stage, or at a time."""
+def _reading(
+    picture: Picture,
+    at: Place,
+    below: Number | None = None,
+    of_map: Container[str] = frozenset(),
+    when: Number | None = None,
+) -> Read:
+    """Return what rules read at a tile of a picture: (relation or kind, tap) -> whether it is on there, perhaps only
+    before a stage, or at a time."""
 
-    def __init__(
-        self,
-        picture: Picture,
-        at: Place,
-        below: Number | None = None,
-        of_map: Container[str] = frozenset(),
-        when: Number | None = None,
-    ) -> None:
-        self._picture, self._at, self._below, self._of_map, self._when = picture, at, below, of_map, when
+    def read(seen: Any, tap: str) -> Truth:
+        there, everywhere = moved(at, tap), seen in of_map
+        if isinstance(seen, TileKind):
+            return picture.tile(seen, there)
+        if below is None and not everywhere:
+            return picture.true(seen, there, when)
+        stage = picture.of_map(_stage(seen)) if everywhere else picture.number(_stage(seen), there)
+        on = picture.inside(there) & (stage >= 0) if everywhere else picture.true(seen, there)
+        return on if below is None else on & (stage < below)
 
-    def __call__(self, name: str, tap: str = "C") -> Truth:
-        picture, there, of_map = self._picture, moved(self._at, tap), name in self._of_map
-        if self._below is None and not of_map:
-            return picture.true(name, there, self._when)
-        stage = picture.of_map(_stage(name)) if of_map else picture.number(_stage(name), there)
-        on = picture.inside(there) & (stage >= 0) if of_map else picture.true(name, there)
-        return on if self._below is None else on & (stage < self._below)
-
-    def tile(self, kind: int, tap: str = "C") -> Truth:
-        return self._picture.tile(kind, moved(self._at, tap))
+    return read
 
 
 def _stage(name: str) -> str:
@@ -376,11 +374,11 @@ class anywhere:
     """A rule of a relation that is on at all tiles as soon as the rule is true at any tile."""
 
     def __init__(self, rule: Callable[..., Truth]) -> None:
-        self._rule = rule
+        self.rule = rule
 
     def __call__(self, *seen: Any) -> Truth:
         """Return whether the rule is true at a tile."""
-        return self._rule(*seen)
+        return self.rule(*seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,6 +407,14 @@ class Fixpoint:
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)
 
     @property
+    def terms(self) -> dict[str, Term]:
+        """The rule of each relation as a term."""
+        return {
+            name: term_of(rule.rule if isinstance(rule, anywhere) else rule, who=name)
+            for name, rule in self.rules.items()
+        }
+
+    @property
     def _of_map(self) -> frozenset[str]:
         """The relations that are the same at all tiles."""
         return frozenset(name for name, rule in self.rules.items() if isinstance(rule, anywhere))
@@ -418,13 +424,14 @@ class Fixpoint:
         from 0, in which a tile comes on, or -1. For a rule in `anywhere`, the stage is (N, 1, 1), and the relation has
         the tiles at which the rule is true in that round."""
         found, of_map, picture = dict[str, NDArray[Any]](), self._of_map, MazePicture(tiles, {}, look=look)
+        terms = self.terms
         none = ~picture.inside()  # laid out in memory as pictures are
         for name in self.rules:
             found |= {_reason(name) if name in of_map else name: none}
             found |= {_stage(name): np.full((len(tiles), 1, 1), -1) if name in of_map else none.astype(np.int64) - 1}
         for number in range(len(self.rules) * tiles[0].size + 1 if len(tiles) else 0):
-            see = _Seen(picture.with_ghosts(found), CENTRE, of_map=of_map)
-            fresh = {name: rule(see) & (found[_stage(name)] < 0) for name, rule in self.rules.items()}
+            see = _reading(picture.with_ghosts(found), CENTRE, of_map=of_map)
+            fresh = {name: term.read_by(see) & (found[_stage(name)] < 0) for name, term in terms.items()}
             if not any(new.any() for new in fresh.values()):
                 break
             for name, new in fresh.items():
@@ -443,21 +450,21 @@ class Fixpoint:
 
     def specification(self) -> Ghosts:
         """Return the specification: each relation as a ghost, and its stage."""
-        names, alone, of_map = [*self.rules], len(self.rules) == 1, self._of_map
+        names, alone, of_map, terms = [*self.rules], len(self.rules) == 1, self._of_map, self.terms
 
         def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
             most = picture.of_map(SPREAD) if alone else len(names) * picture.of_map(N_TILES) - 1
             found = {"no more tiles are on than there are": picture.of_map(SPREAD) < picture.of_map(N_TILES)}
             inside = picture.inside(at)
-            for name, rule in self.rules.items():
+            for name, term in terms.items():
                 single = name not in of_map
                 stage = picture.number(_stage(name), at) if single else picture.of_map(_stage(name))
                 # whether it is on at this tile, and whether this tile shows why
                 on = picture.true(name, at) if single else inside & (stage >= 0)
                 here = on if single else picture.true(_reason(name), at)
 
-                def said(below: Number, rule: Callable[..., Truth] = rule) -> Truth:
-                    return rule(_Seen(picture, at, below, of_map))
+                def said(below: Number, term: Term = term) -> Truth:
+                    return term.read_by(_reading(picture, at, below, of_map))
 
                 found |= {
                     f"{name} is on for a reason": implies(here, (stage >= 0) & said(stage)),
@@ -477,9 +484,9 @@ class Fixpoint:
             return Answer(lambda picture, at: picture.true(name, at), lambda picture: picture.of_map(SPREAD))
 
         def comes(name: str, picture: Picture, at: Place) -> Truth:
-            see = _Seen(picture, at)
-            on = self.rules[name](see)
-            return on if self.least else see(name) | on
+            see = _reading(picture, at)
+            on = terms[name].read_by(see)
+            return on if self.least else see(name, CENTRE) | on
 
         def witness(name: str) -> Witness:
             stage, reason = _stage(name), _reason(name)
@@ -487,7 +494,7 @@ class Fixpoint:
 
         def shows_why(name: str, picture: Picture, at: Place) -> Truth:
             stage = picture.of_map(_stage(name))
-            return picture.inside(at) & (stage >= 0) & self.rules[name](_Seen(picture, at, stage, of_map))
+            return picture.inside(at) & (stage >= 0) & terms[name].read_by(_reading(picture, at, stage, of_map))
 
         defined: dict[str, tuple[str | Fact, Fact | int]] = {
             name: (_stage(name), partial(comes, name)) for name in names
@@ -606,21 +613,21 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
         for name, (first, then) in terms.items():
             now, inside = picture.true(name, at, t), picture.inside(at)
             found |= {
-                f"{name} at first": implies(inside & (t == 0), now == first(_Seen(picture, at))),
-                f"{name} next": implies(inside & (t >= 1), now == then(_Seen(picture, at, when=t - 1))),
+                f"{name} at first": implies(inside & (t == 0), now == first.read_by(_reading(picture, at))),
+                f"{name} next": implies(inside & (t >= 1), now == then.read_by(_reading(picture, at, when=t - 1))),
             }
         return found
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         picture = MazePicture(tiles, {})
-        found = [{name: first(_Seen(picture, CENTRE)) for name, (first, _) in terms.items()}]
+        found = [{name: first.read_by(_reading(picture, CENTRE)) for name, (first, _) in terms.items()}]
         for _ in range(N_ITERATIONS):
-            see = _Seen(picture.with_ghosts(found[-1]), CENTRE)
-            found.append({name: then(see) for name, (_, then) in terms.items()})
+            see = _reading(picture.with_ghosts(found[-1]), CENTRE)
+            found.append({name: then.read_by(see) for name, (_, then) in terms.items()})
         return {name: np.stack([each[name] for each in found]) for name in terms}
 
     def as_fact(rule: Term) -> Fact:
-        return lambda picture, at: rule(_Seen(picture, at))
+        return lambda picture, at: rule.read_by(_reading(picture, at))
 
     return _known(
         axioms, ghosts, relations={name: (as_fact(first), as_fact(then)) for name, (first, then) in terms.items()}

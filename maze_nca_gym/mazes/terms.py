@@ -14,32 +14,18 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil, lcm
 from numbers import Integral, Rational
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
-from numpy.typing import NDArray
-
-Bits: TypeAlias = NDArray[Any]
-"""Booleans, or unsigned integers each bit of which is one boolean."""
+Bits: TypeAlias = Any
+"""Booleans in an array, unsigned integers each bit of which is one boolean, or terms in their place."""
 BITWISE = (operator.and_, operator.or_, operator.xor, operator.invert)
 """The operators that apply to each bit of an integer alone."""
 MOST_WEIGHT = 1 << 53
 """All weights of a sum and its bound are together below this number, so every reader adds them without an error."""
 
 
-class TileView(Protocol):
-    """What a rule reads around the tiles to which it applies, in arrays of one shape; signals are off beyond the map's
-    edge."""
-
-    def __call__(self, signal: Any, tap: str = "C") -> Bits:
-        """Return a signal, or the one of a name, of the tile itself, "C", or of its neighbour in one of the
-        `DIRECTIONS`."""
-
-    def tile(self, kind: int, tap: str = "C") -> Bits:
-        """Return whether the tile at a tap is of a kind: its number among the kinds of the task, such as
-        `Tile.WALL`."""
-
-
-Rule: TypeAlias = Callable[[TileView], Bits]
+Read: TypeAlias = Callable[[Any, str], Any]
+"""(signal, relation or `TileKind`, tap) -> its value at that tap: an array, a solver's boolean, or a term."""
 
 
 class TileKind(int):
@@ -118,7 +104,7 @@ def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Wei
 class Term:
     """A rule as a tree: a signal, relation or kind of tile read at a tap, or other terms joined by an operator.
 
-    It is a rule too: called with a view, it returns its value there.
+    It is a rule too: called with a view, it returns the same term of what that shows.
 
     Attributes:
         seen: the signal, the relation by its name, or the kind of tile that is read; None where terms are joined.
@@ -263,12 +249,12 @@ class Term:
         return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, TileKind)}
 
     def __call__(self, see: TileView) -> Bits:
-        """Return its value in a view, `Bits` of the view's shape."""
-        known = {
-            leaf: see.tile(leaf.seen, leaf.tap) if isinstance(leaf.seen, TileKind) else see(leaf.seen, leaf.tap)
-            for leaf in self.leaves
-        }
-        return self.value(known)
+        """Return the term in which a view shows what is read."""
+        return self.read_by(lambda seen, tap: (see.tile if isinstance(seen, TileKind) else see)(seen, tap))
+
+    def read_by(self, read: Read) -> Any:
+        """Return its value, if a function returns the value of what it reads at a tap."""
+        return self.value({leaf: read(leaf.seen, leaf.tap) for leaf in self.leaves})
 
     def value(self, known: MutableMapping[Term, Bits]) -> Bits:
         """Return its value, `Bits` of the shape of the known values.
@@ -305,25 +291,29 @@ class Tape:
         self.steps = list(numbered)
         self.bitwise = not any(isinstance(join, Weighed) for join, _ in self.steps)
 
-    def __call__(self, see: TileView) -> list[Bits]:
-        """Return the value of each rule in a view, `Bits` of the view's shape."""
+    def read_by(self, read: Read) -> list[Bits]:
+        """Return the value of each rule, if a function returns the value of what it reads at a tap."""
         values = list[Bits]()
         for join, given in self.steps:
-            if isinstance(join, bool):
-                values.append((see.tile if join else see)(*given))
-            else:
-                values.append(join(*[values[i] for i in given]))
+            values.append(read(*given) if isinstance(join, bool) else join(*[values[i] for i in given]))
         return [values[i] for i in self.results]
 
 
-class _SymbolicView:
-    """A view that returns terms in place of arrays, of what has some names: signals, relations, or any signals."""
+class TileView:
+    """What a rule reads around a tile, as terms: signals and relations, which are off beyond the map's edge, and kinds
+    of tile.
+
+    Args:
+        names: the signals, or the names of the relations, that the rule may read; None for any signals.
+    """
 
     def __init__(self, names: type[IntEnum] | Sequence[str] | None) -> None:
         self._signals = names if isinstance(names, type) else None
         self._names = [*names.__members__] if isinstance(names, type) else names
 
-    def __call__(self, signal: IntEnum | str, tap: str = "C") -> Term:
+    def __call__(self, signal: Any, tap: str = "C") -> Bits:
+        """Return a signal, or the one of a name, of the tile itself, "C", or of its neighbour in one of the
+        `DIRECTIONS`."""
         found: object = signal
         if isinstance(signal, str) and self._signals is not None:
             found = self._signals.__members__.get(signal)
@@ -331,18 +321,22 @@ class _SymbolicView:
             name = signal.name if isinstance(signal, IntEnum) else signal
             found = name if name in self._names else None
         if not isinstance(found, (IntEnum, str)) or (isinstance(found, str) and self._names is None):
+            kind = "signal" if self._names is None or self._signals else "relation"
             names = f" ({', '.join(self._names)})" if self._names else ""
-            raise TypeError(
-                f"see takes a {'signal' if self._names is None or self._signals else 'relation'}{names}, got {signal!r}"
-            )
+            raise TypeError(f"see takes a {kind}{names}, got {signal!r}")
         return Term(found, tap)
 
-    def tile(self, kind: int, tap: str = "C") -> Term:
+    def tile(self, kind: int, tap: str = "C") -> Bits:
+        """Return whether the tile at a tap is of a kind: its number among the kinds of the task, such as
+        `Tile.WALL`."""
         if not isinstance(kind, Integral) or (self._signals is not None and isinstance(kind, self._signals)):
             raise TypeError(f"see.tile takes the number of a kind of tile, such as Tile.WALL, got {kind!r}")
         seen = TileKind(kind)
         seen.name = getattr(kind, "name", "")
         return Term(seen, tap)
+
+
+Rule: TypeAlias = Callable[[TileView], Bits]
 
 
 def term_of(rule: Rule, names: type[IntEnum] | Sequence[str] | None = None, who: str = "a rule") -> Term:
@@ -360,7 +354,7 @@ def term_of(rule: Rule, names: type[IntEnum] | Sequence[str] | None = None, who:
     if isinstance(rule, Term) and (names is None or isinstance(names, type)):
         return rule
     try:
-        found: object = rule(cast(TileView, _SymbolicView(names)))
+        found: object = rule(TileView(names))
         if not isinstance(found, Term):
             raise TypeError(f"it returns {found!r}")
     except Exception as error:  # a rule is anything that its author wrote

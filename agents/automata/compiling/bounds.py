@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.neighbours import offsets
-from maze_nca_gym.mazes.terms import Rule, term_of
+from maze_nca_gym.mazes.terms import Term
 from maze_nca_gym.support.options import check
 
 from ...policies.identity import altered, own_class
 from ...policies.policy import Policy, program_of
 from ...policies.program import RELU
 from ..automaton import Automaton
-from .patches import KIND_BITS, Codes, PatchView, mask_of, signals_of
+from .patches import KIND_BITS, Codes, mask_of, reading, signals_of
 from .worlds import Component, World, find_worlds
 
 Doubles: TypeAlias = NDArray[np.float64]
@@ -182,18 +182,15 @@ class Network:
 
         A pair has three rows: its two channels and their difference. A signal with a single channel has one.
         """
-        rule = self.automaton.rules[signal]
-        says = term_of(rule)
+        says = self.automaton.terms[signal]
         reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
-        return self._kinds(reads, self.rows[signal], rule)
+        return self._kinds(reads, self.rows[signal], says)
 
     def highest_maximum(self) -> float:
         """Return the upper bound of the channel that holds the maximum over all channels, before it is replaced."""
         # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
         nothing = [Reads(0, False)] * len(self.automaton.taps)
-        anything = self._kinds(
-            nothing, [self.rows[self.automaton.pooled[-1]][0] + 1], lambda see: np.zeros(1, np.bool_)
-        )
+        anything = self._kinds(nothing, [self.rows[self.automaton.pooled[-1]][0] + 1])
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
@@ -220,7 +217,7 @@ class Network:
             worst.append(max(found)[1])
         return worst
 
-    def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
+    def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Term | None = None) -> Kinds:
         codes, worlds, sums = [], [], []
         for place, world in enumerate(self.worlds):
             taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(self.automaton.taps))]
@@ -233,7 +230,8 @@ class Network:
         low, high = np.concatenate(sums).swapaxes(0, 1)
         bias, rounding, patches = self._bias[rows], self._rounding[rows], np.concatenate(codes)
         bounds = Bounds(low + bias - rounding, high + bias + rounding)
-        return Kinds(reads, patches, np.concatenate(worlds), rule(PatchView(self.automaton, patches)), bounds)
+        on = np.zeros(1, np.bool_) if rule is None else rule.read_by(reading(self.automaton, patches))
+        return Kinds(reads, patches, np.concatenate(worlds), on, bounds)
 
     def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> dict[int, Doubles]:
         """Return the least and the most that a world's tiles add to some rows at a tap, (2, R), by the bits read."""

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from operator import and_, invert, or_, xor
+from typing import cast
 
-from maze_nca_gym.mazes.terms import Bits, Term, TileView, Weighed, term_of
+from maze_nca_gym.mazes.terms import Term, TileKind, Weighed, term_of
 
 from ..automaton import Automaton, scaled
-from .linear import Joined, misfits
+from .linear import misfits
 
 PART = "_PART_"
 """Text in a helper's name between the name of the signal that needed it and the helper's number."""
@@ -78,7 +79,7 @@ def _slowed(
     own = [signal.name for signal in automaton.signals]
     # helpers by what they are of the automaton, and how many iterations later
     helpers, source = dict[tuple[Term, int], str](), dict[str, Term]()
-    rules = dict[str, Callable[[type[IntEnum], TileView], Bits]]()
+    rules = dict[str, Callable[[type[IntEnum]], Term]]()
 
     def delay_by(number: int, name: str, rule: Term) -> None:
         """Make a signal follow a rule with a delay of so many iterations."""
@@ -89,10 +90,10 @@ def _slowed(
                 delay_by(number - 1, helpers[part, number], part)
             read.append(helpers[part, number])
 
-        def says(made: type[IntEnum], see: TileView) -> Bits:
+        def says(made: type[IntEnum]) -> Term:
             if not read:
-                return rule(Joined({signal: (made[signal.name],) for signal in automaton.signals}, see))
-            seen = [see(made[each]) for each in read]
+                return _renamed(rule, made)
+            seen = [Term(made[each], "C") for each in read]
             return rule.join(*seen) if is_cut and isinstance(rule.join, Weighed) else reduce(rule.join or or_, seen)
 
         rules[name] = says
@@ -103,19 +104,19 @@ def _slowed(
     # the automaton with these signals, which takes `pace` iterations for one
     names = [*own, *(name for name in rules if name not in own)]
     made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Helped", names, start=0)  # type: ignore[misc]
-    new, pace = {signal: (made[signal.name],) for signal in automaton.signals}, 1 + latest
+    pace = 1 + latest
     invariant, kinds = automaton.invariant, [kind.name for kind in automaton.problem.kinds]
     slow = replace(
         automaton,
         signals=made,
-        rules={made[name]: partial(rules[name], made) for name in names},
+        rules={made[name]: rules[name](made) for name in names},
         bound=None if automaton.bound is None else scaled(automaton.bound, Fraction(pace)),
         also={name: scaled(bound, Fraction(pace)) for name, bound in automaton.also.items()},
         parts=(
             *(tuple(made[s.name] for s in part) for part in automaton.parts),
             *((made[n],) for n in names[len(own) :]),
         ),
-        invariant=None if invariant is None else lambda see: invariant(Joined(new, see)),
+        invariant=None if invariant is None else _renamed(term_of(invariant), made),
         theorem=None,
         in_order=None,
         slows=automaton,
@@ -123,6 +124,12 @@ def _slowed(
         helpers={name: source[name].words(kinds) for name in names[len(own) :]},
     )
     return slow, {made[name]: rule for name, rule in source.items()}
+
+
+def _renamed(rule: Term, made: type[IntEnum]) -> Term:
+    """Return a rule that reads the signals of the same names in another enumeration."""
+    found = rule.read_by(lambda seen, tap: Term(seen if isinstance(seen, TileKind) else made[seen.name], tap))
+    return cast(Term, found)
 
 
 @cache

@@ -27,7 +27,7 @@ from maze_nca_gym.mazes.terms import Term, TileKind
 from ..automaton import NEIGHBOURHOODS
 from ..contexts import Z3
 from ..proof import Proof
-from ..prover import SAID, _See, _SymbolicPicture
+from ..prover import SAID, _SymbolicPicture, reading
 from .coq import printed_automaton, printed_comment, printed_file, printed_list, printed_name, printed_rule
 from .learnt import Linear, TooHard, Variable, refutation
 
@@ -331,8 +331,8 @@ class Guide:
             def before(there: Place, when: Any = when) -> Mapping[IntEnum, Any]:
                 return {each: self.picture.true(each.name, there, when - 1) for each in self.played}
 
-            see, begins = _See(self.picture, before, at), when <= 0
-            comes = (begins & first(see)) | (~begins & then(see))
+            see, begins = reading(self.picture, before, at), when <= 0
+            comes = (begins & first.read_by(see)) | (~begins & then.read_by(see))
             on = self.picture.true(name.name, at, when).arg(0)
             yield Hypothesis(f"Turn {int(name)} {ago}", at, on == (self.picture.inside(at) & comes))
 
@@ -508,7 +508,7 @@ class Guide:
             """What is said of a tile's signals, and of others that they hold anything."""
             return {**{s: self._on(f"held {s.name}", at) for s in signals}, **says(picture, at, t)}
 
-        see, said, after = _See(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
+        see, said, after = reading(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
         # each axiom from the definitions
         for name, before in self.waits.items():
             here, earlier = (picture.number(self.stages[each]) for each in (name, before))
@@ -527,7 +527,7 @@ class Guide:
         # each signal, and each answer, from the axioms
         proofs, witnesses = list[str](), list[str]()
         for signal, value in said.items():
-            shown, name = automaton.rules[signal](cast(Any, see)), signal.name
+            shown, name = automaton.terms[signal].read_by(see), signal.name
             proofs += [
                 self.follows(f"{name} is off at first", z3.Or(z3.Not(t <= 0), z3.Not(value))),
                 self.follows(f"{name} is off beyond the edge", z3.Or(inside, z3.Not(value))),
@@ -561,7 +561,7 @@ class Guide:
                 + int(bound.per_move) * answer.n_moves(picture)
                 + int(bound.per_tile) * picture.of_map(N_TILES)
             )
-            shown, due = automaton.rules[signal](cast(Any, see)), least - t - 1 <= 0
+            shown, due = automaton.terms[signal].read_by(see), least - t - 1 <= 0
             nothing_else = z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), wanted))
             whole = z3.Or(z3.Not(inside), z3.Or(z3.Not(due), shown == wanted))
             proofs += [

@@ -8,25 +8,25 @@ alternating sum is the signal. The Game of Life's LIVE, for example, becomes "th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import IntEnum
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from operator import or_
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack
 
-from maze_nca_gym.mazes.terms import Bits, Rule, TileKind, TileView, term_of
+from maze_nca_gym.mazes.terms import Rule, Term, TileKind, term_of
 
 from ..automaton import Automaton
 from ..rules import threshold
 from .bounds import Doubles, combinations
-from .patches import PatchView, is_seen, mask_of
+from .patches import is_seen, mask_of, reading
 from .worlds import find_worlds
 
 MOST_DENOMINATOR = 60
@@ -76,15 +76,14 @@ class Cases(NamedTuple):
     on: NDArray[np.bool_]
 
 
-def cases_of(automaton: Automaton, rule: Rule) -> Cases:
+def cases_of(automaton: Automaton, rule: Term) -> Cases:
     """Return all cases that a rule can meet at any iteration on any map.
 
     Raises:
         ValueError: the rule tells too many patches apart.
     """
-    says = term_of(rule)
-    kinds = {tap: says.kinds(tap) for tap in automaton.taps}
-    reads = {tap: mask_of(says.signals(tap)) for tap in automaton.taps}
+    kinds = {tap: rule.kinds(tap) for tap in automaton.taps}
+    reads = {tap: mask_of(rule.signals(tap)) for tap in automaton.taps}
     found = []
     for world in find_worlds(automaton).worlds:
         taps = []
@@ -102,10 +101,10 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
     leaves = tuple(
         (seen, tap)
         for tap in automaton.taps
-        for seen in (*(map(TileKind, automaton.kinds) if kinds[tap] else ()), *sorted(says.signals(tap)))
+        for seen in (*(map(TileKind, automaton.kinds) if kinds[tap] else ()), *sorted(rule.signals(tap)))
     )
     read = [is_seen(seen, patches[:, automaton.taps.index(tap)]) for seen, tap in leaves]
-    return Cases(leaves, np.stack(read, axis=1).astype(np.float64), rule(PatchView(automaton, patches)))
+    return Cases(leaves, np.stack(read, axis=1).astype(np.float64), rule.read_by(reading(automaton, patches)))
 
 
 def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
@@ -225,22 +224,21 @@ def separated(automaton: Automaton) -> Automaton:
     made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Parts", members, start=0)  # type: ignore[misc]
     new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
 
-    def of_sum(found: Sum, see: TileView) -> Bits:
-        whole = Joined(new, see)
-        seen = (whole.tile(leaf, tap) if isinstance(leaf, TileKind) else whole(leaf, tap) for leaf, tap in found.leaves)
-        # rounded to multiples of 1 / ROUNDED, all sums together change by far less than the 1/2 that they are apart
-        terms = [(_fraction(weight), bits) for weight, bits in zip(found.weights, seen, strict=True) if weight]
-        return threshold(terms, Fraction(1, 2) - _fraction(found.bias))
+    def whole(seen: IntEnum | TileKind, tap: str) -> Term:
+        return Term(seen, tap) if isinstance(seen, TileKind) else _odd([Term(part, tap) for part in new[seen]])
 
-    def as_before(rule: Rule, see: TileView) -> Bits:
-        return rule(Joined(new, see))
+    def of_sum(found: Sum) -> Term:
+        # rounded to multiples of 1 / ROUNDED, all sums together change by far less than the 1/2 that they are apart
+        pairs = zip(found.weights, found.leaves, strict=True)
+        terms = [(_fraction(weight), whole(*leaf)) for weight, leaf in pairs if weight]
+        return cast(Term, threshold(terms, Fraction(1, 2) - _fraction(found.bias)))
 
     rules: dict[IntEnum, Rule] = {}
     for signal, parts in new.items():
         if signal in split:
-            rules |= {part: partial(of_sum, found) for part, found in zip(parts, split[signal], strict=True)}
+            rules |= dict(zip(parts, map(of_sum, split[signal]), strict=True))
         else:
-            rules[parts[0]] = partial(as_before, automaton.rules[signal])
+            rules[parts[0]] = automaton.terms[signal].read_by(whole)
     return replace(
         automaton,
         signals=made,
@@ -248,7 +246,7 @@ def separated(automaton: Automaton) -> Automaton:
         pooled=tuple(new[signal][0] for signal in automaton.pooled),
         everywhere=tuple(part for signal in automaton.everywhere for part in new[signal]),
         parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
-        invariant=None if automaton.invariant is None else partial(as_before, automaton.invariant),
+        invariant=None if automaton.invariant is None else term_of(automaton.invariant).read_by(whole),
         theorem=None,  # it is about the signals before
         slows=None,
         pace=1,
@@ -272,7 +270,7 @@ def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum 
     Raises:
         ValueError: the rule tells too many patches apart.
     """
-    return separate(cases_of(automaton, automaton.rules[signal]), 1.0 if exactly else np.inf)
+    return separate(cases_of(automaton, automaton.terms[signal]), 1.0 if exactly else np.inf)
 
 
 def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
@@ -290,7 +288,7 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
     Raises:
         ValueError: there would be more than `MOST_PARTS` sums, or the rule has too many cases.
     """
-    cases, sums = cases_of(automaton, automaton.rules[signal]), list[Sum]()
+    cases, sums = cases_of(automaton, automaton.terms[signal]), list[Sum]()
     if len(cases.on) > MOST_SPLIT:
         raise ValueError(
             f"the rule of {signal.name} in {automaton.name} is no threshold of a sum, and tells {len(cases.on):,} "
@@ -328,18 +326,7 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
     )
 
 
-class Joined:
-    """A view in which the parts that a signal was split into appear as that signal."""
-
-    def __init__(self, new: Mapping[IntEnum, tuple[IntEnum, ...]], see: TileView) -> None:
-        self._new, self._see = new, see
-        self.tile = see.tile
-
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """Return a signal of the automaton before, `Bits` of the view's shape."""
-        parts = [self._see(part, tap) for part in self._new[signal]]
-        if len(parts) == 1:
-            return parts[0]
-        # an odd number is on: an odd one without the next
-        found = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
-        return reduce(or_, [*found, parts[-1]] if len(parts) % 2 else found)
+def _odd(parts: Sequence[Term]) -> Term:
+    """Return the term that an odd number of parts is on, each of which is on only where the one before it is."""
+    found = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
+    return reduce(or_, [*found, parts[-1]] if len(parts) % 2 else found)

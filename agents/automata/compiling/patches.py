@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.families import FAMILIES
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.neighbours import offsets
-from maze_nca_gym.mazes.terms import Bits, TileKind
+from maze_nca_gym.mazes.terms import Read, TileKind
 
 from ..automaton import Automaton, Signals
 from .config import HintConfig
@@ -73,24 +73,15 @@ def is_seen(seen: IntEnum | TileKind, tiles: Codes) -> NDArray[np.bool_]:
     return tiles & _KIND == seen + 1 if isinstance(seen, TileKind) else tiles & mask_of([seen]) != 0
 
 
-class PatchView:
-    """What a rule reads around the centres of (P, taps) int64 patches, in arrays of shape (P,)."""
-
-    def __init__(self, automaton: Automaton, patches: Codes) -> None:
-        self._tiles = dict(zip(automaton.taps, patches.T, strict=True))
-
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """Return whether a signal is on at the centre or a neighbour, (P,) bool."""
-        return is_seen(signal, self._tiles[tap])
-
-    def tile(self, kind: int, tap: str = "C") -> Bits:
-        """Return whether the tile at a tap is of a kind, (P,) bool."""
-        return is_seen(TileKind(kind), self._tiles[tap])
+def reading(automaton: Automaton, patches: Codes) -> Read:
+    """Return what reads (P, taps) int64 patches: (signal or kind, tap) -> where it is on, (P,) bool."""
+    tiles = dict(zip(automaton.taps, patches.T, strict=True))
+    return lambda seen, tap: is_seen(seen, tiles[tap])
 
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
     """Return the signals that the rules give the centres of (P, taps) int64 patches next, (P, S) bool."""
-    return np.stack(automaton.tape(PatchView(automaton, patches)), axis=1)
+    return np.stack(automaton.tape.read_by(reading(automaton, patches)), axis=1)
 
 
 def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
