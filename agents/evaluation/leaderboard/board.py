@@ -162,10 +162,10 @@ class Board(Results[Measured]):
         """Return a page that says of each row how it was trained and measured, published results included."""
         page = [_SOURCES]
         for name, rows in self.by_set().items():
-            page += [f"## {name}", ""]
-            for line in lines_of(rows, published_beside(name)):
-                page.append(f"- {_shown(line, name)}: {escape(line.details, quote=False)}")
-            page.append("")
+            lines = lines_of(rows, published_beside(name))
+            page += [f"## {name}", "", '<details markdown="1">', f"<summary>{len(lines)} rows</summary>", ""]
+            page += [f"- {_shown(line, name)}: {escape(line.details, quote=False)}" for line in lines]
+            page += ["", "</details>", ""]
         return "\n".join(page)
 
     def by_set(self) -> dict[str, list[Measured]]:
