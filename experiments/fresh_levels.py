@@ -1,6 +1,6 @@
 """Learned policies on levels that no choice has seen: sets of a seed that is used once.
 
-Variants were compared on some of the named test sets before one was shipped (docs/reproduction.md lists where). The
+Variants were compared on some of the named test sets before one was shipped (docs/choices.md lists where). The
 levels here are drawn as those sets are, from another seed, and measured at the end. The figures of each policy on each
 set are kept in a file, `<out>/<policy>/<set>.json`; what is there is not measured again. Writes FRESH_LEVELS.md too.
 """
@@ -35,7 +35,7 @@ HEAD = """\
 Learned policies on levels from a seed that was used once, by `python -m experiments.fresh_levels`. Each cell has, in
 percent, the complete levels, those with some optimal path, and the paper's accuracy, after as many iterations as
 `evaluate` gives them. The results that the command writes have 95 % intervals. Before some policies were shipped,
-variants were compared on named test sets ([where](../docs/reproduction.md#figures-that-were-choices)), but never on
+variants were compared on named test sets ([where](../docs/choices.md)), but never on
 these levels.
 """
 

@@ -5,7 +5,7 @@
 
 It uses the card's configuration instead of its command, since presets may have changed. Weights depend on the versions
 of torch and NumPy and on the processor, so other bits do not prove an error; the largest difference is printed too.
-docs/reproduction.md has a table of the models that were retrained.
+docs/choices.md has a table of the models that were retrained.
 """
 
 from __future__ import annotations
