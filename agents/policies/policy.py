@@ -263,7 +263,8 @@ class Policy(nn.Module):
 
     def extra_repr(self) -> str:
         """Return the text of `repr` before the submodules: the task, the channels and the weights."""
-        return f"{self.task}, {self.n_channels} channels, {self.n_weights:,} weights"
+        lost = f"; nothing is proven: {self.guarantees.lost}" if self.guarantees.lost else ""
+        return f"{self.task}, {self.n_channels} channels, {self.n_weights:,} weights{lost}"
 
     def _repr_html_(self) -> str:
         """Return the facts for notebooks."""
