@@ -37,19 +37,19 @@ _HEAD = f"""# Leaderboard
 The percentage of mazes that each solver answers correctly, made by `maze-nca-gym bench`. [Sources]({SOURCES}) says of
 each row how it was trained and measured.
 """
-_SUMMARY = """
+_SUMMARY = """\
 ## The best of each kind
 
 Compare within a row only, because sets and scores differ. A network that learned from *answers* saw solutions alone;
 from *guidance*, also the first move at every tile; from a *rule*, an automaton. Published networks learned from
 answers unless the cell says otherwise. Training mazes differ within a row too, as the sources say. † marks figures on
-other mazes of the same kind.
+other mazes of the same kind; *peak* is the moment of a training at which the test mazes were solved best.
 """
 _SOURCES = f"""# Leaderboard: sources
 
 How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. Made by `maze-nca-gym bench`.
 """
-_PICTURE = f"""
+_PICTURE = f"""\
 ![Percent solved against weights, a panel for each set and score]({PICTURE}.png)
 
 The picture shows the sets of which results on the same mazes were published; the tables below show all sets. The axis
@@ -97,6 +97,7 @@ def _cell(line: Standing, score: str, name: str) -> str:
     """Return the percentage of a line with its name and weights."""
     weights = "" if line.entry.weights is None else f", {line.entry.weights:,} weights"
     other = "" if line.is_ours or line.entry.supervision == "answers" else f", from {line.entry.supervision}"
+    other += ", peak" if line.entry.learns_from.endswith(", peak") else ""
     return f"{line.text(score)[0]}: {_shown(line, name)}{weights}{other}"
 
 
@@ -137,7 +138,7 @@ class Board(Results[Measured]):
             alone += ["</details>", ""]
         best = self.best()
         summary = [_SUMMARY, best.markdown(), ""] if best.rows else []
-        return "\n".join([_HEAD, *summary, _PICTURE * picture + _EXPLANATION, *compared, *alone])
+        return "\n".join([_HEAD.rstrip() + "\n", *summary, _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def best(self) -> Table:
         """Return a table with the best solver of each kind, for each set of which others published results."""
