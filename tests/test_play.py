@@ -17,8 +17,8 @@ from own_tasks import EXAMPLES, own_tasks
 
 from maze_nca_gym.agents import OnGraph, load, rollout
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.rollouts.exporting import export, to_json
-from maze_nca_gym.agents.rollouts.solving import default_steps
+from maze_nca_gym.agents.rollouts.exporting import export, to_html, to_json, to_script
+from maze_nca_gym.agents.rollouts.solving import default_steps, run_until_solved
 from maze_nca_gym.mazes import Graph
 from maze_nca_gym.mazes.graphs import EDGES
 from maze_nca_gym.mazes.levels import one_hot, parse, to_text
@@ -585,3 +585,55 @@ class TestChromium:
         assert themes == ["light", "dark", "light"]
         assert key == f"{tmp_path}/.__palette"
         assert (kept["index"], kept["color"]["scheme"]) == (1, "slate")
+
+
+class TestDoubt:
+    PARTS = (*SCRIPTS, "answers.js", "trial.js", "doubt.js")
+
+    def ask(self, name, call):
+        """What the page's search says of a policy, as JSON: `search` is the function, `policy` the policy."""
+        texts = [(PAGE / part).read_text() for part in self.PARTS]
+        named = "const {doubt: {Examiner, doubt: search, smaller}, levels} = MazePlay;"
+        named += f"const policy = MazePlay.loaded['{name}']; console.log(JSON.stringify({call}));"
+        whole = "\n".join([*texts, to_script(load(name), name).decode(), named])
+        return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
+
+    @needs_node
+    @pytest.mark.parametrize("name", ["nca-shortest-path-baseline", "nca-diameter"])
+    def test_its_failure_is_one_in_python_and_minimal(self, name):
+        found = self.ask(
+            name,
+            """(() => {
+              const found = search(policy, 60), examiner = new Examiner(policy);
+              const level = policy.needs_border ? levels.resized(found.level, -1) : found.level;
+              const others = [...smaller(level, examiner)].filter((each) => examiner.solved(each));
+              const [text, fails] = [levels.toText(found.level), examiner.fails(level)];
+              return {text, fails, others: others.map((each) => examiner.fails(each))};
+            })()""",
+        )
+        assert found["fails"]
+        assert not any(found["others"])
+        tiles = parse(found["text"])
+        assert not run_until_solved(load(name), tiles[None]).solved.any()
+
+    @needs_node
+    def test_a_correct_policy_has_no_failure(self):
+        found = self.ask("shortest-path-bfs", "search(policy, 1e-3)")
+        assert found == {"n": 1, "complete": 1}
+        assert "level" not in self.ask("shortest-path-bfs", "search(policy, 1)")
+
+    @needs_chromium
+    @pytest.mark.slow
+    def test_its_button_shows_the_maze(self, tmp_path):
+        page = tmp_path / "page.html"
+        page.write_bytes(to_html(load("nca-shortest-path-baseline"), "nca-shortest-path-baseline"))
+        script = """
+            const {state} = MazePlay.page;
+            await until(() => state.automaton);
+            find("#doubt").click();
+            await until(() => find("#doubt").textContent === "Find a failure");
+            return {said: find("#doubted").textContent, n: state.automaton.level.tiles.length};
+        """
+        found = serve.ask_page(page, script, tmp_path / "profile")
+        assert found["said"].startswith("Fails on maze ")
+        assert found["n"] <= 49

@@ -158,6 +158,7 @@ class Doubt:
                 "maze": task.to_text(failure.tiles, np.zeros(failure.tiles.shape, np.bool_)).splitlines(),
                 "correct": task.to_text(failure.tiles, failure.correct).splitlines(),
                 "shown": task.to_text(failure.tiles, failure.shown).splitlines(),
+                "drawing": self.drawing(),
                 "iterations": failure.iterations,
                 "error": failure.error or None,
                 "found_in": failure.found_in,

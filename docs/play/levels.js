@@ -385,6 +385,6 @@ globalThis.MazePlay.part(() => {
 
   globalThis.MazePlay.levels = {
     EMPTY, WALL, SOURCE, TARGET, LARGEST_SIDE, GENERATORS,
-    kindsOf, hasEnds, filled, joined, withEdges, onRim, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
+    kindsOf, hasEnds, filled, joined, resized, withEdges, onRim, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
   };
 });

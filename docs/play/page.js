@@ -8,6 +8,7 @@
   const FRAME = 12; // milliseconds of a frame that iterations may take, so that the page stays responsive
   const TILES = 512; // computed between looks at the clock
   const THUMBNAILS_EVERY = 120; // milliseconds
+  const DOUBT_SECONDS = 20;
 
   const state = {
     policy: null, automaton: null, answer: null, isRight: false, channel: 0, playing: true, tool: "walls",
@@ -34,7 +35,10 @@
 
   /** Begin with a level, and with another policy if one is given; one that is refused changes nothing. */
   function begin(level, policy = state.policy) {
-    if (state.policy && policy !== state.policy) say(""); // what was said of the other policy
+    if (state.policy && policy !== state.policy) { // what was said of the other policy
+      say("");
+      stopDoubt();
+    }
     Object.assign(state, { automaton: new Automaton(policy, level), policy });
     find("policy").value = policy.name;
     find("edges").value = level.edges || "closed";
@@ -115,6 +119,44 @@
     }
     globalThis.MazePlay.addPolicy(policy);
     choosePolicy(name);
+  }
+
+  // ---- the search for a failure
+
+  function stopDoubt(words = "") {
+    if (state.worker) state.worker.terminate();
+    state.worker = null;
+    find("doubt").textContent = "Find a failure";
+    find("doubted").textContent = words;
+  }
+
+  /** Let a worker search for the smallest maze on which the policy fails, or stop it. */
+  const findFailure = guarded(() => {
+    if (state.worker) return stopDoubt("Stopped.");
+    if (state.policy.levels) throw new Error(`This page cannot solve the task ${state.policy.task}; \`maze-nca-gym doubt\` does.`);
+    state.worker = globalThis.MazePlay.worker(() => {
+      onmessage = ({ data: { policy, seconds } }) => {
+        const { doubt: search } = globalThis.MazePlay.doubt;
+        postMessage({ ...search(policy, seconds, (going) => postMessage({ ...going, isGoing: true })), isGoing: false });
+      };
+    });
+    find("doubt").textContent = "Stop";
+    find("doubted").textContent = "Trying mazes …";
+    state.worker.onmessage = guarded(({ data }) => showDoubt(data));
+    state.worker.onerror = ({ message }) => stopDoubt(`The search failed: ${message}`);
+    state.worker.postMessage({ policy: state.policy, seconds: DOUBT_SECONDS });
+    return undefined;
+  });
+
+  function showDoubt({ n, complete, level, isGoing, isShrinking }) {
+    const count = `${n.toLocaleString("en")} ${n === 1 ? "maze" : "mazes"}`;
+    if (isGoing) return void (find("doubted").textContent = isShrinking ? "It fails; removing what the maze does not need …" : `Correct on ${count} so far …`);
+    const every = complete > 1 ? `, among them all of up to ${complete} tiles` : "";
+    if (!level) return stopDoubt(`No failure in ${count}${every}. This is a test, and proves nothing.`);
+    stopDoubt(`Fails on maze ${n.toLocaleString("en")}. The level shows what is left of it: without any row, column or wall of it, the policy is correct.`);
+    begin(level);
+    state.automaton.restart();
+    return setPlaying(true);
   }
 
   // ---- running
@@ -288,6 +330,7 @@
     step: () => { setPlaying(false); state.automaton.step(); },
     back: () => { setPlaying(false); if (!state.automaton.back()) say("This is as far back as the page remembers."); levelChanged(); },
     restart: () => { state.automaton.restart(); levelChanged(); },
+    doubt: findFailure,
     new: newLevel,
     share,
     walls: () => chooseTool("walls"),
@@ -301,7 +344,7 @@
     slower: () => { find("speed").stepDown(); showRate(); },
   };
   const KEYS = {
-    " ": "play", ".": "step", ",": "back", r: "restart", n: "new", l: "share", w: "walls", d: "damage", o: "portals", e: "edges", "?": "help",
+    " ": "play", ".": "step", ",": "back", r: "restart", n: "new", l: "share", w: "walls", d: "damage", o: "portals", e: "edges", f: "doubt", "?": "help",
     c: "channels", "+": "faster", "=": "faster", "-": "slower",
   };
 
@@ -312,7 +355,7 @@
   }
 
   function listen() {
-    for (const id of ["play", "step", "back", "restart", "new", "share", "walls", "damage", "portals", "theme", "help"]) {
+    for (const id of ["play", "step", "back", "restart", "new", "share", "walls", "damage", "portals", "doubt", "theme", "help"]) {
       find(id).onclick = guarded(() => { if (id !== "theme") endDemonstration(); if (state.automaton || id === "help") actions[id](); });
     }
     find("policy").onchange = () => { endDemonstration(); choosePolicy(find("policy").value); };

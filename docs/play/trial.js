@@ -34,29 +34,34 @@ globalThis.MazePlay.part(() => {
     return wanted.length < 0 ? !path.some(Boolean) : answers.isRight(level, ENDS, wanted, [path]);
   }
 
-  /** Yield all mazes of some rows and columns with one source and one target. */
-  function* allMazes(height, width) {
+  /** Yield all mazes of some rows and columns, with one source and one target or without both. */
+  function* allMazes(height, width, hasEnds) {
     const n = height * width;
-    for (let source = 0; source < n; source++) {
-      for (let target = 0; target < n; target++) {
-        if (target === source) continue;
-        const others = [...Array(n).keys()].filter((tile) => tile !== source && tile !== target);
+    for (let source = 0; source < (hasEnds ? n : 1); source++) {
+      for (let target = 0; target < (hasEnds ? n : 1); target++) {
+        if (hasEnds && target === source) continue;
+        const others = [...Array(n).keys()].filter((tile) => !hasEnds || (tile !== source && tile !== target));
         for (let walls = 0; walls < 2 ** others.length; walls++) {
           const level = levels.filled(height, width, EMPTY);
           others.forEach((tile, bit) => (walls >> bit) & 1 && (level.tiles[tile] = WALL));
-          level.tiles[source] = SOURCE;
-          level.tiles[target] = TARGET;
+          if (hasEnds) level.tiles[source] = SOURCE;
+          if (hasEnds) level.tiles[target] = TARGET;
           yield level;
         }
       }
     }
   }
 
-  /** Yield all mazes of up to 3 x 3 tiles, small ones first, and then larger ones of every family, the same each time. */
-  function* mazes() {
+  /** Yield all mazes of up to 3 x 3 tiles, small ones first. */
+  function* smallMazes(hasEnds) {
     for (let n = 2; n <= ALL_UP_TO ** 2; n++) {
-      for (let height = 1; height <= ALL_UP_TO; height++) if (n % height === 0 && n / height <= ALL_UP_TO) yield* allMazes(height, n / height);
+      for (let height = 1; height <= ALL_UP_TO; height++) if (n % height === 0 && n / height <= ALL_UP_TO) yield* allMazes(height, n / height, hasEnds);
     }
+  }
+
+  /** Yield all small mazes, and then larger ones of every family, the same each time. */
+  function* mazes() {
+    yield* smallMazes(true);
     const families = Object.keys(levels.GENERATORS), random = levels.randomNumbers(1);
     for (let i = 0; i < N_LARGER; i++) {
       const side = () => 4 + Math.floor(random() * (LARGEST - 3)), level = levels.generate(families[i % families.length], [side(), side()], i);
@@ -100,5 +105,5 @@ globalThis.MazePlay.part(() => {
     return { n };
   }
 
-  globalThis.MazePlay.trial = { TASKS, check, settle, solve, holds };
+  globalThis.MazePlay.trial = { ALL_UP_TO, TASKS, check, settle, smallMazes, solve, holds };
 });
