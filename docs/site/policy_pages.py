@@ -28,6 +28,8 @@ METRICS = {
     "paper_accuracy": "paper's accuracy",
 }
 """Metric of a card -> its column."""
+DOUBTS = Path(__file__).parents[1] / "where-they-fail.json"
+"""What `python -m tools.make_doubts` found."""
 EXACT_WEIGHTS = Path(__file__).parents[1] / "exact-weights.md"
 LEGENDS: Mapping[str, Any] = {
     "shortest-path-bfs": canonical.CountingChannel,
@@ -86,6 +88,7 @@ def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
         facts({**policy_facts(policy), "state channels": str(policy.n_channels), "role": info.role, **_origin(card)}),
         _parts(named) if named else "",
         _figures(card),
+        _doubt(name),
         "## Channels",
         _legend(name, policy),
         _weights(policy),
@@ -124,6 +127,23 @@ def _figures(card: Mapping[str, Any]) -> str:
         return ""
     columns = ("test set", "levels", "iterations", *METRICS.values(), "complete, 95 % interval")
     return f"## Figures\n\nIn percent; [evaluation](../evaluation.md) says how.\n\n{table(columns, rows)}"
+
+
+def _doubt(name: str) -> str:
+    """Return what `doubt` found of a policy with a card, with a drawing of the smallest maze on which it fails."""
+    found = json.loads(DOUBTS.read_text(encoding="utf-8")).get(name)
+    if found is None:
+        return ""
+    failure, complete, parts = found["failure"], found["complete"], ["## Where it fails"]
+    facts = [f"`maze-nca-gym doubt` found {found['tested']}." if failure is None else ""]
+    if complete["n_mazes"]:
+        facts.append(f"It is correct on all {complete['n_mazes']:,} mazes of up to {complete['tiles']} tiles.")
+    facts.append("This is a test, and proves nothing: see [where they fail](../where-they-fail.md).")
+    parts.append(" ".join(filter(None, facts)))
+    if failure is not None:
+        parts += ["The smallest maze on which it was found to fail:", f"```text\n{failure['drawing']}\n```"]
+        parts.append(f"```sh\n{failure['command']}\n```")
+    return "\n\n".join(parts)
 
 
 def _legend(name: str, policy: Policy) -> str:

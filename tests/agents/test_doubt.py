@@ -18,7 +18,7 @@ from tables import for_each, refused
 from test_answers import TASK as SEVERAL_ANSWERS
 from torch import Tensor
 
-from maze_nca_gym.agents import OnGraph, Policy, ShortestPathNCA, doubt, load, solve
+from maze_nca_gym.agents import OnGraph, Policy, ShortestPathNCA, doubt, find_policy, load, solve
 from maze_nca_gym.agents.doubting import run as doubting
 from maze_nca_gym.agents.doubting.record import ANIMATION, FILES, LEVEL, PICTURE, RESULTS, TEXT
 from maze_nca_gym.agents.policies.policy import for_task
@@ -30,6 +30,7 @@ from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.small import AT_ONCE, allowed, every_maze, number_of_mazes
 from maze_nca_gym.mazes.solvers import distances
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task, find_task
+from tools import make_doubts
 
 OWN = ("weighted-terrain", "key-and-door", "nearest-target")
 """Tasks of the examples."""
@@ -356,3 +357,27 @@ class TestCtrlC:
         if where == "shrinking":
             assert record["failure"]["minimal"] is False
             assert record["failure"]["maze"]
+
+
+class TestPage:
+    def test_it_shows_the_results_of_every_policy_with_a_card(self) -> None:
+        results = json.loads(make_doubts.RESULTS.read_text(encoding="utf-8"))
+        assert list(results) == make_doubts.learned()
+        page = make_doubts.PAGE.read_text(encoding="utf-8")
+        assert page.endswith(make_doubts.written(results))
+        exact = {name for name, each in results.items() if find_policy(name).exact}
+        assert {name for name, each in results.items() if each["failure"] is None} >= exact
+        assert max(each["cpu_seconds"] for each in results.values()) < 60
+
+    @for_each("name", ["nca-shortest-path-small", "gcn-shortest-path-baseline", "nca-shortest-path-healing"])
+    def test_its_mazes_are_failures_between_two_ways(self, name: str) -> None:
+        failure = json.loads(make_doubts.RESULTS.read_text(encoding="utf-8"))[name]["failure"]
+        tiles = parse("\n".join(failure["maze"]))
+        assert not run_until_solved(load(name), tiles[None]).solved.any()
+        solution = SHORTEST_PATH.solve(tiles[None])[0]
+        detours = []
+        for place in np.argwhere(solution & (tiles == Tile.EMPTY)):
+            closed = tiles.copy()
+            closed[tuple(place)] = Tile.WALL
+            detours.append(int(SHORTEST_PATH.solve(closed[None]).sum()))
+        assert min(detour for detour in detours if detour) - solution.sum() in (0, 2)

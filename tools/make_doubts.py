@@ -1,0 +1,85 @@
+"""Write docs/where-they-fail.json, the results of `doubt` for every policy with a card, and the second half of the page
+about them: python -m tools.make_doubts [POLICY ...]
+
+With names, only these policies are tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from maze_nca_gym.agents import doubt, list_policies, load
+from maze_nca_gym.agents.doubting.examining import Examiner
+from maze_nca_gym.agents.doubting.searching import Search
+from maze_nca_gym.agents.policies.pretrained import cards
+from maze_nca_gym.agents.runs import write_json
+from maze_nca_gym.support.tables import Table
+
+ROOT = Path(__file__).parents[1]
+RESULTS, PAGE = ROOT / "docs/where-they-fail.json", ROOT / "docs/where-they-fail.md"
+SECONDS, SEED = 30.0, 0
+TINY = 6
+"""Number of tiles up to which all mazes are counted on which a policy is correct."""
+HEADING = "\n## Every policy\n"
+
+
+def learned() -> list[str]:
+    """Return the names of the policies that ship with a card."""
+    return [name for name in list_policies(all=True) if name in cards()]
+
+
+def result(name: str) -> dict[str, Any]:
+    """Return the facts of a policy: its doubt, and on how many tiny mazes it is correct."""
+    began = time.process_time()
+    found = doubt(name, seconds=SECONDS, seed=SEED).to_json()
+    search = Search(Examiner(load(name), None), SEED, 1, TINY, (), (), 1)
+    n_correct, n_mazes = 0, 0
+    for part in search.every(TINY):
+        n_correct += int((~search.examiner(part.tiles, part.targets).failed).sum())
+        n_mazes += len(part.tiles)
+    tiny = {"tiles": TINY, "n_mazes": n_mazes, "n_correct": n_correct}
+    return {**found, "tiny": tiny, "cpu_seconds": round(time.process_time() - began, 1)}
+
+
+def written(results: dict[str, Any]) -> str:
+    """Return the second half of the page: a table, and a drawing for each failure."""
+    rows, drawings = [], []
+    for name, each in results.items():
+        failure, complete, tiny = each["failure"], each["complete"], each["tiny"]
+        every = f"up to {complete['tiles']}: {complete['n_mazes']:,}" if complete["n_mazes"] else "none"
+        smallest = "none found" if failure is None else " x ".join(map(str, failure["size"]))
+        share = f"{tiny['n_correct']:,} of {tiny['n_mazes']:,}"
+        rows.append((f"[`{name}`](policies/{name}.md)", every, share, f"{each['n_mazes']:,}", smallest))
+        if failure is not None:
+            where = f"Found in: {failure['found_in']}. {failure['iterations']:,} iterations."
+            drawings.append(
+                f"### {name}\n\n{where}\n\n```text\n{failure['drawing']}\n```\n\n```sh\n{failure['command']}\n```\n"
+            )
+    columns = (
+        "policy",
+        "tiles: mazes, all correct",
+        f"correct, of up to {TINY} tiles",
+        "mazes tried",
+        "smallest failure",
+    )
+    return "\n".join([HEADING, Table(columns, rows, columns[2:4]).markdown(), "", *drawings])
+
+
+def main(names: list[str]) -> None:
+    """Try policies, and write both files."""
+    earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = {}
+    for name in learned():
+        results[name] = result(name) if not names or name in names else earlier[name]
+        print(name, results[name]["tested"], f"{results[name]['cpu_seconds']} s", flush=True)
+    write_json(RESULTS, results)
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    PAGE.write_text(page.partition(HEADING)[0] + written(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
