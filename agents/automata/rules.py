@@ -12,7 +12,6 @@ from enum import IntEnum
 from functools import partial, reduce
 from numbers import Rational
 from operator import or_
-from typing import cast
 
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.terms import Bits, Rule, TileView, Weighed, weighed
@@ -45,7 +44,7 @@ def threshold(terms: Iterable[tuple[float | Rational, Bits]], least: float | Rat
         ValueError: no weights; a number that is neither whole nor a fraction; or numbers that are too large.
     """
     pairs = list(terms)
-    return cast(Bits, weighed([weight for weight, _ in pairs], least)(*(bit for _, bit in pairs)))
+    return weighed([weight for weight, _ in pairs], least)(*(bit for _, bit in pairs))
 
 
 def exactly(number: int, bits: Sequence[Bits]) -> Bits:
@@ -55,7 +54,7 @@ def exactly(number: int, bits: Sequence[Bits]) -> Bits:
         ValueError: a number below 0, or above the number of booleans.
     """
     check(0 <= number <= len(bits), f"exactly takes a number from 0 to that of the bits, {len(bits)}, got {number}")
-    return cast(Bits, Weighed((1,) * len(bits), number, number)(*bits))
+    return Weighed((1,) * len(bits), number, number)(*bits)
 
 
 @dataclass(frozen=True)

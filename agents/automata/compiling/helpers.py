@@ -12,7 +12,6 @@ from enum import IntEnum
 from fractions import Fraction
 from functools import cache, reduce
 from operator import and_, invert, or_, xor
-from typing import cast
 
 from maze_nca_gym.mazes.terms import Term, TileKind, Weighed, term_of
 
@@ -128,8 +127,7 @@ def _slowed(
 
 def _renamed(rule: Term, made: type[IntEnum]) -> Term:
     """Return a rule that reads the signals of the same names in another enumeration."""
-    found = rule.read_by(lambda seen, tap: Term(seen if isinstance(seen, TileKind) else made[seen.name], tap))
-    return cast(Term, found)
+    return rule.read_by(lambda seen, tap: Term(seen if isinstance(seen, TileKind) else made[seen.name], tap))
 
 
 @cache

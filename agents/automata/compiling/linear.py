@@ -14,7 +14,7 @@ from enum import IntEnum
 from fractions import Fraction
 from functools import cache, reduce
 from operator import or_
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,7 +231,7 @@ def separated(automaton: Automaton) -> Automaton:
         # rounded to multiples of 1 / ROUNDED, all sums together change by far less than the 1/2 that they are apart
         pairs = zip(found.weights, found.leaves, strict=True)
         terms = [(_fraction(weight), whole(*leaf)) for weight, leaf in pairs if weight]
-        return cast(Term, threshold(terms, Fraction(1, 2) - _fraction(found.bias)))
+        return threshold(terms, Fraction(1, 2) - _fraction(found.bias))
 
     rules: dict[IntEnum, Rule] = {}
     for signal, parts in new.items():

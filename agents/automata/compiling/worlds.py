@@ -120,7 +120,7 @@ class _Search:
     def __init__(self, automaton: Automaton) -> None:
         self.assumed = False
         self._automaton = automaton
-        self._rules = {signal: term_of(rule) for signal, rule in automaton.rules.items()}
+        self._rules = automaton.terms
         self._invariant = None if automaton.invariant is None else term_of(automaton.invariant)
         self._counted = [signal for signal in automaton.everywhere if signal not in automaton.pooled]
 
@@ -241,7 +241,7 @@ class _Search:
 
 def _value(expression: Term, tiles: Codes) -> NDArray[np.bool_]:
     """Return the values of an expression that reads one tile, for (...) codes of that tile, (...) bool."""
-    return expression.value({leaf: is_seen(leaf.seen, tiles) for leaf in expression.leaves if leaf.seen is not None})
+    return expression.read_by(lambda seen, tap: is_seen(seen, tiles))
 
 
 def _projected(states: Codes, read: int) -> tuple[Codes, Codes]:
