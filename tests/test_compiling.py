@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tables import for_each
 
 from maze_nca_gym.envs import dynamics
 from maze_nca_gym.mazes import solvers
@@ -26,6 +28,7 @@ from maze_nca_gym.mazes.generation import GENERATORS, generate
 from maze_nca_gym.mazes.levels import clear_endpoints, parse
 from maze_nca_gym.mazes.mutation import MUTATIONS, mutate
 from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.support.streams import say
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -214,6 +217,19 @@ def test_a_terminal_is_told_once_what_takes_so_long(
     fresh = Kernels()
     assert fresh.search is not fresh.in_map
     assert capsys.readouterr().err.count("compiling, once per installation") == 1
+
+
+@for_each("stderr", [None, SimpleNamespace(write=print, flush=print), StringIO()])
+def test_no_message_needs_a_terminal(
+    stderr: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Programs without a console have no stderr, and others put an object with two methods in its place."""
+    monkeypatch.setattr(sys, "stderr", stderr)
+    compiling._announce.cache_clear()
+    compiling._announce()
+    assert capsys.readouterr().out == ""
+    say("a message")
+    assert ("a message" in capsys.readouterr().out) == isinstance(stderr, SimpleNamespace)
 
 
 def test_without_a_place_for_the_cache_it_compiles_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ class Commands:
             for heading, group in self.groups.items():
                 print(f"\n{heading}:")
                 for name, command in group.items():
-                    about = re.split("[;:]", command.about.splitlines()[0])[0].rstrip(".")
+                    about = re.split("[;:]", command.about.partition("\n")[0])[0].rstrip(".")  # none under -OO
                     print(filled(f"{name:<{width}}  {about}", "  ", " " * (width + 4)))
             print(f"\n{filled(f'`{prog} COMMAND --help` describes a command and its options.')}")
             raise SystemExit(0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -95,12 +96,24 @@ def _njit(function: Function, *signature: str, **options: Any) -> Function:
     (NUMBA_DISABLE_JIT): functions here call intrinsics, which cannot be interpreted, or would take minutes."""
     import numba
 
-    config: Any = numba.config
-    setting, config.DISABLE_JIT = config.DISABLE_JIT, False
+    with _switched_on():
+        code: Any = numba.njit(*signature, **options)(function)
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # without a signature it is compiled when it is called
+        code.compile = _switched_on()(code.compile)
+    return cast(Function, code)
+
+
+@contextmanager
+def _switched_on() -> Iterator[None]:
+    """Let numba compile within the block, whatever its setting is."""
+    from numba import config
+
+    settings: Any = config
+    setting, settings.DISABLE_JIT = settings.DISABLE_JIT, False
     try:
-        return cast(Function, numba.njit(*signature, **options)(function))
+        yield
     finally:
-        config.DISABLE_JIT = setting
+        settings.DISABLE_JIT = setting
 
 
 def _called(function: Function, *signature: str) -> Function:
