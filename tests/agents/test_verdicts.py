@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from enum import IntEnum
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
 import numpy as np
 import pytest
@@ -50,6 +51,13 @@ RULES = {
 def lit(**changes) -> Automaton:
     """Return an automaton whose LIT is on at the source alone."""
     return Automaton("lit", "shortest-path", Lit, RULES, **changes)
+
+
+def lit_never(see):
+    return see(Lit.LIT) & ~see(Lit.LIT)
+
+
+RECTANGLE = "on a grid, the map is a rectangle, UL"
 
 
 class Somewhere(IntEnum):
@@ -379,6 +387,18 @@ def test_a_rule_is_one_expression_for_whoever_reads_it():
         signals = automaton.step(tiles, np.zeros((8, 2, 3, 3), np.bool_))
         np.testing.assert_array_equal(signals[:, Reached.WET], tiles == Tile.SOURCE)
     assert len(asked) == 1
+
+
+def on_map(see, tap):
+    """Return whether a neighbour is on the map: of any kind of tile."""
+    return reduce(or_, (see.tile(kind, tap) for kind in range(len(KINDS))))
+
+
+def test_a_corner_is_on_the_map_where_both_of_its_neighbours_are(forgotten):
+    register_task(Task(name="inner", solve=fixpoint(IN=lambda see: on_map(see, "UL")), may_be_empty=True))
+    rules = {Lit.PATH: RULES[Lit.PATH], Lit.WET: lambda see: on_map(see, "U") & on_map(see, "L"), Lit.LIT: lit_never}
+    proof = prove(Automaton("inner", "inner", Lit, rules, neighbourhood=9, bound=StepBound(constant=2)))
+    assert (proof.verdict, proof.axioms) == ("right", ("IN comes on in time", "IN is on for a reason", RECTANGLE))
 
 
 def test_a_theorem_is_read_once_whoever_asks_for_what():
