@@ -193,13 +193,14 @@ class _Search:
             tiles = np.concatenate(codes if tap == "C" else [[0], *codes])
             values = [np.ones(len(tiles), np.bool_), *(_value(part, tiles) for part in seen)]
             cases.append(np.unique(np.stack(values, axis=1), axis=0)[:, 1:])
-        places = np.indices(self._checked([len(case) for case in cases], kind, signals)).reshape(len(taps), -1)
+        # an axis for each tap: what reads few of them stays small
+        shape = self._checked([len(case) for case in cases], kind, signals)
         known: dict[Term, Bits] = {
-            part: case[place, number]
-            for case, place, seen in zip(cases, places, taps.values(), strict=True)
+            part: case[:, number].reshape([-1 if axis == place else 1 for axis in range(len(shape))])
+            for place, (case, seen) in enumerate(zip(cases, taps.values(), strict=True))
             for number, part in enumerate(seen)
         }
-        after = np.zeros(places.shape[1], np.int64)
+        after = np.zeros(shape, np.int64)
         for signal, rule in rules.items():
             after |= rule.value(known).astype(np.int64) << KIND_BITS + signal
         return set(np.unique(after).tolist())
