@@ -149,7 +149,7 @@ class _Search:
         for signal in self._automaton.pooled:
             rule, bit, shorter, ways = self._rules[signal], mask_of([signal]), ways, []
             for code, before in shorter:
-                after = set().union(*(self._after(before, kind, [signal]) for kind in before))
+                after = set().union(*self._after(before, [signal]).values())
                 # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
                 if 0 in after:
                     ways.append((code, self._where(~rule, before) if rule.taps == {"C"} else before))
@@ -157,9 +157,8 @@ class _Search:
                     ways.append((code | bit, before))
         for code, before in ways:
             told = self.told(before)
-            states = {
-                kind: [_states(self._after(before, kind, part)) for part in self._automaton.parts] for kind in before
-            }
+            of_parts = [self._after(before, part) for part in self._automaton.parts]
+            states = {kind: [_states(after[kind]) for after in of_parts] for kind in before}
             if self._automaton.heals:  # the maze may change meanwhile, so a tile can keep its state and change its kind
                 of_any = [_states(np.concatenate(parts)) for parts in zip(*states.values(), strict=True)]
                 states = dict.fromkeys(self._automaton.kinds, of_any)
@@ -173,31 +172,44 @@ class _Search:
         Raises:
             ValueError: they are not the same at every tile; the message names them.
         """
-        found = set().union(*(self._after(world, kind, self._counted) for kind in world))
+        found = set().union(*self._after(world, self._counted).values())
         if len(found) > 1:
             names = ", ".join(signal.name for signal in self._counted)
             raise ValueError(f"{self._automaton.name} has {names} everywhere, but they differ from tile to tile")
         return found.pop()
 
-    def _after(self, world: World, kind: int, signals: Sequence[IntEnum]) -> set[int]:
-        """Return the states, as codes, that some signals of a tile of a kind can have an iteration later."""
+    def _after(self, world: World, signals: Sequence[IntEnum]) -> dict[int, set[int]]:
+        """Return for each kind of tile the states, as codes, that some of its signals can have an iteration later."""
         rules = {signal: self._rules[signal] for signal in signals}
         parts = list(dict.fromkeys(part for rule in rules.values() for part in rule.local_parts))
         # many states of a neighbour have the same effect: all parts of the rules that read only this neighbour have the
         # same values. So the values are combined over the taps, not the states
         taps = {tap: [part for part in parts if part.taps == {tap}] for tap in self._automaton.taps}
-        cases = []
-        for tap, seen in taps.items():
-            read = mask_of(set().union(*(part.signals(tap) for part in seen)))
-            codes = [self._grid(other, world[other], read).ravel() for other in ([kind] if tap == "C" else world)]
+
+        def cases(tap: str, kinds: Iterable[int]) -> NDArray[np.bool_]:
+            """Return the values that the parts of a tap can have together, (P, parts), at a tile of some kinds."""
+            read = mask_of(set().union(*(part.signals(tap) for part in taps[tap])))
+            codes = [self._grid(kind, world[kind], read).ravel() for kind in kinds]
             tiles = np.concatenate(codes if tap == "C" else [[0], *codes])
-            values = [np.ones(len(tiles), np.bool_), *(_value(part, tiles) for part in seen)]
-            cases.append(np.unique(np.stack(values, axis=1), axis=0)[:, 1:])
+            values = [np.ones(len(tiles), np.bool_), *(_value(part, tiles) for part in taps[tap])]
+            return np.unique(np.stack(values, axis=1), axis=0)[:, 1:]
+
+        near = {tap: cases(tap, world) for tap in taps if tap != "C"}
+        return {kind: self._combined(rules, taps, {**near, "C": cases("C", [kind])}, kind) for kind in world}
+
+    def _combined(
+        self,
+        rules: Mapping[IntEnum, Term],
+        taps: Mapping[str, Sequence[Term]],
+        cases: Mapping[str, NDArray[np.bool_]],
+        kind: int,
+    ) -> set[int]:
+        """Return the states that rules give a tile of a kind, for all combinations of the cases of its taps."""
         # an axis for each tap: what reads few of them stays small
-        shape = self._checked([len(case) for case in cases], kind, signals)
+        shape = self._checked([len(cases[tap]) for tap in taps], kind, [*rules])
         known: dict[Term, Bits] = {
-            part: case[:, number].reshape([-1 if axis == place else 1 for axis in range(len(shape))])
-            for place, (case, seen) in enumerate(zip(cases, taps.values(), strict=True))
+            part: cases[tap][:, number].reshape([-1 if axis == place else 1 for axis in range(len(shape))])
+            for place, (tap, seen) in enumerate(taps.items())
             for number, part in enumerate(seen)
         }
         after = np.zeros(shape, np.int64)
@@ -220,7 +232,7 @@ class _Search:
 
     def _grid(self, kind: int, components: Sequence[Component], read: int) -> Codes:
         """Return the codes of all tiles of a kind, restricted to the bits that are read, with an axis per component."""
-        parts = [_projected(component.states, read)[0] for component in components]
+        parts = [np.unique(component.states & read) for component in components]
         self._checked([len(part) for part in parts], kind, [s for component in components for s in component.signals])
         return reduce(np.bitwise_or.outer, parts, np.array(kind + 1))
 
