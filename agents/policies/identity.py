@@ -22,9 +22,9 @@ from .program import Program
 
 AS_DEFINED = dict[type, Mapping[str, Any]]()
 """Class of policies -> its attributes when it was defined."""
-HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engine_hints", "extra_repr", "finished"}
-HARMLESS |= {"guarantees", "highlight", "make_env", "max_steps", "n_weights", "output", "size", "stationary_from"}
-"""Attributes that subclasses may define anew without changing an iteration."""
+HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engine_hints", "extra_repr"}
+HARMLESS |= {"guarantees", "highlight", "make_env", "n_weights"}
+"""Attributes that subclasses may define anew without changing an iteration, or when it ends."""
 CALLED = ("__call__", "__getattr__", "__getattribute__")
 """Names with two underscores at each end that do change one."""
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")

@@ -25,6 +25,7 @@ from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
 from maze_nca_gym.support.arrays import as_array
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.tables import Table
 from maze_nca_gym.support.transfer import read_back, upload
 
@@ -90,6 +91,8 @@ class Policy(nn.Module):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        stated = isinstance(vars(cls).get("guarantees"), Guarantees)
+        check(not stated, f"{cls.__name__} must set its guarantees in the constructor, once its weights are there")
         AS_DEFINED[cls] = dict(vars(cls))
 
     def __init__(self, task: str | Task, n_tiles: int, channel_names: Sequence[str]) -> None:

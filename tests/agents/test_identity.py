@@ -21,9 +21,11 @@ from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, prove
 from maze_nca_gym.agents.automata.any_state import ANY_STATE
 from maze_nca_gym.agents.automata.compiling.certificate import certify, followed
 from maze_nca_gym.agents.automata.compiling.config import find_automaton
+from maze_nca_gym.agents.automata.compiling.run import earned
 from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
 from maze_nca_gym.agents.automata.gallery import LIFE, REACHABLE
 from maze_nca_gym.agents.automata.growing import grown
+from maze_nca_gym.agents.automata.prover import Lemma
 from maze_nca_gym.agents.automata.registry import register_automaton
 from maze_nca_gym.agents.automata.rules import around
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
@@ -330,6 +332,13 @@ class TestRules:
             refused("reach has WET everywhere, but they differ from tile to tile", compile_automaton, wrong)
         assert len(find_worlds(ANY_STATE).worlds) > 1
 
+    def test_a_network_follows_no_rules_whose_lemma_is_refused(self):
+        model, certificate = compile_automaton(REACHABLE)
+        proof = prove(REACHABLE)
+        assert earned(REACHABLE, model, certificate, proof).verdict == "described"
+        refusing = replace(proof, lemmas=(*proof.lemmas, Lemma("WET is the same everywhere", "everywhere", False, 0.0)))
+        assert earned(REACHABLE, model, certificate, refusing).verdict is None
+
     def test_a_bound_counts_as_a_bound(self):
         with pytest.raises(TypeError, match="a bound is a StepBound itself: a subclass such as Late"):
 
@@ -471,6 +480,17 @@ class TestChangedNetworks:
                 void(load(HINTED), f"changed the network since: {name}")
                 assert program_of(load(HINTED)) is None
         assert load(HINTED).guarantees.exact
+
+    def test_when_it_ends_belongs_to_it(self):
+        class Hasty(ShortestPathNCA):
+            def finished(self, maze, state, step=0):
+                return torch.ones(len(state), dtype=torch.bool)
+
+        assert not Hasty().guarantees.exact
+        with pytest.raises(ValueError, match="Stated must set its guarantees in the constructor"):
+
+            class Stated(NCA):
+                guarantees = Guarantees(True, StepBound(1), basis="proven")
 
     def test_what_changes_no_iteration_changes_nothing(self):
         class Named(ShortestPathNCA):
