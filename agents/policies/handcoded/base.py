@@ -103,8 +103,9 @@ class HandcodedNCA(Policy):
         self.bias = nn.Parameter(bias)
         self._table_weight, self._table_bias = weight.clone(), bias.clone()
         # what this package states of a class of its own, it does not state of one that does something else
-        basis = "" if bound is None else "stated" if basis in EARNED and altered(self) else basis
-        self.guarantees = Guarantees(exact=basis in EARNED, bound=bound, basis=basis)
+        basis, other = "" if bound is None else basis, ", ".join(altered(self))
+        stated = Guarantees(exact=basis in EARNED, bound=bound, basis=basis)
+        self.guarantees = stated.without(f"the class {name} changes {other}") if other else stated
 
     @abstractmethod
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
