@@ -51,6 +51,10 @@ MOST_JOINED = 12
 """Largest number of parts of an operator that is none of `&`, `|` and `~`: it is printed as a table of its values."""
 
 
+class NotCovered(ValueError):
+    """Raised for a theorem, an automaton or a network that the Coq theory does not cover."""
+
+
 def printed_list(items: Sequence[str], between: str = "; ") -> str:
     """Return items as the text of a Coq list."""
     return f"[{between.join(items)}]"
@@ -75,7 +79,7 @@ def printed_rule(rule: Term) -> str:
     """Return a rule as the text of a Coq term of type `expr`.
 
     Raises:
-        ValueError: the rule joins more than `MOST_JOINED` parts by another operator than `&`, `|` and `~`.
+        NotCovered: the rule joins more than `MOST_JOINED` parts by another operator than `&`, `|` and `~`.
     """
     if rule.seen is not None:
         what = "Is" if isinstance(rule.seen, TileKind) else "See"
@@ -88,7 +92,7 @@ def printed_rule(rule: Term) -> str:
     if rule.join in names:
         return f"({names[rule.join]} {' '.join(map(printed_rule, rule.parts))})"
     if len(rule.parts) > MOST_JOINED:
-        raise ValueError(f"a rule joins {len(rule.parts)} parts by weights; Coq checks at most {MOST_JOINED}")
+        raise NotCovered(f"a rule joins {len(rule.parts)} parts by weights; Coq checks at most {MOST_JOINED}")
     assert rule.join is not None
     values = product((False, True), repeat=len(rule.parts))
     return _decided(
@@ -142,12 +146,12 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
         automaton: the automaton that it follows.
 
     Raises:
-        ValueError: the network has other weights or biases.
+        NotCovered: the network has other weights or biases.
     """
     weight = model.weights[0].detach().double().numpy()
     bias = model.biases[0].detach().double().numpy()
     if (weight % 1).any() or (bias % 0.5).any():
-        raise ValueError(
+        raise NotCovered(
             "the theory is about integer weights, and biases that are multiples of 1/2; this network has others"
         )
     n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
@@ -247,7 +251,7 @@ def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
         automaton: one that `linear.separated` returned.
 
     Raises:
-        ValueError: a rule or a network that the theory does not cover.
+        NotCovered: a rule or a network that the theory does not cover.
     """
     network, parts = printed_network(model, automaton)
     invariant = automaton.invariant

@@ -29,7 +29,7 @@ from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import check
 
 from ...runs import ProgressBar
-from .coq import printed_file, read_definitions
+from .coq import NotCovered, printed_file, read_definitions
 
 if TYPE_CHECKING:
     from ...policies.learned.nca import NCA
@@ -295,7 +295,7 @@ def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> dic
     from .coq import printed_definitions
 
     if not (certificate.holds and certificate.exact):
-        raise ValueError(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
+        raise NotCovered(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
     return printed_definitions(model, automaton)
 
 
@@ -338,9 +338,10 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
     from .coq import printed_joins
 
     try:
-        check(not certificate.assumed, f"the certificate of {automaton.name} supposes an invariant")
+        if certificate.assumed:
+            raise NotCovered(f"the certificate of {automaton.name} supposes an invariant")
         terms = {**_followed(model, split, certificate), **printed_joins(automaton, split)}
-    except ValueError as error:
+    except NotCovered as error:
         print(f"{printable(str(folder))}: the theorem is of the rules, not of the network: {error}")
         return
     lemmas = (folder / "Lemmas.v").read_text(encoding="utf-8")

@@ -59,8 +59,8 @@ class Refutation(NamedTuple):
     cuts: list[tuple[list[int], list[int]]]
 
 
-class TooHard(ValueError):
-    """Raised when no refutation is found."""
+class NotProven(ValueError):
+    """Raised when no proof of a claim is found; the claim may be true."""
 
 
 @dataclass(eq=False)
@@ -219,13 +219,13 @@ class _Search:
         """Return a clause that is false by arithmetic.
 
         Raises:
-            TooHard: there is none.
+            NotProven: there is none.
         """
         z3 = self._z3
         set_ = [(n if n in self._levels else -n) for n, _ in self._lines if n in self._levels or -n in self._levels]
         literal = {z3.Bool(f"{n}") if n > 0 else z3.Not(z3.Bool(f"{-n}")): n for n in set_}
         if self._arithmetic.check([*literal]) != z3.unsat:
-            raise TooHard("it needs more than linear arithmetic")
+            raise NotProven("it needs more than linear arithmetic")
         core, lines = [literal[each] for each in self._arithmetic.unsat_core()], dict(self._lines)
         factors, sums = {n: z3.Int(f"factor {n}") for n in core}, z3.Solver()
         of = {n: lines[n] if n > 0 else lines[-n].over for n in core}
@@ -234,7 +234,7 @@ class _Search:
         for var in {v for line in of.values() for _, v in line.terms}:
             sums.add(z3.Sum([factors[n] * c for n, line in of.items() for c, v in line.terms if v == var]) == 0)
         if sums.check() != z3.sat:
-            raise TooHard("it needs more than sums of linear facts")
+            raise NotProven("it needs more than sums of linear facts")
         model = sums.model()
         claim = tuple((model.eval(factor, model_completion=True).as_long(), n) for n, factor in factors.items())
         return _Clause([-n for n in core], claim=claim)
@@ -243,7 +243,7 @@ class _Search:
         """Return the empty clause.
 
         Raises:
-            TooHard: it was not found.
+            NotProven: it was not found.
         """
         wrong = self._wrong
         for _ in range(MOST_CONFLICTS):
@@ -258,7 +258,7 @@ class _Search:
                 return learnt
             self._undo(max((self._levels[-literal] for literal in learnt.literals[1:]), default=0))
             self._add(learnt)
-        raise TooHard(f"the search had no end after {MOST_CONFLICTS:,} contradictions")
+        raise NotProven(f"the search had no end after {MOST_CONFLICTS:,} contradictions")
 
     def named(self, empty: _Clause) -> Refutation:
         """Return what leads to the empty clause, and nothing else."""
@@ -287,7 +287,7 @@ def refutation(z3: Z3, facts: Sequence[Any]) -> Refutation:
     fact), ("Both", fact, fact) or ("Either", fact, fact).
 
     Raises:
-        TooHard: no reason was found; they may all be true.
+        NotProven: no reason was found; they may all be true.
     """
     search = _Search(z3, facts)
     return search.named(search.refuted())

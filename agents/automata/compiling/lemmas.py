@@ -28,8 +28,8 @@ from ..automaton import NEIGHBOURHOODS
 from ..contexts import Z3
 from ..proof import Proof
 from ..prover import SAID, _SymbolicPicture, reading
-from .coq import printed_automaton, printed_comment, printed_file, printed_list, printed_name, printed_rule
-from .learnt import Linear, TooHard, Variable, refutation
+from .coq import NotCovered, printed_automaton, printed_comment, printed_file, printed_list, printed_name, printed_rule
+from .learnt import Linear, NotProven, Variable, refutation
 
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
@@ -113,13 +113,13 @@ class Guide:
         self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, z3
         automaton = self.automaton
         if not self.theorem.relations or self.theorem.signals is None:
-            raise ValueError(
+            raise NotCovered(
                 "Coq proves automata in terms of relations that are a fixpoint, such as distances, or of games; "
                 f"{automaton.name} needs more"
             )
         self.lemmas, self.known = list[str](), list[Hypothesis]()
         # axioms that do not follow, or not yet
-        self.missing, self.later = list[ValueError](), dict[str, Sequence[Any]]()
+        self.missing, self.later = list[NotProven | NotCovered](), dict[str, Sequence[Any]]()
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
         self.picture = _Defined(z3, is_grid=True)
         self.t = self.picture.of_map("t")
@@ -184,7 +184,7 @@ class Guide:
                     layers[name] = max(layers[name], before[names[other]] + later)
             if layers == before:
                 return layers
-        raise ValueError(
+        raise NotCovered(
             f"{self.automaton.name}: a rule of {', '.join(names)} reads stages that it decides, or negates"
         )
 
@@ -205,13 +205,13 @@ class Guide:
         if not at[0] and name in self.of_map:
             return -4 - [*self.of_map].index(name), (0, 0)
         if name not in self.numbers:
-            raise ValueError(f"Coq knows no definition of the ghost {name} of {self.automaton.name}")
+            raise NotCovered(f"Coq knows no definition of the ghost {name} of {self.automaton.name}")
         ago = 0
         if name in self.played.__members__:
             when = self._sum(symbol.arg(0))
             ago = 2 - when.pop(None, 0)
             if when != {(OF_MAP["t"], (0, 0)): 1} or not 0 < ago < 100:
-                raise ValueError(f"Coq knows the ghost {name} at t and up to 97 iterations ago, not at {symbol.arg(0)}")
+                raise NotCovered(f"Coq knows the ghost {name} at t and up to 97 iterations ago, not at {symbol.arg(0)}")
         return self.numbers[name] - ago, (int(at[0]), int(at[1]))
 
     def _sum(self, e: Any, factor: int = 1) -> dict[Any, int]:
@@ -227,7 +227,7 @@ class Guide:
         if kind == z3.Z3_OP_MUL and z3.is_int_value(children[0]):
             return self._sum(children[1], factor * children[0].as_long())
         if kind not in factors:
-            raise ValueError(f"Coq knows no meaning of {e} in the theorem of {self.automaton.name}")
+            raise NotCovered(f"Coq knows no meaning of {e} in the theorem of {self.automaton.name}")
         for child, sign in zip(children, factors[kind], strict=True):
             for var, c in self._sum(child, factor * sign).items():
                 found[var] = found.get(var, 0) + c
@@ -272,7 +272,7 @@ class Guide:
             z3.Z3_OP_GT: (1, 0, True),
         }
         if kind not in orders:
-            raise ValueError(f"Coq knows no meaning of {e} in the theorem of {self.automaton.name}")
+            raise NotCovered(f"Coq knows no meaning of {e} in the theorem of {self.automaton.name}")
         less, more, strict = orders[kind]
         return self._below(c[less], c[more], strict)
 
@@ -372,7 +372,8 @@ class Guide:
         """Return the text of a Coq term that proves a goal from hypotheses.
 
         Raises:
-            ValueError: z3 does not prove the goal, or its proof has no refutation that Coq can follow.
+            NotProven: z3 does not prove the goal, or its proof has no refutation that Coq can follow.
+        NotCovered: the goal or a hypothesis is about something that the Coq theory does not cover.
         """
         z3, solver = self.z3, self.z3.Solver()
         solver.set("timeout", 60_000)
@@ -381,7 +382,7 @@ class Guide:
         for number, each in enumerate(hypotheses):
             solver.assert_and_track(each.fact, f"h{number}")
         if solver.check() != z3.unsat:
-            raise ValueError(f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions")
+            raise NotProven(f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions")
         used = [hypotheses[int(str(each)[1:])] for each in solver.unsat_core()]
         for each in list(used):
             fewer, rest = z3.Solver(), [other for other in used if other is not each]
@@ -391,8 +392,8 @@ class Guide:
                 used = rest
         try:
             found = refutation(z3, [self.fact(z3.Not(goal)), *(self.fact(each.fact) for each in used)])
-        except TooHard as error:
-            raise ValueError(f"{self.automaton.name}: nothing leads Coq to the lemma {name!r}: {error}") from error
+        except NotProven as error:
+            raise NotProven(f"{self.automaton.name}: nothing leads Coq to the lemma {name!r}: {error}") from error
         listed = [f"({each.name}, {_at(_offset(each.at))})" for each in used]
         why = [
             [self.printed(atom) for atom in found.atoms],
@@ -430,7 +431,7 @@ class Guide:
         """Prove a lemma, a fact that is given for each of the places; then it is known.
 
         Raises:
-            ValueError: as for `proof`.
+            NotProven, NotCovered: as for `proof`.
         """
         leads = self.proof(name, facts[0], [*given, *self.known, *self.kinds()])
         self.known += [
@@ -443,10 +444,10 @@ class Guide:
         used one that does not follow, where there is another way."""
         try:
             return self.learn(name, facts, given)
-        except ValueError as error:
+        except (NotProven, NotCovered) as error:
             missing = error
         for along in self.stages:
-            with suppress(ValueError):
+            with suppress(NotProven):
                 return self.learn(name, facts, [*given, *self.earlier(along, facts)])
         self.missing.append(missing)
         return None
@@ -456,7 +457,7 @@ class Guide:
         they do not come on at two neighbours at once."""
         for relation, kind in product(self.stages, kinds_once(self.automaton.problem)):
             stage = partial(self.picture.number, self.stages[relation])
-            with suppress(ValueError):
+            with suppress(NotProven):
                 name = f"{relation} spreads from the tile of kind {kind}"
                 self.learn(name, [self._spread(stage, kind, at) for at in self.places], definitions)
                 self.once.add(kind)
@@ -483,7 +484,7 @@ class Guide:
         """
         try:
             return self.proof(name, goal, [*self.known, *self.definitions((), {}), *self.kinds()])
-        except ValueError as error:
+        except (NotProven, NotCovered) as error:
             if not self.later:
                 raise next(iter(self.missing), error) from None
         definitions, later, self.later = self.defined(), self.later, {}
@@ -545,13 +546,13 @@ class Guide:
                     why = z3.And(stage >= 0, z3.Or(z3.Not(self.rule_before(relation, stage)), shown))
                 there = z3.Or(z3.Not(inside), z3.Or(z3.Not(after[signal]), why))
                 given = [*self.known, *definitions, *self.kinds()]
-                with suppress(ValueError):
+                with suppress(NotProven):
                     proofs.append(self.proof(f"{name} is switched on", there, given))
                     if relation is not None:
                         witnesses.append(f"({int(signal)}, {[*self.of_map].index(self.stages[relation])})%nat")
                     break
             else:
-                raise ValueError(f"{automaton.name}: no tile that shows why a relation comes on switches {name} on")
+                raise NotProven(f"{automaton.name}: no tile that shows why a relation comes on switches {name} on")
         answers = []
         for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
             wanted, bound = z3.And(answer.shown(picture, CENTRE)), automaton.bound
@@ -608,5 +609,5 @@ def printed_theorem(proof: Proof) -> str:
     """
     if proof.verdict not in ("right", "described"):
         name = proof.automaton.name
-        raise ValueError(f"Coq proves what z3 proves first; of the signals and answers of {name} nothing is proven")
+        raise NotCovered(f"Coq proves what z3 proves first; of the signals and answers of {name} nothing is proven")
     return Guide(proof).text()
