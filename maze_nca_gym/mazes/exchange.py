@@ -354,11 +354,11 @@ def _read(levels: Any, path: str | Path) -> LevelSet:
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None], {"file": Path(path).name})
 
 
-def _kinds(colours: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _kinds(colours: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the kind of tile of each colour, (K,) for (K, 3) from 0 to 255; one more than the last where no kind has a
     colour near it."""
     shown = [[int(kind.colour[i : i + 2], 16) for i in (1, 3, 5)] for kind in KINDS]
-    apart = np.stack([np.abs(colours - np.float32(colour)).max(axis=-1) for colour in shown])
+    apart = np.stack([np.abs(colours - np.array(colour, np.float32)).max(axis=-1) for colour in shown])
     return np.where(apart.min(axis=0) > _TOLERANCE, len(KINDS), apart.argmin(axis=0)).astype(np.uint8)
 
 

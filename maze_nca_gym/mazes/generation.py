@@ -17,7 +17,7 @@ from functools import cache
 from itertools import product
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -370,7 +370,7 @@ def check_fraction(name: str, value: Any) -> None:
     Raises:
         ValueError: not a number in [0, 1].
     """
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 1:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= cast("float", value) <= 1:
         raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
 
 

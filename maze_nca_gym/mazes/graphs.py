@@ -203,8 +203,8 @@ class Graph:
             ValueError: another tap: a place has no corners, or values of another shape.
         """
         values = as_array(values, "values")
-        known = values.shape[-2:] == self.tiles.shape
-        check(known, f"values must be of {self.tiles.shape} places, got {values.shape[-2:]}")
+        is_whole = values.shape[-2:] == self.tiles.shape
+        check(is_whole, f"values must be of {self.tiles.shape} places, got {values.shape[-2:]}")
         if tap == "C":
             return values
         check(tap in DIRECTIONS, f"a place has four doors, {', '.join(DIRECTIONS)}, and nothing is behind {tap}")

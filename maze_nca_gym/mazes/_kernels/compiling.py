@@ -96,8 +96,9 @@ def _njit(function: Function, *signature: str, **options: Any) -> Function:
     (NUMBA_DISABLE_JIT): functions here call intrinsics, which cannot be interpreted, or would take minutes."""
     import numba
 
+    njit: Any = numba.njit
     with _switched_on():
-        code: Any = numba.njit(*signature, **options)(function)
+        code = njit(*signature, **options)(function)
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # without a signature it is compiled when it is called
         code.compile = _switched_on()(code.compile)
     return cast(Function, code)
