@@ -32,6 +32,7 @@ from maze_nca_gym.agents.training.updates import update
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.families import test_levels as levels_to_test
 from maze_nca_gym.mazes.generation import generate
+from maze_nca_gym.mazes.ghosts import fixpoint
 from maze_nca_gym.mazes.levels import KINDS, Kind, LevelSet, Tile, Tiles, parse
 from maze_nca_gym.mazes.loading import save_levels
 from maze_nca_gym.mazes.mutation import mutate
@@ -383,6 +384,19 @@ def test_levels_with_more_or_fewer_tiles_of_a_kind_than_declared_are_refused_at_
 )
 def test_wrong_counts_are_refused(counts, message):
     refused(message, replace, SHORTEST_PATH, counts=counts)
+
+
+def test_the_digest_of_a_task_tells_how_many_tiles_of_a_kind_its_levels_have():
+    marked = replace(KEYS, solve=fixpoint(FREE=lambda see: see.tile(Tile.EMPTY)))
+    drawn = replace(marked, mark=None)
+    same = (replace(drawn, counts={**drawn.counts, "target": "one"}), replace(drawn, name="other"))
+    assert {task.digest for task in same} == {drawn.digest}
+    other = (
+        KEYS,
+        replace(drawn, counts={"key": "at least one", "source": "any"}),
+        replace(drawn, counts={"key": "one"}),
+    )
+    assert len({task.digest for task in (drawn, *other)}) == 4
 
 
 ENDLESS = levels_to_test("random", 6, "diameter", 4)

@@ -151,6 +151,9 @@ env.reset(seed=1)
 print(env.render())
 
 # %% [markdown]
+# A task may also declare how many tiles of a kind each level has, such as `counts={"gate": "at least one"}`. Then the
+# package refuses every other level, and proofs may rely on the number.
+#
 # The one-hot maze has five channels now. Pictures, windows, level files, test sets, training and evaluation take the
 # levels as they are, and so does evolution: own kinds stay where they are, or move with `--mutation swaps`, and an
 # offspring counts if `solve` has an answer to it. Two complete examples train networks: [the nearest of several

@@ -300,8 +300,13 @@ class Task:
         specified: Any = None if self.specification is None else printed_function(self.specification)
         if self.specification is not None and specified is None:
             specified = printed_ghosts(self.specification())
-        kinds = [kind.name for kind in self.kinds]
-        return digest([kinds, dict(self.counts), list(self.answers), self.may_be_empty, solve, specified])
+        kinds, words = [kind.name for kind in self.kinds], {limits: word for word, limits in COUNTS.items()}
+        usual = {"source": "one", "target": "one"} if self.has_endpoints else {}
+        limits = zip(*(each.tolist() for each in self.count_limits), strict=True)
+        found = {name: words[each] for name, each in zip(kinds, limits, strict=True)}
+        # `mark` decides a default, so the words that are given say too little
+        counts = {name: word for name, word in found.items() if word != usual.get(name, "any")}
+        return digest([kinds, counts, list(self.answers), self.may_be_empty, solve, specified])
 
     def ordered(self, order: str) -> Task:
         """Return this task with canonical solutions in another order of directions.
