@@ -53,7 +53,7 @@ def written(results: dict[str, Any]) -> str:
         every = f"up to {complete['tiles']}: {complete['n_mazes']:,}" if complete["n_mazes"] else "none"
         smallest = "none found" if failure is None else " x ".join(map(str, failure["size"]))
         share = f"{tiny['n_correct']:,} of {tiny['n_mazes']:,}"
-        rows.append((f"[`{name}`](policies/{name}.md)", every, share, f"{each['n_mazes']:,}", smallest))
+        rows.append((f"`{name}`", every, share, f"{each['n_mazes']:,}", smallest))
         if failure is not None:
             where = f"Found in: {failure['found_in']}. {failure['iterations']:,} iterations."
             drawings.append(

@@ -80,7 +80,8 @@ class Examiner:
             if first.error:
                 return first
             second = self(tiles[half:], targets[half:])
-            return Examined(*map(np.concatenate, zip(first[:2], second[:2], strict=True)), second.error)
+            failed = np.concatenate([first.failed, second.failed])
+            return Examined(failed, np.concatenate([first.steps, second.steps]), second.error)
         return Examined(~(result.solved & (result.steps <= limits)), result.steps)
 
     @threads(1)

@@ -26,6 +26,8 @@ from .examining import Examined, Examiner, solvable
 
 MOST_SMALL, MOST_TILES = 50_000, 16
 """Largest number of mazes, and of tiles of a maze, for which every maze is tried by default."""
+PART_TILES = 1 << 15
+"""Approximate number of tiles of the mazes of a family that are examined between two looks at the clock."""
 N_EVOLVING = 256
 """Number of levels that evolve, and of offspring in a round."""
 
@@ -212,8 +214,11 @@ class Search:
                 refusal = self.examiner.refusal(tiles) if len(tiles) else "no maze has an answer"
                 if refusal:
                     self.skipped.append(f"{words}: {refusal}")
-                else:
-                    yield Part(tiles, targets, words, largest)
+                    continue
+                at_once = max(1, PART_TILES // tiles[0].size)  # so that the time is looked at between large mazes
+                for begin in range(0, len(tiles), at_once):
+                    some = slice(begin, begin + at_once)
+                    yield Part(tiles[some], targets[some], words, largest)
 
     def _of_family(self, rng: np.random.Generator, name: str, size: tuple[int, int]) -> Tiles:
         family = FAMILIES.find(name)

@@ -162,7 +162,7 @@ class Shrinking:
         body, found = self.body, list[Tiles]()
         around = (slice(1, -1), slice(1, -1)) if self.has_border else (slice(None), slice(None))
         target = self.task.solve(self.tiles[None])
-        of_maze = target.reshape(-1, *self.tiles.shape).any(axis=0)[around]
+        of_maze = np.asarray(target.reshape(-1, *self.tiles.shape).any(axis=0))[around]
         for row, col in np.argwhere(np.isin(body, kinds_once(self.task))):
             beside = np.abs(np.indices(body.shape) - np.array([row, col])[:, None, None]).sum(axis=0) == 1
             for place in np.argwhere((of_maze | beside) & (body == Tile.EMPTY)):

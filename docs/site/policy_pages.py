@@ -137,7 +137,7 @@ def _doubt(name: str) -> str:
     failure, complete, parts = found["failure"], found["complete"], ["## Where it fails"]
     facts = [f"`maze-nca-gym doubt` found {found['tested']}." if failure is None else ""]
     if complete["n_mazes"]:
-        facts.append(f"It is correct on all {complete['n_mazes']:,} mazes of up to {complete['tiles']} tiles.")
+        facts.append(f"It is correct on all {complete['n_mazes']:,} solvable mazes of up to {complete['tiles']} tiles.")
     facts.append("This is a test, and proves nothing: see [where they fail](../where-they-fail.md).")
     parts.append(" ".join(filter(None, facts)))
     if failure is not None:
