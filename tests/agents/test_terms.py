@@ -8,7 +8,6 @@ import subprocess
 from enum import IntEnum
 from fractions import Fraction
 from functools import cache, reduce
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from maze_nca_gym.agents.automata import Automaton, exactly, threshold
 from maze_nca_gym.agents.automata.automaton import MapView
 from maze_nca_gym.agents.automata.bits import Strip, as_blocks, as_tiles
 from maze_nca_gym.agents.automata.compiling.coq import printed_list, printed_rule
-from maze_nca_gym.agents.automata.compiling.kernel import THEORY
+from maze_nca_gym.agents.automata.compiling.kernel import PREFIX, THEORY
 from maze_nca_gym.agents.automata.compiling.linear import sum_of
 from maze_nca_gym.agents.automata.compiling.patches import labels, patches_of, tile_codes
 from maze_nca_gym.agents.automata.trial import packed, unpacked
@@ -222,18 +221,18 @@ def test_coq_agrees(tmp_path):
         ]
         return f"Definition {name} (t : tap) (n : nat) : bool := match t with {' '.join(cases)} | _ => false end.\n"
 
-    (tmp_path / "World.v").write_bytes((Path(THEORY) / "World.v").read_bytes())
+    (tmp_path / "Statements.v").write_bytes((THEORY / "Statements.v").read_bytes())
     shown = printed_list([printed_rule(term) for term in terms()[::COQS]], ";\n")
     wanted = printed_list([str(bool(on)).lower() for on in expected()[::COQS, 4]])
     (tmp_path / "Terms.v").write_text(
-        "Require Import World. From Coq Require Import List. Import ListNotations.\n"
+        f"From {PREFIX} Require Import Statements. Import ListNotations.\n"
         + table("held", Signal, range(5)) + table("is_kind", TileKind, range(4))
         + f"Definition terms : list expr := {shown}.\n"
         f"Goal map (fun e => eval e held is_kind) terms = {wanted}. Proof. vm_compute. reflexivity. Qed.\n"
     )  # fmt: skip
-    for name in ("World", "Terms"):
+    for name in ("Statements", "Terms"):
         done = subprocess.run(
-            ["coqc", "-q", "-Q", ".", "", f"{name}.v"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+            ["coqc", "-q", "-Q", ".", PREFIX, f"{name}.v"], cwd=tmp_path, capture_output=True, text=True, timeout=120
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
