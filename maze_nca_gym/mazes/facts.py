@@ -160,9 +160,10 @@ class Formula:
     __sub__, __rsub__ = _joins(operator.sub), _swapped(operator.sub)
     __mul__, __rmul__ = _joins(operator.mul), _swapped(operator.mul)
     __mod__ = _joins(operator.mod)
-    __lt__, __le__, __gt__, __ge__ = map(_joins, (operator.lt, operator.le, operator.gt, operator.ge))
-    __eq__, __ne__ = map(_joins, (operator.eq, operator.ne))
-    __neg__, __invert__ = map(_joins, (operator.neg, operator.invert))
+    __lt__, __le__ = _joins(operator.lt), _joins(operator.le)
+    __gt__, __ge__ = _joins(operator.gt), _joins(operator.ge)
+    __eq__, __ne__ = _joins(operator.eq), _joins(operator.ne)
+    __neg__, __invert__ = _joins(operator.neg), _joins(operator.invert)
     __hash__ = object.__hash__
 
     def __init__(self, does: Callable[..., Any] | tuple[Any, ...], *parts: Any) -> None:

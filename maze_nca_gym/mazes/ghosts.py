@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import combinations, pairwise
 from operator import or_
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -304,7 +304,7 @@ def distance(
     defined: dict[str, tuple[str | Fact, Fact | int]] = {reached_name: (distance_name, comes)}
     for before, after in pairwise(waits):
         defined[after] = _stage(after), partial(lambda before, picture, at: picture.true(before, at), before)
-    return _known(axioms, ghosts, relations=defined, single=() if several else (starts,))
+    return _known(axioms, ghosts, relations=defined, single=[] if several else [cast(int, starts)])
 
 
 def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
