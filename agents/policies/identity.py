@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from inspect import isfunction
 from typing import Any
 
@@ -22,6 +21,8 @@ from .program import Program
 
 AS_DEFINED = dict[type, Mapping[str, Any]]()
 """Class of policies -> its attributes when it was defined."""
+_OWN = dict[type, type | None]()
+"""What `own_class` has found."""
 HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engine_hints", "extra_repr"}
 HARMLESS |= {"guarantees", "highlight", "make_env", "n_weights"}
 """Attributes that subclasses may define anew without changing an iteration, or when it ends."""
@@ -37,13 +38,14 @@ def definer(kind: type, name: str) -> type:
     return next(each for each in kind.__mro__ if name in vars(each))
 
 
-@cache
 def own_class(kind: type) -> type | None:
     """Return this package's class of a policy, or the one that it is derived from; None for a class of a user's own,
     which is derived at most from a class that leaves its iteration to others."""
-    own = next(each for each in kind.__mro__ if each.__module__.partition(".")[0] == PACKAGE)
-    whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
-    return own if whole else None
+    if kind not in _OWN:
+        own = next(each for each in kind.__mro__ if each.__module__.partition(".")[0] == PACKAGE)
+        whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
+        _OWN[kind] = own if whole else None
+    return _OWN[kind]
 
 
 def changes(policy: nn.Module, since: type) -> list[str]:

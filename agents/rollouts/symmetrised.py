@@ -94,8 +94,8 @@ class Symmetrised(Policy):
         self.size, self.max_steps, self.stationary_from = policy.size, policy.max_steps, stationary_from(policy)
         self.highlight = "path" if policy.highlight == "path" else f"{policy.highlight}_{ORIENTATIONS[0]}"
 
-    @property
-    def guarantees(self) -> Guarantees:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def guarantees(self) -> Guarantees:
         """What the policy within states."""
         return self.policy.guarantees
 

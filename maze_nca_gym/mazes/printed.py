@@ -117,7 +117,7 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
         for name, parts in ghosts.relations.items()
     }
     follow = defined and has_known_axioms(ghosts)
-    axioms = {} if follow else ghosts.axioms(Symbols(), CENTRE, Printed("t"))  # type: ignore[arg-type]
+    axioms = {} if follow else ghosts.axioms(Symbols(), CENTRE, Printed("t"))
     return [answers, defined, {name: getattr(fact, "text", str(fact)) for name, fact in axioms.items()}]
 
 
