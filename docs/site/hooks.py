@@ -150,5 +150,5 @@ def _with_names(table: re.Match[str]) -> str:
 def on_post_build(config: MkDocsConfig) -> None:
     """Let links of the article and the playground to documents lead to their pages, too."""
     for page in (Path(config.site_dir) / folder / "index.html" for folder in ("article", "play")):
-        moved = re.sub(r'(<a href="\.\./[\w/]+)\.md"', r'\1.html"', page.read_text(encoding="utf-8"))
+        moved = re.sub(r'(<a href="\.\./[\w/-]+)\.md"', r'\1.html"', page.read_text(encoding="utf-8"))
         page.write_text(moved, encoding="utf-8")
