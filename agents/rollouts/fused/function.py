@@ -130,7 +130,8 @@ def _forward(
         mine = group.start, group.stop, history is None
         run(*mine, *states, mazes, start, *packed, layout.form, *steps, outs)
 
-    _on_threads(work, _groups(n_mazes))
+    # on one thread a single call does all, since nothing is summed here
+    _on_threads(work, [range(n_mazes)] if torch.get_num_threads() == 1 else _groups(n_mazes))
     return outs
 
 
