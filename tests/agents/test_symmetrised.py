@@ -234,7 +234,8 @@ def test_commands_take_it_and_tell_its_cost(capsys):
 @for_each(("passes", "said"), [(1, False), (2, True), (8, True)])
 def test_evaluate_tells_the_cost_of_several_passes(passes, said, monkeypatch, capsys):
     policy = load("shortest-path-bfs")
-    shown = SimpleNamespace(output=policy.output, engine_hints=replace(policy.engine_hints, passes=passes))
+    hints = replace(policy.engine_hints, passes=passes)
+    shown = SimpleNamespace(output=policy.output, engine_hints=hints, guarantees=policy.guarantees)
     monkeypatch.setattr("maze_nca_gym.cli.evaluate.named_policies", lambda names: {"it": shown})
     assert main(["evaluate", "shortest-path-bfs", "--families", "random", "--sizes", "4", "--n", "2"]) == 0
     assert (f"it: one iteration is {passes} passes of its network" in capsys.readouterr().out) == said
