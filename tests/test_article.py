@@ -56,7 +56,7 @@ def levels():
 def test_its_data_are_made_from_the_package(proves, monkeypatch):
     """python -m tools.make_play writes them again; that the automata are right, other tests prove too."""
     if not proves:
-        proven = SimpleNamespace(words="", verdict="right", invariant=True, basis="proven")
+        proven = SimpleNamespace(words="", verdict="right", invariant=True, basis="proven", refused=())
         monkeypatch.setattr("maze_nca_gym.agents.automata.proof.prove", lambda automaton: proven)
     assert {path.name: path.read_bytes() for path in (ARTICLE / "data").glob("*")} == make_play.article_files()
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from maze_nca_gym.support.options import Shown, Stored, check, checked
 
 from ...runs import check_folder as check_writable
-from .kernel import SHORTEST_PATH, Checked, check_folder, check_printed, coq_version, package_file, write_theory
 from .run import compile_automaton
 
 if TYPE_CHECKING:
     from ..automaton import Automaton
+    from .kernel import Checked
 
 
 @checked
@@ -51,6 +51,8 @@ def check_proofs(
             the theory does not cover; or a file that the kernel refuses: the message is the kernel's.
         OSError: Coq is missing, too old or was killed, or a file could not be written.
     """
+    from .kernel import SHORTEST_PATH, check_folder, check_printed, coq_version, package_file, write_theory
+
     check(folder is None or automaton is None, f"give a folder or an automaton, not both: {folder} and {automaton}")
     if folder is None:
         check_writable("--out", Path(out))

@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from itertools import compress, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.terms import Term, TileKind, term_of
 from maze_nca_gym.support.options import check
 
-from ...policies.learned.nca import NCA
-from ..automaton import Automaton
 from .linear import parts_of
 from .patches import KIND_BITS, mask_of
 from .worlds import find_worlds, following
+
+if TYPE_CHECKING:
+    from ...policies.learned.nca import NCA
+    from ..automaton import Automaton
 
 PRINTED = {
     "Printed": (
