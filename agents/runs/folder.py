@@ -172,9 +172,7 @@ class RunFolder:
         return [path for path in found if not path.name.startswith(".")]  # "*" also matches half-written files
 
     def begin(self, facts: Mapping[str, Any], done: float = 0) -> None:
-        """Write the description, and the metrics without the lines of updates or rounds that will be repeated.
-
-        The file of metrics exists from then on, so a run that stops before its first line is found as a run.
+        """Write the description, and drop the lines of updates or rounds that will be repeated.
 
         Args:
             facts: further entries of the description, JSON-serialisable, such as the command.
@@ -186,7 +184,7 @@ class RunFolder:
         counter = self._counter
         self.lines = [] if counter is None else [line for line in self.lines if line[counter] <= done]
         self._describe(facts)
-        if self.writes and counter is not None:
+        if self.writes and (self.path / METRICS).exists():
             with atomic_write(self.path / METRICS) as file:
                 file.write("".join(map(_to_text, self.lines)).encode())
 
@@ -234,7 +232,8 @@ class RunFolder:
             raise KeyboardInterrupt(f"interrupted; {self.same_command} goes on{place}") from None
 
     def _describe(self, facts: Mapping[str, Any]) -> None:
-        self._facts = {**facts, "configuration": self.configuration, "rules": self._rules, "versions": versions()}
+        about = {"configuration": self.configuration, "counter": self._counter, "rules": self._rules}
+        self._facts = {**facts, **about, "versions": versions()}
         if self.writes:
             write_json(self.path / DESCRIPTION, self._facts)
 

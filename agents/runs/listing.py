@@ -66,8 +66,7 @@ def list_runs(
         ValueError: no such folder or column, or no such run in it.
     """
     check(Path(folder).is_dir(), f"there is no folder {folder}")
-    # every run has metrics from its beginning on; a description without them is that of a sweep, or of results
-    paths = [path.parent for path in sorted(Path(folder).rglob(DESCRIPTION)) if os.path.lexists(path.parent / METRICS)]
+    paths = [path.parent for path in sorted(Path(folder).rglob(DESCRIPTION)) if _is_run(path.parent)]
     found = [_read(path, Path(folder)) for path in paths]
     check(bool(found), f"there is no run in {folder}")
     kinds = sorted({run.kind for run in found if run.kind})
@@ -102,6 +101,18 @@ def list_runs(
     return Table(columns, [[text.replace("\n", r"\n") for text in row] for row in rows], scores)
 
 
+def _is_run(path: Path) -> bool:
+    """Return whether a folder has metrics, or a description that names the counter of their lines: that of a sweep and
+    that of results name none."""
+    if os.path.lexists(path / METRICS):
+        return True
+    try:
+        about = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+    except (ValueError, OSError):
+        return False
+    return isinstance(about, Mapping) and about.get("counter") is not None
+
+
 def _read(path: Path, folder: Path) -> _Run:
     """Return the run in a folder, or why it cannot be read."""
     name = path.relative_to(folder).as_posix()
@@ -111,9 +122,8 @@ def _read(path: Path, folder: Path) -> _Run:
             for part in (about, about["configuration"], about["versions"]):
                 check(isinstance(part, Mapping), f"it must have names and values, got {part!r:.60}")
             options = {**about["configuration"], **about["versions"]}
-        with validated_read(path / METRICS, "has no lines of metrics"):
-            text = (path / METRICS).read_text(encoding="utf-8", errors="replace")
-        lines = read_metrics(path / METRICS, "round" if '"round"' in text.partition("\n")[0] else "update")
+            check(isinstance(about["counter"], str), f"its counter must be a name, got {about['counter']!r:.60}")
+        lines = read_metrics(path / METRICS, about["counter"])
         scores = {name: line[name] for line in lines for name in SCORES if name in line}
         if (path / MEASURED).exists():
             with validated_read(path / MEASURED, "is no result of a run"):
