@@ -116,6 +116,15 @@ def forgotten() -> Iterator[None]:
 
 
 @pytest.fixture
+def nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package's own names alone, since a recorded command names whatever other tests have registered."""
+    for table in Registry._all:
+        own = {name: entry for name, entry in table.items() if table.ships(name)}
+        monkeypatch.setattr(table, "_entries", own)
+        monkeypatch.setattr(table, "_modules", {})
+
+
+@pytest.fixture
 def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder and a wide terminal for commands."""
     monkeypatch.chdir(tmp_path)

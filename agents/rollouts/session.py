@@ -117,9 +117,9 @@ class Session:
         if policy.task != self.policy.task:
             other._source = self._source_for(policy, self._options)
             known = task.is_plain and self.policy.problem.is_plain
-            level = task.prepare(level[None])[0] if known else level
-            if not known or task.has_endpoints != bool((level >= Tile.SOURCE).any()):
-                level = other._draw()
+            has_ends = all((level == end).any() for end in (Tile.SOURCE, Tile.TARGET))
+            fits = known and (has_ends or not task.has_endpoints)
+            level = task.prepare(level[None])[0] if fits else other._draw()
         other._on_grids, other.name = policy, name
         return other._on(level)
 

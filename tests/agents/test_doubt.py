@@ -297,6 +297,7 @@ class TestBadInput:
             refused("can be tried on no maze: random 6 x 6: no marks", doubt, policy, **QUICK | {"tiles": 1})
 
 
+@pytest.mark.usefixtures("nothing_registered")
 class TestFiles:
     def test_each_command_accepts_the_maze(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["doubt", "nca-diameter", "--out", str(tmp_path), "--steps", "20"]) == 0

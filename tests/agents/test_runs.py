@@ -206,7 +206,6 @@ class TestLines:
 
     def test_a_full_disk_is_told_with_the_name_of_the_file(self, tmp_path):
         run = begun(tmp_path)
-        (tmp_path / "metrics.jsonl").unlink()
         (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
         with pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: .*/metrics.jsonl'"):
             run.log(line(1))

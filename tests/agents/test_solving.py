@@ -72,7 +72,7 @@ def test_what_is_coming_is_said_and_how_far_it_is_without_a_terminal(capsys, mon
     solve(FindsItAfter(2), levels=np.stack([CORRIDOR] * 12), steps=5, batch=4)
     first, *said = capsys.readouterr().err.splitlines()
     assert first == "FindsItAfter: 12 levels of 3 x 5 tiles, at most 5 iterations on each"
-    assert [line.split(",")[0] for line in said] == [f"FindsItAfter {n} of 12" for n in (0, 4, 4, 8, 8)]
+    assert [line.split(",")[0] for line in said] == [f"FindsItAfter {n} of 12" for n in (0, 4, 4, 8, 8, 12)]
     assert "left" not in said[0]
     assert said[1].endswith(" s left")
 

@@ -129,8 +129,8 @@ def described(**changes: object) -> str:
         ("", "Expecting value"),
         ("[]", "must hold `class`, `arguments`, `guarantees` and `sha256`"),
         ('{"class": "NCA", "arguments": {}}', "must hold `class`, `arguments`, `guarantees` and `sha256`"),
-        (described(**{"class": "os.system"}), "asks for a model of class 'os.system'; known: .*NCA"),
-        (described(**{"class": ["NCA"]}), "asks for a model of class"),
+        (described(**{"class": "os.system"}), "asks for an unknown class of models 'os.system'; known: .*NCA"),
+        (described(**{"class": ["NCA"]}), "asks for an unknown class of models"),
         (described(arguments=[4, 5]), r"its arguments must be named, got \[4, 5\]"),
         *[
             (
