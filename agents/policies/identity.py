@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from maze_nca_gym.mazes.printed import PACKAGE, digest
+from maze_nca_gym.support.transfer import on_host
 
 from .program import Program
 
@@ -122,7 +123,7 @@ def _digest_of_tensor(tensor: Tensor) -> str:
     """Return the SHA-256 of a tensor's shape and values; without values on the meta device."""
     values = b""
     if not tensor.is_meta:
-        wide = tensor.detach().cpu()
+        wide = on_host(tensor)
         wide = wide.double() if wide.is_floating_point() else wide
         values = np.ascontiguousarray(wide.numpy()).tobytes()
     short = f" {tensor.dtype}" if tensor.is_floating_point() and tensor.dtype.itemsize < SINGLE else ""

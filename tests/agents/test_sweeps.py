@@ -427,11 +427,13 @@ def test_scripts_need_no_guard(script, last, piped, tmp_path):
         assert last[piped] in done.stderr
 
 
-def a_run(folder, configuration, metrics="", result=None, **about):
+def a_run(folder, configuration, metrics="", result=None, counter="update", **about):
     """A folder of a run, whose files have what is given."""
     folder.mkdir(parents=True)
     (folder / "metrics.jsonl").write_text(metrics)
-    (folder / "config.json").write_text(json.dumps({"configuration": configuration, "versions": {}, **about}))
+    (folder / "config.json").write_text(
+        json.dumps({"configuration": configuration, "counter": counter, "versions": {}, **about})
+    )
     if result is not None:
         (folder / "result.json").write_text(json.dumps(result))
 
@@ -448,7 +450,7 @@ class TestListing:
 
     def test_runs_of_other_kinds_and_those_that_go_on(self, tmp_path):
         for i, line in enumerate(['{"update": 2, "loss": 0.5}\n', '{"round": 3}\n', ""]):
-            a_run(tmp_path / str(i), {"a": [i, 1], "loss": i}, line)
+            a_run(tmp_path / str(i), {"a": [i, 1], "loss": i}, line, counter="round" if "round" in line else "update")
         shown = list_runs(tmp_path)
         assert shown.columns == ("run", "kind", "state", "a", "option loss", "loss")
         assert shown.rows == [
