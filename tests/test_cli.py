@@ -122,7 +122,7 @@ class TestSolve:
             "steps": 100,
         }
         assert content["versions"]["maze-nca-gym"] == __version__
-        assert content["versions"]["torch"] == torch.__version__
+        assert content["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
         assert content["timing"]["levels_per_second"] == pytest.approx(30 / content["timing"]["seconds"])
 
     def test_same_seed_same_metrics_in_any_batches(self):

@@ -85,7 +85,7 @@ class TestARun:
         assert (config.model.n_channels, config.levels.families) == (6, ("random", "rooms"))
         assert not config.optimiser.normalise_gradients
         assert (content["threads"], content["device"]) == (1, "cpu")
-        assert content["versions"]["torch"] == torch.__version__
+        assert content["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
         again = content["command"] + " --out again"
         assert main(shlex.split(again)[1:]) == 0
         assert (FOLDER / "model.safetensors").read_bytes() == Path("again/model.safetensors").read_bytes()
