@@ -338,7 +338,9 @@ def _plain(hints: Mapping[str, Any]) -> dict[str, Any]:
         if origin is Annotated:
             return Annotated[(plain(items[0]), *hint.__metadata__)]
         if origin in (Union, types.UnionType):
-            return Union[tuple(map(plain, items))]  # noqa: UP007 - of types that are known here
+            noted = [item for item in items if get_origin(item) is Annotated]
+            # on Python 3.10 an argument whose default is None has an Optional around its type and notes
+            return plain(noted[0]) if noted else Union[tuple(map(plain, items))]  # noqa: UP007 - types known here
         return tuple[tuple(map(plain, items))] if origin is tuple else hint  # type: ignore[misc]
 
     return {name: plain(hint) for name, hint in hints.items()}
