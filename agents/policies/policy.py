@@ -323,7 +323,8 @@ class Policy(nn.Module):
             if array.shape != (n_envs,):
                 raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
         counters[begins] = 0
-        if stationary_from(self) == 0 or (counters == counters[:1]).all():  # one batch, as steps do not matter
+        # one batch where steps are equal or do not matter; the second question takes longer than an iteration
+        if (counters == counters[:1]).all() or stationary_from(self) == 0:
             action = self(maze, current, int(counters[0]) if n_envs else 0)
         else:
             action = torch.empty_like(current)
